@@ -11,7 +11,7 @@ class Attrs(Mapping[str, Any]):
 
     __slots__ = ("_values",)
 
-    def __init__(self, values: Mapping[str, Any] | None = None, **more: Any) -> None:
+    def __init__(self, values: Mapping[str, object] | None = None, **more: object) -> None:
         object.__setattr__(self, "_values", {**(values or {}), **more})
 
     def __getitem__(self, name: str) -> Any:
@@ -29,7 +29,7 @@ class Attrs(Mapping[str, Any]):
             raise AttributeError(f"The call has no attribute {name}; its attributes: {known}")
         return self._values[name]
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("The attributes of a call do not change")
 
     def __hash__(self) -> int:

@@ -10,7 +10,7 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis.struct_info import FAIL_L0, _check, _compare_extents
+from mlcweb.relax.analysis.struct_info import FAIL_L0, BaseCheckResult, _check, _compare_extents
 from mlcweb.relax.analysis.variables import symbolic_vars_used
 from mlcweb.relax.constant_data import host_array
 from mlcweb.relax.struct_info import StructInfo, extent
@@ -22,9 +22,11 @@ class Substitution(Mutator):
     """Replaces variables and symbolic extents. Variables whose struct info changes are renewed."""
 
     def __init__(
-        self, variables: Mapping[E.Var, Any], values: Mapping[PrimVar, PrimExpr] | None = None
+        self,
+        variables: Mapping[E.Var, E.RelaxExpr],
+        values: Mapping[PrimVar, PrimExpr] | None = None,
     ) -> None:
-        self.variables: dict[E.Var, Any] = dict(variables)
+        self.variables: dict[E.Var, E.RelaxExpr] = dict(variables)
         self.values = values or {}
 
     def rewrite(self, node: Any) -> Any:
@@ -33,7 +35,7 @@ class Substitution(Mutator):
         return super().rewrite(node)
 
     @on(E.Var, E.DataflowVar)
-    def variable(self, var: E.Var) -> Any:
+    def variable(self, var: E.Var) -> E.RelaxExpr:
         return self.variables.get(var, var)
 
     def definition(self, var: E.Var) -> E.Var:
@@ -68,7 +70,7 @@ class Substitution(Mutator):
         return replace(func, params=params, body=body, ret_struct_info=ret)
 
 
-def bind_params(func: E.Function, binding: Mapping[Any, Any]) -> E.Function:
+def bind_params(func: E.Function, binding: E.ByParameter) -> E.Function:
     """`func` with parameters replaced by values: expressions, arrays or numbers.
 
     The keys are parameters or their names. Symbolic extents that the values determine are replaced
@@ -82,11 +84,11 @@ def bind_params(func: E.Function, binding: Mapping[Any, Any]) -> E.Function:
         _unify(param, value, values)
         given[param] = value
     rest = [param for param in func.params if param not in given]
-    new: Any = Substitution(given, values).rewrite(replace(func, params=tuple(rest)))
+    new = Substitution(given, values).rewrite(replace(func, params=tuple(rest)))
     return E.Function(new.params, new.body, None, func.is_pure, func.attrs, span=func.span)
 
 
-def _parameter(func: E.Function, key: Any) -> E.Var:
+def _parameter(func: E.Function, key: E.Var | str) -> E.Var:
     for param in func.params:
         if param is key or (isinstance(key, str) and param.name_hint == key):
             return param
@@ -98,7 +100,7 @@ def _unify(param: E.Var, value: E.Expr, values: dict[PrimVar, PrimExpr]) -> None
     if param.struct_info is None:
         return
 
-    def extents(expected: PrimExpr, found: PrimExpr) -> Any:
+    def extents(expected: PrimExpr, found: PrimExpr) -> BaseCheckResult:
         if isinstance(expected, PrimVar) and expected not in values:
             values[expected] = found
         return _compare_extents(dims.substitute_extents(expected, values), found)
@@ -110,7 +112,7 @@ def _unify(param: E.Var, value: E.Expr, values: dict[PrimVar, PrimExpr]) -> None
         )
 
 
-def bind_symbolic_vars(func: E.Function, binding: Mapping[Any, Any]) -> E.Function:
+def bind_symbolic_vars(func: E.Function, binding: E.ByExtent) -> E.Function:
     """`func` with symbolic extents (by variable or name) replaced by integers or expressions."""
     there = symbolic_vars_used(func)
     values: dict[PrimVar, PrimExpr] = {}

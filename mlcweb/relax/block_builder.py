@@ -14,9 +14,9 @@ Whatever is emitted is brought into normal form first (normalize.py). Variables 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
@@ -24,8 +24,12 @@ from mlcweb.ir.op import Op
 from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.relax import expr as E
 from mlcweb.relax.deduction import Context, function_struct_info
+from mlcweb.relax.errors import DTypeError
 from mlcweb.relax.normalize import Normalizer, merged
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
+
+if TYPE_CHECKING:
+    from mlcweb.relax.emit_te import Formula
 
 _current: ContextVar[tuple[BlockBuilder, ...]] = ContextVar("block_builder", default=())
 
@@ -66,7 +70,7 @@ class FunctionScope:
         builder: BlockBuilder,
         name: str,
         params: Sequence[E.Var] | None,
-        attrs: Mapping[str, Any],
+        attrs: Mapping[str, object],
         is_pure: bool,
     ) -> None:
         self.builder = builder
@@ -85,7 +89,7 @@ class FunctionScope:
         builder.begin_scope(self.params)
         builder._begin_binding_block()
 
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         builder = self.builder
         builder._functions.pop()
         del builder._open[self.depth :]
@@ -106,7 +110,7 @@ class DataflowScope:
         self.builder._close_block()
         self.builder._begin_dataflow_block()
 
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is None and not self.builder._func.finished:
             self.builder._close_block()
             self.builder._begin_binding_block()
@@ -122,7 +126,7 @@ class BlockBuilder:
         self._known: dict[int, list[GlobalVar]] = {}
         self._functions: list[FunctionScope] = []
         self._open: list[_OpenBlock] = []
-        self._values: dict[E.Var, E.Expr] = {}
+        self._values: dict[E.Var, E.Value] = {}
         self._normalize = Normalizer(self)
         self.context = Context(self.function_struct_info)
         self._unhashed = list(self._module.functions.items())
@@ -144,7 +148,7 @@ class BlockBuilder:
         self,
         name: str,
         params: E.Var | E.Tuple | Sequence[E.Var] | None = None,
-        attrs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, object] | None = None,
         private: bool = False,
         pure: bool = True,
     ) -> FunctionScope:
@@ -209,9 +213,9 @@ class BlockBuilder:
 
     def match_cast(self, value: E.ExprLike, struct_info: StructInfo, name_hint: str = "") -> E.Var:
         """A variable for `value`, checked at run time to be what `struct_info` says."""
-        value = self._normalize.argument(_expression(value))
+        inside = self.normalize_argument(value)
         var = self._new_var(name_hint, struct_info, self._block.dataflow)
-        self.emit_normalized(E.MatchCast(var, value, struct_info))
+        self.emit_normalized(E.MatchCast(var, inside, struct_info))
         return var
 
     def emit_normalized(self, binding: E.Binding) -> None:
@@ -219,15 +223,19 @@ class BlockBuilder:
         self._block.bindings.append(binding)
         self._values[binding.var] = binding.value
 
-    def lookup_binding(self, var: E.Var) -> Any:
+    def lookup_binding(self, var: E.Var) -> E.Value | None:
         """The value that was bound to a variable; None for parameters."""
         return self._values.get(var)
 
-    def normalize(self, expr: E.ExprLike | None) -> E.Expr | GlobalVar:
+    def normalize(self, expr: E.ExprLike | None) -> E.Value:
         """The expression in normal form, with its struct info deduced."""
         return self._normalize(_expression(expr))
 
-    def _bind(self, value: E.Expr | GlobalVar, name_hint: str, dataflow: bool) -> E.Var:
+    def normalize_argument(self, expr: E.ExprLike) -> E.Value:
+        """What stands for an expression where only variables and constants are allowed."""
+        return self._normalize.argument(_expression(expr))
+
+    def _bind(self, value: E.Value, name_hint: str, dataflow: bool) -> E.Var:
         var = self._new_var(name_hint, self.context.struct_info(value), dataflow)
         self.emit_normalized(E.VarBinding(var, value))
         return var
@@ -238,7 +246,7 @@ class BlockBuilder:
 
     # Calls of tensor expressions
 
-    def call_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> E.Call:
+    def call_te(self, func: Formula, *args: object, **kwargs: Any) -> E.Call:
         """A call of the TensorIR function that the tensor expression `func` makes of the arguments.
 
         `primfunc_name_hint` names the function (default: as `func` is called), `primfunc_attrs`
@@ -253,7 +261,7 @@ class BlockBuilder:
         info = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
         return E.Call(Op.get("relax.call_tir"), (var, E.Tuple(call_args), *last), None, (info,))
 
-    def emit_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> E.Var:
+    def emit_te(self, func: Formula, *args: object, **kwargs: Any) -> E.Var:
         """Bind what `call_te` gives to a new variable."""
         name_hint = kwargs.pop("name_hint", "")
         return self.emit(self.call_te(func, *args, **kwargs), name_hint)
@@ -284,10 +292,14 @@ class BlockBuilder:
         seq = E.SeqExpr(merged(scope.blocks), body)
         return self.add_func(E.Function(own, seq, None, scope.is_pure, scope.attrs), scope.name)
 
-    def _visible(self, output: Any, blocks: Sequence[E.BindingBlock]) -> E.Expr:
+    def _visible(self, output: E.Value, blocks: Sequence[E.BindingBlock]) -> E.Value:
         """`output` with variables of dataflow blocks replaced by those that carry them outside."""
         if isinstance(output, E.Tuple):
-            return E.Tuple([self._visible(field, blocks) for field in output.fields])
+            fields = output.fields
+            return E.Tuple([
+                self._visible(field, blocks) if isinstance(field, E.Expr) else field
+                for field in fields
+            ])  # fmt: skip
         if not isinstance(output, E.DataflowVar):
             return output
         for block in blocks:
@@ -340,15 +352,19 @@ class BlockBuilder:
         return self.get()
 
 
-def _parameters(params: Any) -> tuple[E.Var, ...]:
-    given = (params,) if isinstance(params, E.Var) else tuple(params)
-    for param in given:
+def _parameters(params: E.Var | E.Tuple | Sequence[E.Var]) -> tuple[E.Var, ...]:
+    own: list[E.Var] = []
+    for param in (params,) if isinstance(params, E.Var) else params:
         if not isinstance(param, E.Var):
             raise BuilderError(f"A parameter is a relax.Var, not {param!r}")
-    return given
+        own.append(param)
+    return tuple(own)
 
 
-def _expression(value: E.ExprLike | None) -> E.Expr | GlobalVar:
+def _expression(value: E.ExprLike | None) -> E.Value:
     if value is None:
         return E.Call(Op.get("relax.null_value"), ())
-    return E.convert_to_expr(value)
+    expr = E.convert_to_expr(value)
+    if not isinstance(expr, (E.Expr, GlobalVar)):
+        raise DTypeError(f"{expr} is no value: bind what a call of it gives")
+    return expr

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.tir import dtype as dtypes
@@ -21,6 +21,25 @@ _FORMATS = {
     "uint16": "H", "uint32": "I", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d",
     "bfloat16": "H",
 }  # fmt: skip
+
+
+class ArrayData(Protocol):
+    """What a constant may hold, such as an NDArray."""
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+    @property
+    def dtype(self) -> object: ...
+    def numpy(self) -> np.ndarray: ...
+
+
+Number: TypeAlias = bool | int | float
+
+Nested: TypeAlias = "Number | list[Nested] | tuple[Nested, ...]"
+"""A number, or rows of them."""
+
+ArrayLike: TypeAlias = "Nested | Sequence[Nested] | ArrayData | np.ndarray | np.generic"
+"""What `host_array` takes. Tensors of PyTorch are `ArrayData`."""
 
 
 class HostArray:
@@ -39,7 +58,7 @@ class HostArray:
     def ndim(self) -> int:
         return len(self.shape)
 
-    def numpy(self) -> np.ndarray[Any, Any]:
+    def numpy(self) -> np.ndarray:
         """The elements as a NumPy array that cannot be written. bfloat16 comes as float32."""
         import numpy as np
 
@@ -50,14 +69,14 @@ class HostArray:
 
     asnumpy = numpy
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: str | None = None, copy: bool | None = None) -> np.ndarray:
         values = self.numpy()
         return values if dtype is None else values.astype(dtype)
 
     def tobytes(self) -> bytes:
         return self.data
 
-    def elements(self) -> Iterator[Any]:
+    def elements(self) -> Iterator[Number]:
         """The elements as Python numbers, in row-major order."""
         if self.dtype == "bfloat16":
             for (bits,) in struct.iter_unpack("<H", self.data):
@@ -70,7 +89,7 @@ class HostArray:
         return f"HostArray(shape={self.shape}, dtype={self.dtype})"
 
 
-def host_array(value: Any, dtype: str | None = None) -> Any:
+def host_array(value: ArrayLike, dtype: str | None = None) -> ArrayData:
     """`value` as the data of a constant.
 
     Numbers and nested lists become int32, float32 or bool without `dtype`; a NumPy array keeps its
@@ -79,25 +98,26 @@ def host_array(value: Any, dtype: str | None = None) -> Any:
     """
     if isinstance(value, (bool, int, float, list, tuple)):
         return _from_numbers(value, dtype)
-    if hasattr(value, "detach"):  # a tensor of PyTorch
-        value = value.detach().cpu().numpy()
-    if type(value).__module__.split(".")[0] == "numpy":
-        narrow = {"float64": "float32", "int64": "int32"}.get(str(value.dtype), str(value.dtype))
-        return _from_numpy(value, dtype or narrow)
-    if not (hasattr(value, "shape") and hasattr(value, "dtype") and hasattr(value, "numpy")):
+    array: Any = value
+    if hasattr(array, "detach"):  # a tensor of PyTorch
+        array = array.detach().cpu().numpy()
+    if type(array).__module__.split(".")[0] == "numpy":
+        narrow = {"float64": "float32", "int64": "int32"}.get(str(array.dtype), str(array.dtype))
+        return _from_numpy(array, dtype or narrow)
+    if not (hasattr(array, "shape") and hasattr(array, "dtype") and hasattr(array, "numpy")):
         raise DiagnosticError(f"A constant is a number or an array, not {type(value).__name__}")
-    if dtype is None or str(value.dtype) == dtype:
-        return value
-    return _from_numpy(value.numpy(), dtype)
+    if dtype is None or str(array.dtype) == dtype:
+        return array
+    return _from_numpy(array.numpy(), dtype)
 
 
-def _from_numpy(value: Any, dtype: str) -> HostArray:
+def _from_numpy(value: np.ndarray | np.generic, dtype: str) -> HostArray:
     if dtype == "bfloat16":
         return _from_numbers(value.tolist(), dtype)
     return HostArray(value.shape, dtype, value.astype(dtype, order="C").tobytes())
 
 
-def _from_numbers(value: Any, dtype: str | None) -> HostArray:
+def _from_numbers(value: Nested, dtype: str | None) -> HostArray:
     shape, flat = _shape_of(value), list(_flat(value))
     if math.prod(shape) != len(flat):
         raise DiagnosticError("The rows of a constant differ in length")
@@ -107,13 +127,13 @@ def _from_numbers(value: Any, dtype: str | None) -> HostArray:
     return HostArray(shape, dtype, b"".join(_packed(number, dtype) for number in flat))
 
 
-def _shape_of(value: Any) -> tuple[int, ...]:
+def _shape_of(value: Nested) -> tuple[int, ...]:
     if not isinstance(value, (list, tuple)):
         return ()
     return (len(value), *(_shape_of(value[0]) if value else ()))
 
 
-def _flat(value: Any) -> Iterator[Any]:
+def _flat(value: Nested) -> Iterator[Number]:
     if not isinstance(value, (list, tuple)):
         yield value
         return
@@ -121,7 +141,7 @@ def _flat(value: Any) -> Iterator[Any]:
         yield from _flat(item)
 
 
-def _packed(number: Any, dtype: str) -> bytes:
+def _packed(number: Number, dtype: str) -> bytes:
     kind = dtypes.kind(dtype)
     if dtype not in _FORMATS:
         raise DiagnosticError(f"There are no constants of {dtype}")
@@ -141,13 +161,13 @@ def _packed(number: Any, dtype: str) -> bytes:
     return struct.pack("<" + _FORMATS[dtype], number)
 
 
-def contents(data: Any) -> tuple[tuple[int, ...], str, bytes]:
+def contents(data: ArrayData) -> tuple[tuple[int, ...], str, bytes]:
     """Shape, element type and bytes of a constant's data: equal where two constants are."""
     raw = data.tobytes() if isinstance(data, HostArray) else data.numpy().tobytes()
     return tuple(int(n) for n in data.shape), str(data.dtype), raw
 
 
-def scalar(data: Any) -> bool | int | float | None:
+def scalar(data: ArrayData) -> Number | None:
     """The number that data without dimensions holds, else None."""
     if tuple(data.shape) != ():
         return None

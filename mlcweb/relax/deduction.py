@@ -7,7 +7,6 @@ give an object.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar
@@ -28,6 +27,7 @@ from mlcweb.relax.struct_info import (
     StructInfo,
     TupleStructInfo,
 )  # fmt: skip
+from mlcweb.tir.expr import Var as PrimVar
 
 Lookup = Callable[[GlobalVar], "StructInfo | None"]
 """What is known of a function of the module."""
@@ -39,17 +39,18 @@ class Context:
     def __init__(self, lookup: Lookup | None = None) -> None:
         self._lookup = lookup
 
-    def struct_info(self, value: E.Expr | GlobalVar) -> StructInfo:
+    def struct_info(self, value: E.RelaxExpr) -> StructInfo:
         """The struct info of an expression or of a function of the module."""
         if isinstance(value, GlobalVar):
             info = self._lookup(value) if self._lookup else None
             return info or FuncStructInfo.opaque_func(purity=True)
-        info = value.struct_info
-        if info is None:
+        if not isinstance(value, E.Expr):
+            raise DTypeError(f"{value} is not a value: call it, or pass what it gives")
+        if value.struct_info is None:
             raise DiagnosticError(
                 f"Nothing is known of the variable {value}: give it a struct info"
             )
-        return info
+        return value.struct_info
 
     def call(self, call: E.Call) -> StructInfo:
         """What a call gives."""
@@ -98,7 +99,7 @@ def _field(value: E.TupleGetItem) -> StructInfo:
 def seq_struct_info(seq: E.SeqExpr) -> StructInfo:
     """What a sequence gives, without the variables that it defines itself."""
     info = Context().struct_info(seq.body)
-    inside: set[Any] = set()
+    inside: set[E.Var | PrimVar] = set()
     for block in seq.blocks:
         for binding in block.bindings:
             inside.add(binding.var)

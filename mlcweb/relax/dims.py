@@ -58,7 +58,7 @@ def extent_text(text: str) -> str:
     return _INT64.sub(r"\1", text)
 
 
-def shape_text(values: Sequence[Any] | None, ndim: int = -1) -> str:
+def shape_text(values: Sequence[object] | None, ndim: int = -1) -> str:
     """A shape for messages: `(n, 4)`, or its number of dimensions where that is all."""
     if values is None:
         return "of an unknown shape" if ndim < 0 else f"of {ndim} dimension(s)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
@@ -16,6 +16,12 @@ from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute
 
+if TYPE_CHECKING:
+    from mlcweb import te
+
+Formula: TypeAlias = "Callable[..., te.Tensor | Sequence[te.Tensor]]"
+"""A tensor expression: a function of tensors and numbers."""
+
 
 class _Arguments:
     """Turns the arguments of `emit_te` into those of the tensor expression.
@@ -25,10 +31,10 @@ class _Arguments:
 
     def __init__(self) -> None:
         self.own: dict[PrimVar, PrimVar] = {}
-        self.tensors: list[Any] = []
-        self.inputs: list[Any] = []
+        self.tensors: list[te.Tensor] = []
+        self.inputs: list[te.Tensor | PrimVar] = []
         """The tensors, and the variables that are given at run time, in order."""
-        self.call_args: list[Any] = []
+        self.call_args: list[E.Expr] = []
         self.scalars: list[PrimExpr] = []
 
     def renamed(self, value: PrimExpr) -> PrimExpr:
@@ -36,7 +42,7 @@ class _Arguments:
             self.own.setdefault(var, PrimVar(var.name, var.dtype))
         return substitute(value, self.own)
 
-    def convert(self, value: Any) -> Any:
+    def convert(self, value: object) -> Any:
         if isinstance(value, PrimExpr):
             self.scalars.append(self.renamed(value))
             return self.scalars[-1]
@@ -73,7 +79,7 @@ class _Arguments:
         self.call_args.append(value)
         return var
 
-    def tensor(self, value: E.Expr, info: TensorStructInfo) -> Any:
+    def tensor(self, value: E.Expr, info: TensorStructInfo) -> te.Tensor:
         from mlcweb import te
 
         if info.values is None or not info.dtype:
@@ -94,7 +100,7 @@ class _Arguments:
         self.call_args.append(value)
         return tensor
 
-    def unbound(self, outputs: Sequence[Any]) -> list[PrimVar]:
+    def unbound(self, outputs: Sequence[te.Tensor]) -> list[PrimVar]:
         """The symbolic extents that are no extent of an input by themselves."""
         used: dict[PrimVar, None] = {}
         for tensor in (*self.tensors, *outputs):
@@ -107,8 +113,8 @@ class _Arguments:
 
 
 def call_te_inputs(
-    func: Callable[..., Any], *args: Any, **kwargs: Any
-) -> tuple[PrimFunc, list[Any], list[StructInfo], list[PrimExpr]]:
+    func: Formula, *args: object, **kwargs: Any
+) -> tuple[PrimFunc, list[E.Expr], list[StructInfo], list[PrimExpr]]:
     """The function that `func` makes of the arguments, and what a `call_tir` of it needs: the
     arguments, the struct infos of its results, and the extents to pass after them."""
     from mlcweb import te
@@ -123,7 +129,7 @@ def call_te_inputs(
     if not all(isinstance(output, te.Tensor) for output in outputs):
         raise TypeError("emit_te needs a function that returns a te.Tensor or several")
     unbound = arguments.unbound(outputs)
-    prim_func: Any = te.create_prim_func(
+    prim_func = te.create_prim_func(
         [*arguments.inputs, *outputs, *unbound], index_dtype_override="int64"
     )
     if attrs:
@@ -139,8 +145,8 @@ def call_te_inputs(
 
 
 def gen_call_tir_inputs(
-    func: Callable[..., Any], *args: Any, **kwargs: Any
-) -> tuple[PrimFunc, list[Any], list[StructInfo], E.ShapeExpr | None]:
+    func: Formula, *args: object, **kwargs: Any
+) -> tuple[PrimFunc, list[E.Expr], list[StructInfo], E.ShapeExpr | None]:
     """As TVM's `relax.utils.gen_call_tir_inputs`."""
     prim_func, call_args, infos, tir_vars = call_te_inputs(func, *args, **kwargs)
     return prim_func, call_args, infos, E.ShapeExpr(tir_vars) if tir_vars else None

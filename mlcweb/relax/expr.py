@@ -7,9 +7,9 @@ from their parts and is deduced when it is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from mlcweb.ir import printing
 from mlcweb.ir.dialect import takes_newer_keywords
@@ -20,12 +20,20 @@ from mlcweb.ir.op import Op
 from mlcweb.ir.span import Span
 from mlcweb.ir.structural import COMPARED_AS, VARIABLE_CLASSES
 from mlcweb.relax.attrs import Attrs
-from mlcweb.relax.constant_data import contents
+from mlcweb.relax.constant_data import ArrayData, ArrayLike, contents, host_array
 from mlcweb.relax.operators import ExprOperators
-from mlcweb.relax.struct_info import FuncStructInfo, StructInfo, TensorStructInfo, extents
+from mlcweb.relax.struct_info import (
+    Extent,
+    FuncStructInfo,
+    ShapeLike,
+    StructInfo,
+    TensorStructInfo,
+    extents,
+)  # fmt: skip
 from mlcweb.tir.arithmetic import const as prim_const
 from mlcweb.tir.arithmetic import convert
 from mlcweb.tir.expr import IntImm, PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
 
 STRUCT_INFO: dict[type, Callable[[Any], StructInfo]] = {}
 """How to deduce the struct info of a node class; of a Function, that of its result. Filled by
@@ -37,12 +45,12 @@ class Expr(ExprOperators, Node):
     """Base of graph expressions. `struct_info` is what is known of the value."""
 
     @property
-    def checked_type(self) -> Any:
+    def checked_type(self) -> StructInfo:
         """The struct info, under an older name."""
         return self.struct_info
 
     @property
-    def ty(self) -> Any:
+    def ty(self) -> StructInfo:
         """The struct info, under its name since 2026."""
         return self.struct_info
 
@@ -78,12 +86,13 @@ class Var(Expr):
     """A variable, known by its identity."""
 
     name_hint: str = hint()
-    struct_info: Any = reference(default=None)
+    struct_info: StructInfo = reference(default=None)
+    """None where nothing is known, which a well-formed function does not have."""
 
     def __init__(
         self,
         name_hint: str,
-        struct_info: Any = None,
+        struct_info: StructInfo | ShapeLike | None = None,
         type_annotation: StructInfo | None = None,
         *,
         span: Span | None = None,
@@ -91,7 +100,7 @@ class Var(Expr):
         if struct_info is not None and not isinstance(struct_info, StructInfo):
             struct_info = _of_shape(struct_info, type_annotation)
         self.name_hint = name_hint
-        self.struct_info = struct_info or type_annotation
+        self.struct_info = struct_info or type_annotation  # type: ignore[assignment]
         self.span = span
 
     @property
@@ -110,7 +119,7 @@ class DataflowVar(Var):
     __init__ = Var.__init__
 
 
-def _of_shape(shape: Any, type_annotation: StructInfo | None) -> StructInfo:
+def _of_shape(shape: ShapeLike, type_annotation: StructInfo | None) -> StructInfo:
     """A tensor's struct info as it was said until 2023: `relax.Var("x", (n, m), DynTensorType(2))`,
     of which the type need not be given."""
     if not isinstance(shape, (Sequence, ShapeExpr)) or isinstance(shape, str):
@@ -131,14 +140,12 @@ VARIABLE_CLASSES.update((Var, DataflowVar))
 class Constant(Expr):
     """A constant. `data` has `shape`, `dtype` and `numpy()`."""
 
-    data: Any = attribute()
-    struct_info: Any = reference(default=None)
+    data: ArrayData = attribute()
+    struct_info: StructInfo = reference(default=None)
 
     def __init__(
-        self, data: Any, struct_info: StructInfo | None = None, span: Span | None = None
+        self, data: ArrayData, struct_info: StructInfo | None = None, span: Span | None = None
     ) -> None:
-        from mlcweb.relax.struct_info import TensorStructInfo
-
         self.data = data
         self.struct_info = struct_info or TensorStructInfo(tuple(data.shape), str(data.dtype))
         self.span = span
@@ -158,16 +165,16 @@ class Call(DeducedExpr):
     `attrs` are the operator's attributes; `sinfo_args` tell what an opaque function gives.
     """
 
-    op: Any
-    args: tuple[Any, ...]
+    op: RelaxExpr
+    args: tuple[RelaxExpr, ...]
     attrs: Attrs | None = attribute(default=None)
     sinfo_args: tuple[StructInfo, ...] = ()
 
     def __init__(
         self,
-        op: Any,
-        args: Sequence[Argument],
-        attrs: Mapping[str, Any] | None = None,
+        op: RelaxExpr,
+        args: Sequence[RelaxExpr],
+        attrs: Mapping[str, object] | None = None,
         sinfo_args: Sequence[StructInfo] | StructInfo | None = None,
         span: Span | None = None,
     ) -> None:
@@ -189,17 +196,17 @@ class Call(DeducedExpr):
 class Tuple(DeducedExpr):
     """Several values in one."""
 
-    fields: tuple[Any, ...]
+    fields: tuple[RelaxExpr, ...]
 
-    def __init__(self, fields: Sequence[Any], span: Span | None = None) -> None:
+    def __init__(self, fields: Sequence[RelaxExpr], span: Span | None = None) -> None:
         self.fields = tuple(fields)
         self.struct_info_ = None
         self.span = span
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> RelaxExpr:
         return self.fields[index]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[RelaxExpr]:
         return iter(self.fields)
 
     def __len__(self) -> int:
@@ -210,7 +217,7 @@ class Tuple(DeducedExpr):
 class TupleGetItem(DeducedExpr):
     """A field of a tuple."""
 
-    tuple_value: Any
+    tuple_value: Value
     index: int = attribute()
 
 
@@ -220,7 +227,7 @@ class ShapeExpr(DeducedExpr):
 
     values: tuple[PrimExpr, ...]
 
-    def __init__(self, values: Sequence[Any], span: Span | None = None) -> None:
+    def __init__(self, values: Iterable[Extent], span: Span | None = None) -> None:
         self.values = extents(values)
         self.struct_info_ = None
         self.span = span
@@ -241,7 +248,7 @@ class PrimValue(DeducedExpr):
 
     value: PrimExpr
 
-    def __init__(self, value: Any, span: Span | None = None) -> None:
+    def __init__(self, value: PrimExpr | bool | int | float, span: Span | None = None) -> None:
         if isinstance(value, int) and not isinstance(value, bool):
             value = prim_const(value, "int64")
         elif isinstance(value, float):
@@ -270,7 +277,7 @@ class Binding(Node):
     """Base of what a block consists of: `var` gets a value."""
 
     var: Var = definition()
-    value: Any
+    value: Value
 
     def __repr__(self) -> str:
         return printing.text(self)
@@ -319,10 +326,10 @@ class SeqExpr(DeducedExpr):
     """Blocks of bindings, then a result."""
 
     blocks: tuple[BindingBlock, ...]
-    body: Any
+    body: Value
 
     def __init__(
-        self, blocks: Sequence[BindingBlock], body: Expr, span: Span | None = None
+        self, blocks: Sequence[BindingBlock], body: Value, span: Span | None = None
     ) -> None:
         self.blocks = tuple(blocks)
         self.body = body
@@ -330,7 +337,7 @@ class SeqExpr(DeducedExpr):
         self.span = span
 
 
-def as_seq(body: Expr) -> SeqExpr:
+def as_seq(body: Value) -> SeqExpr:
     """`body` as a SeqExpr, which branches and functions need."""
     return body if isinstance(body, SeqExpr) else SeqExpr((), body, span=body.span)
 
@@ -339,12 +346,12 @@ def as_seq(body: Expr) -> SeqExpr:
 class If(DeducedExpr):
     """One of two branches, by a boolean tensor without dimensions."""
 
-    cond: Any
+    cond: Value
     true_branch: SeqExpr
     false_branch: SeqExpr
 
     def __init__(
-        self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None
+        self, cond: Value, true_branch: Value, false_branch: Value, span: Span | None = None
     ) -> None:
         self.cond = cond
         self.true_branch = as_seq(true_branch)
@@ -369,10 +376,10 @@ class Function(BaseFunc, Expr):
     def __init__(
         self,
         params: Sequence[Var],
-        body: Expr,
+        body: Value,
         ret_struct_info: StructInfo | None = None,
         is_pure: bool = True,
-        attrs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, object] | None = None,
         span: Span | None = None,
     ) -> None:
         self.params = tuple(params)
@@ -388,15 +395,15 @@ class Function(BaseFunc, Expr):
         return self.ret_struct_info
 
     @property
-    def struct_info(self) -> FuncStructInfo:
+    def struct_info(self) -> FuncStructInfo:  # type: ignore[override]
         """The parameters' struct infos, and the result's."""
-        params: list[Any] = [param.struct_info for param in self.params]
+        params = [param.struct_info for param in self.params]
         return FuncStructInfo(params, self.ret_struct_info, self.is_pure)
 
     if TYPE_CHECKING:  # binding.py implements these two
 
-        def bind_params(self, /, binding: Mapping[Any, Any]) -> Function: ...
-        def bind_symbolic_vars(self, /, binding: Mapping[Any, Any]) -> Function: ...
+        def bind_params(self, /, binding: ByParameter) -> Function: ...
+        def bind_symbolic_vars(self, /, binding: ByExtent) -> Function: ...
 
     __repr__ = BaseFunc.__repr__
 
@@ -406,13 +413,13 @@ class ExternFunc(BaseFunc, Expr):
     """A function that is looked up by name when the program runs."""
 
     global_symbol: str = attribute()
-    struct_info: Any = reference(default=None)
+    struct_info: StructInfo = reference(default=None)
 
     def __init__(
         self,
         global_symbol: str,
         struct_info: StructInfo | None = None,
-        attrs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, object] | None = None,
         span: Span | None = None,
     ) -> None:
         self.global_symbol = global_symbol
@@ -429,25 +436,34 @@ def extern(name: str, struct_info: StructInfo | None = None) -> ExternFunc:
     return ExternFunc(name, struct_info)
 
 
-def const(value: Any, dtype: str | StructInfo | None = None) -> Constant:
+def const(value: ArrayLike, dtype: str | StructInfo | None = None) -> Constant:
     """A constant from a number, a (nested) list, or an array.
 
     `dtype`: the element type, or a TensorStructInfo. Without it int gives int32, float float32.
     """
-    from mlcweb.relax.constant_data import host_array
-
     if isinstance(dtype, StructInfo):
-        info: Any = dtype
-        data = host_array(value, info.dtype or None)
-        shape = info.values
-        if shape is not None and [getattr(n, "value", None) for n in shape] != list(data.shape):
-            raise DiagnosticError(f"A constant of shape {tuple(data.shape)} is not a {info}")
-        return Constant(data, info)
+        if not isinstance(dtype, TensorStructInfo):
+            raise DiagnosticError(f"A constant is a tensor, not a {dtype}")
+        data, shape = host_array(value, dtype.dtype or None), dtype.values
+        if shape is not None and list(map(constant_int, shape)) != list(data.shape):
+            raise DiagnosticError(f"A constant of shape {tuple(data.shape)} is not a {dtype}")
+        return Constant(data, dtype)
     return Constant(host_array(value, dtype))
 
 
-Argument: TypeAlias = "Expr | BaseFunc | GlobalVar | Op"
-"""What stands among the arguments of a call."""
+Value: TypeAlias = "Expr | GlobalVar"
+"""What a variable is bound to, and what a body gives."""
+
+RelaxExpr: TypeAlias = "Value | BaseFunc | Op"
+"""What a call calls, and what stands among its arguments."""
+
+ExprType = TypeVar("ExprType", bound=RelaxExpr)
+
+ByParameter: TypeAlias = "Mapping[Var, Expr | ArrayLike] | Mapping[str, Expr | ArrayLike]"
+"""What parameters are bound to, by themselves or their names."""
+
+ByExtent: TypeAlias = "Mapping[PrimVar, Extent] | Mapping[str, Extent]"
+"""What symbolic extents are bound to."""
 
 ExprLike: TypeAlias = (
     "Expr | BaseFunc | GlobalVar | Op | PrimExpr | str | float | Sequence[ExprLike]"
@@ -455,7 +471,7 @@ ExprLike: TypeAlias = (
 """What `convert_to_expr` takes."""
 
 
-def convert_to_expr(value: ExprLike) -> Any:
+def convert_to_expr(value: ExprLike) -> RelaxExpr:
     """`value` as a graph expression: tuples and lists become a Tuple, strings and scalars their
     immediates."""
     if isinstance(value, (Expr, GlobalVar, Op, BaseFunc)):

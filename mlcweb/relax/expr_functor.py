@@ -7,8 +7,7 @@ and `visit_var_def` find the method for a node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
@@ -71,7 +70,7 @@ def _checked(cls: Class, base: type) -> Class:
 class ExprFunctor:
     """Finds the method for a node."""
 
-    def visit_expr(self, expr: Any) -> Any:
+    def visit_expr(self, expr: E.RelaxExpr) -> Any:
         """Visit an expression by the method for its class."""
         name = METHODS.get(type(expr))
         return self.visit_expr_fallback_(expr) if name is None else getattr(self, name)(expr)
@@ -85,7 +84,7 @@ class ExprFunctor:
     def visit_var_def(self, var: E.Var) -> Any:
         return getattr(self, DEFINITION_METHODS[type(var)])(var)
 
-    def visit_expr_fallback_(self, expr: Any) -> Any:
+    def visit_expr_fallback_(self, expr: E.RelaxExpr) -> Any:
         """Expressions of classes without a method, such as scalars."""
         return expr
 
@@ -162,22 +161,26 @@ class PyExprMutator(ExprFunctor):
         self.builder_ = BlockBuilder(mod)
         self._remapped: dict[E.Var, E.Var] = {}
 
-    def visit_expr(self, expr: Any) -> Any:
+    @overload
+    def visit_expr(self, expr: E.Function) -> E.Function: ...
+    @overload
+    def visit_expr(self, expr: E.Value) -> E.Value: ...
+    @overload
+    def visit_expr(self, expr: E.RelaxExpr) -> E.RelaxExpr: ...
+    def visit_expr(self, expr: E.RelaxExpr) -> E.RelaxExpr:
         """What stands for an expression, in normal form."""
         return self.builder_.normalize(ExprFunctor.visit_expr(self, expr))
 
-    def visit_expr_post_order(self, expr: E.Expr) -> Any:
+    def visit_expr_post_order(self, expr: E.ExprType) -> E.ExprType:
         """The expression with its parts visited; the expression itself is not."""
-        default: Callable[..., Any] | None = getattr(
-            PyExprMutator, METHODS.get(type(expr), ""), None
-        )
+        default = getattr(PyExprMutator, METHODS.get(type(expr), ""), None)
         return expr if default is None else default(self, expr)
 
-    def visit_with_new_scope(self, expr: E.Expr) -> Any:
+    def visit_with_new_scope(self, expr: E.Value) -> E.Value:
         """Visit a body whose bindings are its own."""
         return self.visit_expr(expr)
 
-    def lookup_binding(self, var: E.Var) -> Any:
+    def lookup_binding(self, var: E.Var) -> E.Value | None:
         """The rewritten value of a variable; None where it has none, as parameters."""
         return self.builder_.lookup_binding(var)
 
@@ -195,22 +198,22 @@ class PyExprMutator(ExprFunctor):
             return var
         return replace(var, struct_info=struct_info)
 
-    def visit_call_(self, call: E.Call) -> Any:
+    def visit_call_(self, call: E.Call) -> E.Value:
         op = call.op if isinstance(call.op, Op) else self.visit_expr(call.op)
         args = [self.visit_expr(arg) for arg in call.args]
         if op is call.op and all_same(args, call.args):
             return call
         return E.Call(op, args, call.attrs, call.sinfo_args, span=call.span)
 
-    def visit_tuple_(self, value: E.Tuple) -> Any:
+    def visit_tuple_(self, value: E.Tuple) -> E.Value:
         fields = [self.visit_expr(field) for field in value.fields]
         return value if all_same(fields, value.fields) else E.Tuple(fields, span=value.span)
 
-    def visit_tuple_getitem_(self, value: E.TupleGetItem) -> Any:
+    def visit_tuple_getitem_(self, value: E.TupleGetItem) -> E.Value:
         inside = self.visit_expr(value.tuple_value)
         return value if inside is value.tuple_value else replace(value, tuple_value=inside)
 
-    def visit_if_(self, value: E.If) -> Any:
+    def visit_if_(self, value: E.If) -> E.Value:
         cond = self.visit_expr(value.cond)
         true = self.visit_with_new_scope(value.true_branch)
         false = self.visit_with_new_scope(value.false_branch)
@@ -218,14 +221,14 @@ class PyExprMutator(ExprFunctor):
             return value
         return E.If(cond, true, false, span=value.span)
 
-    def visit_function_(self, func: E.Function) -> Any:
+    def visit_function_(self, func: E.Function) -> E.Value:
         params = [self.visit_var_def(param) for param in func.params]
         body = self.visit_with_new_scope(func.body)
         if body is func.body and all_same(params, func.params):
             return func
         return E.Function(params, body, None, func.is_pure, func.attrs, span=func.span)
 
-    def visit_seq_expr_(self, seq: E.SeqExpr) -> Any:
+    def visit_seq_expr_(self, seq: E.SeqExpr) -> E.Value:
         blocks = [self.visit_binding_block(block) for block in seq.blocks]
         self.builder_._begin_binding_block()
         body = self.builder_._normalize.argument(self.visit_expr(seq.body))
@@ -256,7 +259,7 @@ class PyExprMutator(ExprFunctor):
             return
         self.emit_rebound(binding.var, var, value)
 
-    def emit_rebound(self, old: E.Var, var: E.Var, value: Any) -> None:
+    def emit_rebound(self, old: E.Var, var: E.Var, value: E.Value) -> None:
         """Emit `var = value`; where `old` is another variable, `var` stands for it from here on."""
         new = self.with_struct_info(var, self.builder_.context.struct_info(value))
         if new is not old:
@@ -273,10 +276,10 @@ class PyExprMutator(ExprFunctor):
             self.set_var_remap(binding.var, var)
         self.builder_.emit_normalized(E.MatchCast(var, value, binding.struct_info))
 
-    def visit_var_(self, var: E.Var) -> Any:
+    def visit_var_(self, var: E.Var) -> E.Value:
         return self._remapped.get(var, var)
 
-    def visit_dataflow_var_(self, var: E.DataflowVar) -> Any:
+    def visit_dataflow_var_(self, var: E.DataflowVar) -> E.Value:
         return self._remapped.get(var, var)
 
     def visit_var_def_(self, var: E.Var) -> E.Var:
@@ -285,26 +288,26 @@ class PyExprMutator(ExprFunctor):
     def visit_dataflow_var_def_(self, var: E.DataflowVar) -> E.Var:
         return var
 
-    def visit_constant_(self, value: E.Constant) -> Any:
+    def visit_constant_(self, value: E.Constant) -> E.Value:
         return value
 
-    def visit_shape_expr_(self, value: E.ShapeExpr) -> Any:
+    def visit_shape_expr_(self, value: E.ShapeExpr) -> E.Value:
         return value
 
-    def visit_extern_func_(self, func: E.ExternFunc) -> Any:
+    def visit_extern_func_(self, func: E.ExternFunc) -> E.Value:
         return func
 
-    def visit_global_var_(self, var: GlobalVar) -> Any:
+    def visit_global_var_(self, var: GlobalVar) -> E.Value:
         return var
 
-    def visit_op_(self, op: Op) -> Any:
+    def visit_op_(self, op: Op) -> E.RelaxExpr:
         return op
 
-    def visit_prim_value_(self, value: E.PrimValue) -> Any:
+    def visit_prim_value_(self, value: E.PrimValue) -> E.Value:
         return value
 
-    def visit_string_imm_(self, value: E.StringImm) -> Any:
+    def visit_string_imm_(self, value: E.StringImm) -> E.Value:
         return value
 
-    def visit_data_type_imm_(self, value: E.DataTypeImm) -> Any:
+    def visit_data_type_imm_(self, value: E.DataTypeImm) -> E.Value:
         return value

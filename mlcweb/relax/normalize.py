@@ -6,7 +6,8 @@ What stands in for a larger argument is a new variable, bound in the block that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from operator import is_
+from typing import TYPE_CHECKING, Any, overload
 
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import replace
@@ -23,7 +24,7 @@ LEAVES = (
 )  # fmt: skip
 
 
-def is_leaf(value: E.Expr | GlobalVar) -> bool:
+def is_leaf(value: E.RelaxExpr) -> bool:
     """Whether an expression may be an argument as it is; tuples of leaves may, too."""
     if isinstance(value, E.Tuple):
         return all(map(is_leaf, value.fields))
@@ -36,7 +37,11 @@ class Normalizer:
     def __init__(self, builder: BlockBuilder) -> None:
         self.builder = builder
 
-    def __call__(self, value: E.Expr | GlobalVar) -> Any:
+    @overload
+    def __call__(self, value: E.Value) -> E.Value: ...
+    @overload
+    def __call__(self, value: E.RelaxExpr) -> E.RelaxExpr: ...
+    def __call__(self, value: E.RelaxExpr) -> E.RelaxExpr:
         """The expression with its parts in normal form, and its struct info deduced."""
         handler = _HANDLERS.get(type(value))
         new = value if handler is None else handler(self, value)
@@ -44,16 +49,20 @@ class Normalizer:
             E.remember(new, self.builder.context.call(new))
         return new
 
-    def argument(self, value: E.Expr | GlobalVar) -> E.Expr:
+    @overload
+    def argument(self, value: E.Value) -> E.Value: ...
+    @overload
+    def argument(self, value: E.RelaxExpr) -> E.RelaxExpr: ...
+    def argument(self, value: E.RelaxExpr) -> E.RelaxExpr:
         """What stands for an expression where only leaves are allowed."""
         new = self(value)
         return new if is_leaf(new) else self.builder.emit(new)
 
-    def arguments(self, values: Sequence[E.Expr | GlobalVar]) -> tuple[Any, ...]:
+    def arguments(self, values: Sequence[E.RelaxExpr]) -> tuple[E.RelaxExpr, ...]:
         new = tuple(self.argument(value) for value in values)
-        return tuple(values) if all(map(_same, new, values)) else new
+        return tuple(values) if all_same(new, values) else new
 
-    def sequence(self, value: E.Expr) -> E.SeqExpr:
+    def sequence(self, value: E.Value) -> E.SeqExpr:
         """A body, in scopes of its own."""
         seq = E.as_seq(value)
         builder = self.builder
@@ -62,7 +71,7 @@ class Normalizer:
         body = self.argument(seq.body)
         last = builder._end_block()
         kept = [block for block in (*blocks, last) if block.bindings]
-        if body is seq.body and len(kept) == len(seq.blocks) and all(map(_same, kept, seq.blocks)):
+        if body is seq.body and all_same(kept, seq.blocks):
             return seq
         return E.SeqExpr(merged(kept), body, span=seq.span)
 
@@ -86,13 +95,9 @@ class Normalizer:
         self.builder.emit_normalized(binding if new is value else replace(binding, value=new))
 
 
-def _same(a: Any, b: Any) -> bool:
-    return a is b
-
-
-def all_same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+def all_same(a: Sequence[object], b: Sequence[object]) -> bool:
     """Whether two sequences hold the same objects."""
-    return len(a) == len(b) and all(map(_same, a, b))
+    return len(a) == len(b) and all(map(is_, a, b))
 
 
 def merged(blocks: Sequence[E.BindingBlock]) -> list[E.BindingBlock]:
@@ -121,7 +126,7 @@ def _tuple(self: Normalizer, value: E.Tuple) -> E.Tuple:
     return value if fields is value.fields else E.Tuple(fields, span=value.span)
 
 
-def _field(self: Normalizer, value: E.TupleGetItem) -> Any:
+def _field(self: Normalizer, value: E.TupleGetItem) -> E.TupleGetItem:
     inside = self.argument(value.tuple_value)
     return value if inside is value.tuple_value else replace(value, tuple_value=inside)
 
@@ -139,7 +144,7 @@ def _function(self: Normalizer, func: E.Function) -> E.Function:
     return func if body is func.body else replace(func, body=body)
 
 
-_HANDLERS: dict[type, Callable[[Normalizer, Any], Any]] = {
+_HANDLERS: dict[type, Callable[[Normalizer, Any], E.Expr]] = {
     E.Call: _call,
     E.Tuple: _tuple,
     E.TupleGetItem: _field,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import Op
 from mlcweb.ir.overloads import overloads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mlcweb.relax.expr import Expr, ExprLike
+    from mlcweb.relax.struct_info import StructInfo
 
 
 def _apply(name: str, *operands: object) -> Expr:
@@ -33,7 +34,7 @@ class ExprOperators:
     __slots__ = ()
 
     if TYPE_CHECKING:
-        struct_info: Any
+        struct_info: StructInfo
 
     def astype(self, dtype: str) -> Expr:
         return Op.get("relax.astype").get_attr("FBuild")(self, dtype)
@@ -53,10 +54,10 @@ class ExprOperators:
     __le__ = _methods("less_equal")[0]
     __ge__ = _methods("greater_equal")[0]
 
-    def __call__(self, *args: ExprLike, attrs: Mapping[str, Any] | None = None) -> Expr:
+    def __call__(self, *args: ExprLike, attrs: Mapping[str, object] | None = None) -> Expr:
         from mlcweb.relax.expr import Call, convert_to_expr
 
-        return Call(self, [convert_to_expr(arg) for arg in args], attrs)
+        return Call(cast("Expr", self), [convert_to_expr(arg) for arg in args], attrs)
 
     def __getitem__(self, index: int) -> Any:
         from mlcweb.relax.expr import TupleGetItem
@@ -66,12 +67,12 @@ class ExprOperators:
         if isinstance(info, TupleStructInfo):
             if not -len(info.fields) <= index < len(info.fields):
                 raise IndexError(f"The tuple has {len(info.fields)} field(s), no field {index}")
-            return TupleGetItem(self, index % len(info.fields))
-        if info is not None and not isinstance(info, ObjectStructInfo):
+            index %= len(info.fields)
+        elif info is not None and not isinstance(info, ObjectStructInfo):
             raise DiagnosticError(f"Only tuples have fields; this is a {info}")
-        return TupleGetItem(self, index)
+        return TupleGetItem(cast("Expr", self), index)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         from mlcweb.relax.struct_info import TupleStructInfo
 
         info = getattr(self, "struct_info", None)

@@ -7,8 +7,8 @@ Extents are expressions of type int64, so that shapes may be symbolic:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlcweb.ir import printing
 from mlcweb.ir.errors import DiagnosticError
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from mlcweb.relax.expr import Expr
 
 
-def extent(value: Any) -> PrimExpr:
+Extent: TypeAlias = PrimExpr | int | str
+"""What stands for an extent; a string names a new variable."""
+
+ShapeLike: TypeAlias = "Sequence[Extent] | Expr"
+"""What stands for a shape."""
+
+
+def extent(value: Extent) -> PrimExpr:
     """An extent as an expression of type int64; a string is a new variable of that name."""
     if isinstance(value, str):
         return Var(value, "int64")
@@ -37,7 +44,7 @@ def extent(value: Any) -> PrimExpr:
     return cast("int64", expression)
 
 
-def extents(values: Sequence[Any]) -> tuple[PrimExpr, ...]:
+def extents(values: Iterable[Extent]) -> tuple[PrimExpr, ...]:
     return tuple(extent(value) for value in values)
 
 
@@ -74,7 +81,7 @@ class PrimStructInfo(StructInfo):
     def __init__(
         self,
         dtype: str | PrimExpr | int | float | None = None,
-        value: Any = None,
+        value: PrimExpr | int | float | None = None,
         span: Span | None = None,
     ) -> None:
         if dtype is not None and not isinstance(dtype, str):
@@ -96,7 +103,7 @@ class ShapeStructInfo(StructInfo):
     ndim: int = attribute(default=-1)
 
     def __init__(
-        self, values: Sequence[Any] | None = None, ndim: int = -1, span: Span | None = None
+        self, values: Sequence[Extent] | None = None, ndim: int = -1, span: Span | None = None
     ) -> None:
         self.values = None if values is None else extents(values)
         self.ndim = ndim if self.values is None else len(self.values)
@@ -108,16 +115,16 @@ class TensorStructInfo(StructInfo):
     """A tensor. `shape` is a ShapeExpr, a variable that stands for a shape, or None where unknown;
     `ndim` is -1 where unknown, and `dtype` is "" where unknown."""
 
-    shape: Any = None
+    shape: Expr | None = None
     dtype: str = attribute(default="float32")
-    vdevice: Any = attribute(default=None)
+    vdevice: object = attribute(default=None)
     ndim: int = attribute(default=-1)
 
     def __init__(
         self,
-        shape: Any = None,
+        shape: ShapeLike | None = None,
         dtype: str | None = "float32",
-        vdevice: Any = None,
+        vdevice: object = None,
         ndim: int = -1,
         span: Span | None = None,
     ) -> None:

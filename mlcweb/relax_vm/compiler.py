@@ -279,7 +279,9 @@ class _FunctionCompiler:
         return self.emit_to(vm.CallPacked, func.global_symbol, operands)
 
     def pure_packed(self, call: E.Call) -> vm.Register:
-        return self.packed(call.args[0], call.args[1:])
+        func = call.args[0]
+        assert isinstance(func, E.ExternFunc)
+        return self.packed(func, call.args[1:])
 
     def closure(self, call: E.Call) -> vm.Register:
         """A function of the module whose last arguments are given."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import mlcweb as tvm
 from mlcweb import relax, te, tir
 from mlcweb.ir import TVMError
 from mlcweb.relax import TensorStructInfo as Tensor
@@ -168,3 +169,25 @@ def test_functions_are_added_once_and_updated():
         called = bb.emit(relax.Call(other, [x]))
         bb.emit_func_output(called)
     assert called.struct_info == relax.TupleStructInfo([x.struct_info])
+
+
+def test_an_operator_itself_is_no_value():
+    x = relax.Var("x", Tensor((4,), "float32"))
+    add = tvm.ir.Op.get("relax.add")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with pytest.raises(TypeError, match="is no value: bind what a call of it gives"):
+            bb.emit(add)
+        with pytest.raises(TypeError, match="is not a value: call it, or pass what it gives"):
+            bb.emit(relax.op.nn.relu(add))
+        bb.emit_func_output(x)
+
+
+def test_what_a_call_writes_is_said_in_one_way():
+    """A shape among struct infos was dropped without a word."""
+    x = relax.Var("x", Tensor((4,), "float32"))
+    callee = relax.GlobalVar("f")
+    with pytest.raises(TypeError, match="say what the call writes"):
+        relax.call_tir(callee, [x], [Tensor((4,), "float32"), (2, 2)])
+    both = relax.call_tir(callee, [x], [(4,), (2, 2)], dtype=["float32", "int32"])
+    assert both.struct_info == relax.TupleStructInfo([Tensor((4,)), Tensor((2, 2), "int32")])

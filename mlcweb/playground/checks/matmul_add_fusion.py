@@ -9,6 +9,7 @@ import numpy as np
 
 from mlcweb import relax
 from mlcweb.ir import IRModule
+from mlcweb.ir.op import Op
 from mlcweb.playground.checks.common import first_difference, same
 from mlcweb.playground.checks.verdict import Wrong
 from mlcweb.runtime import nd
@@ -76,7 +77,7 @@ def _operators(function: Any) -> list[str]:
         binding.value.op.name
         for block in function.body.blocks
         for binding in block.bindings
-        if isinstance(binding.value, relax.Call) and hasattr(binding.value.op, "name")
+        if isinstance(binding.value, relax.Call) and isinstance(binding.value.op, Op)
     ]
 
 

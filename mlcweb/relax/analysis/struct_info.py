@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlcweb.relax import dims
 from mlcweb.relax.errors import DTypeError
@@ -19,6 +19,12 @@ from mlcweb.relax.struct_info import (
 )  # fmt: skip
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
+
+if TYPE_CHECKING:
+    from mlcweb.relax.deduction import Context
+    from mlcweb.relax.expr import Call, Expr
+
+Shaped: TypeAlias = ShapeStructInfo | TensorStructInfo
 
 
 class BaseCheckResult(IntEnum):
@@ -76,7 +82,7 @@ def _check_prim(base: PrimStructInfo, derived: PrimStructInfo, extents: Unify) -
     return FAIL_L2 if derived.value is None else extents(base.value, derived.value)
 
 
-def _check_ndim(base: Any, derived: Any) -> BaseCheckResult:
+def _check_ndim(base: Shaped, derived: Shaped) -> BaseCheckResult:
     if base.ndim == -1 or base.ndim == derived.ndim:
         return PASS
     return FAIL_L1 if derived.ndim == -1 else FAIL_L0
@@ -163,13 +169,13 @@ def _common_prim(a: PrimStructInfo, b: PrimStructInfo) -> StructInfo:
     return a if same else PrimStructInfo(a.dtype)
 
 
-def _common_values(a: TensorStructInfo, b: TensorStructInfo) -> Sequence[PrimExpr] | None:
+def _common_values(a: Shaped, b: Shaped) -> Sequence[PrimExpr] | None:
     if a.values is None or b.values is None or not dims.same_shape(a.values, b.values):
         return None
     return a.values
 
 
-def _common_shape(a: Any, b: Any) -> StructInfo:
+def _common_shape(a: ShapeStructInfo, b: ShapeStructInfo) -> StructInfo:
     return ShapeStructInfo(_common_values(a, b), a.ndim if a.ndim == b.ndim else -1)
 
 
@@ -189,7 +195,7 @@ def _common_tuple(a: TupleStructInfo, b: TupleStructInfo) -> StructInfo:
     )
 
 
-def _common_function(a: Any, b: Any) -> StructInfo:
+def _common_function(a: FuncStructInfo, b: FuncStructInfo) -> StructInfo:
     purity = a.purity and b.purity
     if a.params is not None and b.params is not None and a.params == b.params:
         return FuncStructInfo(a.params, struct_info_lca(a.ret, b.ret), purity)
@@ -226,7 +232,7 @@ def definable_tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
 def erase_to_well_defined(
     info: StructInfo,
     shape_var_map: Mapping[PrimVar, PrimExpr] | None = None,
-    var_map: Mapping[Any, Any] | None = None,
+    var_map: Mapping[Expr, Expr] | None = None,
 ) -> StructInfo:
     """`info` with symbolic extents replaced by the map; a shape with others loses its extents.
 
@@ -239,25 +245,30 @@ def erase_to_well_defined(
 def erase(
     info: StructInfo,
     knows: Callable[[PrimVar], bool],
-    knows_shape: Callable[[Any], bool],
+    knows_shape: Callable[[Expr], bool],
     values: Mapping[PrimVar, PrimExpr] | None = None,
-    variables: Mapping[Any, Any] | None = None,
+    variables: Mapping[Expr, Expr] | None = None,
 ) -> StructInfo:
     """`info` as it is seen where only some variables are known."""
 
-    def visible(part: Any) -> StructInfo:
+    def visible(part: StructInfo) -> StructInfo:
         if isinstance(part, TupleStructInfo):
             fields = tuple(visible(field) for field in part.fields)
             same = all(a is b for a, b in zip(fields, part.fields, strict=True))
             return part if same else TupleStructInfo(fields)
-        if isinstance(part, FuncStructInfo) or not hasattr(part, "values"):
-            return part
-        if part.values is not None and all(map(knows, dims.prim_vars(part))):
-            if not isinstance(part, TensorStructInfo) or _is_explicit(part):
-                return dims.substitute_extents(part, values or {})
         if isinstance(part, ShapeStructInfo):
-            return part if part.values is None else ShapeStructInfo(ndim=part.ndim)
-        if part.shape is None or (not _is_explicit(part) and knows_shape(part.shape)):
+            if part.values is None or all(map(knows, dims.prim_vars(part))):
+                return dims.substitute_extents(part, values or {})
+            return ShapeStructInfo(ndim=part.ndim)
+        return tensor(part) if isinstance(part, TensorStructInfo) else part
+
+    def tensor(part: TensorStructInfo) -> StructInfo:
+        if _is_explicit(part):
+            if all(map(knows, dims.prim_vars(part))):
+                return dims.substitute_extents(part, values or {})
+        elif part.shape is None:
+            return part
+        elif knows_shape(part.shape):
             shape = (variables or {}).get(part.shape, part.shape)
             return part if shape is part.shape else TensorStructInfo(shape, part.dtype)
         return TensorStructInfo(None, part.dtype, part.vdevice, part.ndim)
@@ -271,7 +282,9 @@ def _is_explicit(info: TensorStructInfo) -> bool:
     return isinstance(info.shape, ShapeExpr)
 
 
-def derive_call_ret_struct_info(info: FuncStructInfo, call: Any, context: Any = None) -> StructInfo:
+def derive_call_ret_struct_info(
+    info: FuncStructInfo, call: Call, context: Context | None = None
+) -> StructInfo:
     """What a call of a function gives: its parameters' symbolic extents take the arguments' values.
 
     Raises: DTypeError (a TypeError) that names the argument that does not fit.
@@ -291,8 +304,12 @@ def derive_call_ret_struct_info(info: FuncStructInfo, call: Any, context: Any = 
             return PASS
         return _compare_extents(dims.substitute_extents(expected, values), given)
 
+    if context is None:
+        from mlcweb.relax.deduction import Context
+
+        context = Context()
     for number, (param, arg) in enumerate(zip(info.params, call.args, strict=True)):
-        given = context.struct_info(arg) if context is not None else arg.struct_info
+        given = context.struct_info(arg)
         if _check(param, given, unify) <= FAIL_L1:
             raise DTypeError(
                 f"{name}: argument {number} type mismatch: expected {param}, given {given}"

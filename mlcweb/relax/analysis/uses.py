@@ -12,15 +12,16 @@ from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
 from mlcweb.relax.analysis.variables import bound_vars, symbolic_vars_used, used_vars
+from mlcweb.relax.normalize import all_same
 from mlcweb.relax.struct_info import FuncStructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
 
-def _bindings(node: Node) -> list[Any]:
+def _bindings(node: Node) -> list[E.Binding]:
     return [found for found in walk(node) if isinstance(found, E.Binding)]
 
 
-def get_var2val(func: E.Function) -> dict[E.Var, E.Expr]:
+def get_var2val(func: E.Function) -> dict[E.Var, E.Value]:
     """The value of every variable that a function binds."""
     return {binding.var: binding.value for binding in _bindings(func)}
 
@@ -55,12 +56,12 @@ def is_impure_call(call: E.Call, functions: IRModule | None = None) -> bool:
     if isinstance(call.op, GlobalVar):
         func = functions.functions.get(call.op) if functions is not None else None
         return isinstance(func, E.Function) and not func.is_pure
-    info = call.op.struct_info
+    info = call.op.struct_info if isinstance(call.op, E.Expr) else None
     return isinstance(info, FuncStructInfo) and not info.purity
 
 
 def contains_impure_call(
-    expr: E.Expr, own_name: Any = None, functions: IRModule | None = None
+    expr: E.Value, own_name: E.RelaxExpr | None = None, functions: IRModule | None = None
 ) -> bool:
     """Whether an expression calls something with side effects; calls of `own_name` do not count,
     nor do those inside of functions that are only defined here."""
@@ -77,7 +78,7 @@ def contains_impure_call(
     return False
 
 
-def remove_all_unused(func: Any, functions: IRModule | None = None) -> Any:
+def remove_all_unused(func: E.ExprType, functions: IRModule | None = None) -> E.ExprType:
     """A function (or other expression) without the bindings that nothing uses and that have no
     side effects. Blocks that become empty are dropped."""
     if isinstance(func, E.Function):
@@ -99,26 +100,22 @@ class _Pruning:
         blocks = []
         for block in reversed(seq.blocks):
             kept = self._block(block)
-            if kept is block:
-                blocks.append(block)
-            elif kept:
-                blocks.append(replace(block, bindings=tuple(kept)))
+            if kept is block or kept.bindings:
+                blocks.append(kept)
         blocks.reverse()
-        if len(blocks) == len(seq.blocks) and all(map(_same, blocks, seq.blocks)):
-            return seq
-        return replace(seq, blocks=tuple(blocks))
+        return seq if all_same(blocks, seq.blocks) else replace(seq, blocks=tuple(blocks))
 
-    def _block(self, block: E.BindingBlock) -> Any:
+    def _block(self, block: E.BindingBlock) -> E.BindingBlock:
         kept = []
         for binding in reversed(block.bindings):
             new = self._binding(binding)
             if new is not None:
                 kept.append(new)
         kept.reverse()
-        same = len(kept) == len(block.bindings) and all(map(_same, kept, block.bindings))
-        return block if same else kept
+        same = all_same(kept, block.bindings)
+        return block if same else replace(block, bindings=tuple(kept))
 
-    def _binding(self, binding: Any) -> Any:
+    def _binding(self, binding: E.Binding) -> E.Binding | None:
         defines = (
             definable_tir_vars_in_struct_info(binding.struct_info)
             if isinstance(binding, E.MatchCast)
@@ -136,7 +133,7 @@ class _Pruning:
             self.extents.update(dims.prim_vars(binding.struct_info))
         return binding if value is binding.value else replace(binding, value=value)
 
-    def value(self, value: E.Expr) -> E.Expr:
+    def value(self, value: Any) -> Any:
         """A value with the bodies inside of it pruned."""
         if isinstance(value, E.If):
             true, false = self.sequence(value.true_branch), self.sequence(value.false_branch)
@@ -148,7 +145,7 @@ class _Pruning:
             return value if body is value.body else replace(value, body=body)
         return self.sequence(value) if isinstance(value, E.SeqExpr) else value
 
-    def _need(self, value: E.Expr) -> None:
+    def _need(self, value: E.Value) -> None:
         used = used_vars(value)
         if isinstance(value, (E.If, E.Function, E.SeqExpr)):
             inside = set(bound_vars(value))
@@ -158,7 +155,3 @@ class _Pruning:
             if var.struct_info is not None:
                 self.extents.update(dims.prim_vars(var.struct_info))
         self.extents.update(symbolic_vars_used(value))
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node
@@ -15,7 +14,7 @@ from mlcweb.relax.struct_info import StructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
 
-def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
+def post_order_visit(expr: Node, fvisit: Callable[[E.Value], None]) -> None:
     """Call `fvisit` on every expression inside of `expr` and on itself, parts first."""
 
     def visit(node: Node) -> None:
@@ -42,18 +41,18 @@ def bound_vars(expr: E.Expr) -> list[E.Var]:
     return list(dict.fromkeys(_definitions(expr)))
 
 
-def used_vars(expr: Any) -> list[E.Var]:
+def used_vars(expr: Node) -> list[E.Var]:
     """The variables that are used inside of an expression."""
     return list(dict.fromkeys(_uses(expr)))
 
 
-def free_vars(expr: Any) -> list[E.Var]:
+def free_vars(expr: Node) -> list[E.Var]:
     """The variables that are used inside of an expression and defined outside."""
     bound = set(_definitions(expr))
     return [var for var in used_vars(expr) if var not in bound]
 
 
-def all_vars(expr: Any) -> list[E.Var]:
+def all_vars(expr: Node) -> list[E.Var]:
     """All variables of an expression."""
     return list(dict.fromkeys([*_definitions(expr), *_uses(expr)]))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
@@ -15,7 +13,7 @@ from mlcweb.relax.struct_info import StructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
 
-def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
+def well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> bool:
     """Whether a module or function is well-formed."""
     try:
         check_well_formed(obj, check_struct_info)
@@ -24,7 +22,7 @@ def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
     return True
 
 
-def check_well_formed(obj: Any, check_struct_info: bool = True) -> None:
+def check_well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> None:
     """Raise a DiagnosticError that says what is wrong with a module or function, if anything is."""
     if isinstance(obj, IRModule):
         for func in obj.functions.values():
@@ -38,8 +36,8 @@ class _Check:
     def __init__(self, module: IRModule | None, check_struct_info: bool) -> None:
         self.module = module
         self.check_struct_info = check_struct_info
-        self.defined: set[Any] = set()
-        self.visible: set[Any] = set()
+        self.defined: set[E.Var] = set()
+        self.visible: set[E.Var | PrimVar] = set()
 
     def define(self, var: E.Var) -> None:
         if var in self.defined:
@@ -89,7 +87,7 @@ class _Check:
             raise DiagnosticError(f"The result {seq.body} is not in normal form", seq.body.span)
         self.uses(seq.body)
 
-    def binding(self, binding: Any, dataflow: bool) -> None:
+    def binding(self, binding: E.Binding, dataflow: bool) -> None:
         if isinstance(binding.var, E.DataflowVar) and not dataflow:
             raise DiagnosticError(
                 f"The DataflowVar {binding.var} is bound outside of a dataflow block", binding.span
@@ -116,7 +114,7 @@ class _Check:
             self.extents(binding.struct_info, binding.var)
         self.define(binding.var)
 
-    def parts(self, value: E.Expr) -> None:
+    def parts(self, value: E.Value) -> None:
         if isinstance(value, E.Call):
             parts = [*value.args, *([value.op] if isinstance(value.op, E.Expr) else ())]
             if isinstance(value.op, GlobalVar):
@@ -130,11 +128,11 @@ class _Check:
                 raise DiagnosticError(f"{part} in {value} is not in normal form", value.span)
             self.uses(part)
 
-    def global_var(self, var: GlobalVar, at: E.Expr | GlobalVar) -> None:
+    def global_var(self, var: GlobalVar, at: E.Value) -> None:
         if self.module is not None and var not in self.module.functions:
             raise DiagnosticError(f'The module has no function "{var.name_hint}"', at.span)
 
-    def uses(self, value: E.Expr | GlobalVar) -> None:
+    def uses(self, value: E.RelaxExpr) -> None:
         if isinstance(value, E.Tuple):
             for field in value.fields:
                 self.uses(field)

@@ -12,25 +12,24 @@ from mlcweb.ir.structural import structural_equal
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.dpl import pattern as P
-from mlcweb.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 
-Value: TypeAlias = "E.Expr | GlobalVar | Op"
-Values: TypeAlias = "Mapping[E.Var, E.Expr]"
-Found = dict[P.DFPattern, Any]
+Values: TypeAlias = Mapping[E.Var, E.Value]
+Found: TypeAlias = dict[P.DFPattern, E.RelaxExpr]
 """What the parts of a pattern stand for so far. Never changed, so that going back is free."""
 
 COMMUTATIVE = ("relax.add", "relax.multiply")
 """Operators whose operands match in either order."""
 
 
-def extract(
-    pattern: P.DFPattern, expr: E.Expr | GlobalVar, var2val: Values | None = None
-) -> Found | None:
+def extract(pattern: P.DFPattern, expr: E.RelaxExpr, var2val: Values | None = None) -> Found | None:
     """What the parts of a pattern match; None where the expression does not match."""
     return next(_match(pattern, expr, {}, var2val or {}), None)
 
 
-def _match(pattern: P.DFPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
+def _match(
+    pattern: P.DFPattern, expr: E.RelaxExpr, found: Found, values: Values
+) -> Iterator[Found]:
     """The ways in which an expression matches."""
     if not isinstance(pattern, P.VarPattern):
         expr = _value(expr, values)
@@ -42,7 +41,7 @@ def _match(pattern: P.DFPattern, expr: Value, found: Found, values: Values) -> I
         yield {**result, pattern: expr}
 
 
-def _value(expr: Value, values: Values) -> Value:
+def _value(expr: E.RelaxExpr, values: Values) -> E.RelaxExpr:
     """What a variable stands for, as far as that is known."""
     while isinstance(expr, E.Var) and expr in values:
         expr = values[expr]
@@ -51,7 +50,7 @@ def _value(expr: Value, values: Values) -> Value:
 
 def _all(
     patterns: Sequence[P.DFPattern],
-    exprs: Sequence[Value],
+    exprs: Sequence[E.RelaxExpr],
     found: Found,
     values: Values,
 ) -> Iterator[Found]:
@@ -65,7 +64,7 @@ def _all(
 def _test(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
     """A matcher that looks at the expression alone."""
 
-    def match(pattern: Any, expr: Value, found: Found, values: Values) -> Iterator[Found]:
+    def match(pattern: Any, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
         if holds(pattern, expr):
             yield found
 
@@ -75,59 +74,60 @@ def _test(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
 def _also(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
     """A matcher that looks at the expression, and matches it against the pattern inside."""
 
-    def match(pattern: Any, expr: Value, found: Found, values: Values) -> Iterator[Found]:
+    def match(pattern: Any, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
         if holds(pattern, expr):
             yield from _match(pattern.pattern, expr, found, values)
 
     return match
 
 
-def _is_expr(pattern: P.ExprPattern, expr: E.Expr | Op) -> bool:
+def _is_expr(pattern: P.ExprPattern, expr: E.RelaxExpr) -> bool:
     if isinstance(pattern.expr, Op) or isinstance(expr, Op):
         return pattern.expr == expr
     return pattern.expr is expr or structural_equal(pattern.expr, expr)
 
 
-def _is_var(pattern: P.VarPattern, expr: E.Expr) -> bool:
+def _is_var(pattern: P.VarPattern, expr: E.RelaxExpr) -> bool:
     return isinstance(expr, E.Var) and pattern.name in ("", expr.name_hint)
 
 
-def _is_dataflow_var(pattern: P.VarPattern, expr: E.Expr) -> bool:
+def _is_dataflow_var(pattern: P.VarPattern, expr: E.RelaxExpr) -> bool:
     return isinstance(expr, E.DataflowVar) and pattern.name in ("", expr.name_hint)
 
 
-def _is_global_var(pattern: P.GlobalVarPattern, expr: E.Expr | GlobalVar) -> bool:
+def _is_global_var(pattern: P.GlobalVarPattern, expr: E.RelaxExpr) -> bool:
     return isinstance(expr, GlobalVar) and pattern.name in ("", expr.name_hint)
 
 
-def _is_extern(pattern: P.ExternFuncPattern, expr: E.Expr) -> bool:
+def _is_extern(pattern: P.ExternFuncPattern, expr: E.RelaxExpr) -> bool:
     return isinstance(expr, E.ExternFunc) and pattern.global_symbol in ("", expr.global_symbol)
 
 
-def _is_shape(pattern: P.PrimArrPattern, expr: E.Expr) -> bool:
+def _is_shape(pattern: P.PrimArrPattern, expr: E.RelaxExpr) -> bool:
     values = expr.values if isinstance(expr, (E.ShapeExpr, ShapeStructInfo)) else None
     return values is not None and dims.same_shape(pattern.values, values)
 
 
-def _info(expr: E.Expr) -> Any:
-    return getattr(expr, "struct_info", None)
+def _info(expr: E.RelaxExpr) -> StructInfo | None:
+    return expr.struct_info if isinstance(expr, E.Expr) else None
 
 
-def _has_shape(pattern: P.ShapePattern, expr: E.Expr) -> bool:
+def _has_shape(pattern: P.ShapePattern, expr: E.RelaxExpr) -> bool:
     info = _info(expr)
     known = info.values if isinstance(info, TensorStructInfo) else None
     return known is not None and dims.same_shape(pattern.shape, known)
 
 
-def _has_dtype(pattern: P.DataTypePattern, expr: E.Expr) -> bool:
+def _has_dtype(pattern: P.DataTypePattern, expr: E.RelaxExpr) -> bool:
     return getattr(_info(expr), "dtype", None) == pattern.dtype
 
 
-def _has_info(pattern: P.StructInfoPattern, expr: E.Expr) -> bool:
-    return _info(expr) is not None and pattern.struct_info.is_base_of(_info(expr))
+def _has_info(pattern: P.StructInfoPattern, expr: E.RelaxExpr) -> bool:
+    info = _info(expr)
+    return info is not None and pattern.struct_info.is_base_of(info)
 
 
-def _has_attrs(pattern: P.AttrPattern, expr: E.Expr) -> bool:
+def _has_attrs(pattern: P.AttrPattern, expr: E.RelaxExpr) -> bool:
     if isinstance(expr, Op):
         return all(expr.get_attr(key) == value for key, value in pattern.attrs.items())
     attrs = getattr(expr, "attrs", None) or {}
@@ -136,14 +136,16 @@ def _has_attrs(pattern: P.AttrPattern, expr: E.Expr) -> bool:
     )
 
 
-def _plain(value: E.Expr) -> Any:
+def _plain(value: object) -> object:
     """An attribute's value for comparison: sequences alike, integers as such."""
     if isinstance(value, (list, tuple)):
         return tuple(map(_plain, value))
     return getattr(value, "value", value)
 
 
-def _call(pattern: P.CallPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
+def _call(
+    pattern: P.CallPattern, expr: E.RelaxExpr, found: Found, values: Values
+) -> Iterator[Found]:
     if not isinstance(expr, E.Call):
         return
     count = len(pattern.args)
@@ -154,14 +156,14 @@ def _call(pattern: P.CallPattern, expr: Value, found: Found, values: Values) -> 
             yield from _all(pattern.args, args, result, values)
 
 
-def _orders(call: E.Call, count: int) -> Iterator[Sequence[Any]]:
+def _orders(call: E.Call, count: int) -> Iterator[Sequence[E.RelaxExpr]]:
     yield call.args
     if count == 2 and isinstance(call.op, Op) and call.op.name in COMMUTATIVE:
         yield call.args[::-1]
 
 
 def _function(
-    pattern: P.FunctionPattern, expr: Value, found: Found, values: Values
+    pattern: P.FunctionPattern, expr: E.RelaxExpr, found: Found, values: Values
 ) -> Iterator[Found]:
     if isinstance(expr, E.Function) and len(pattern.params) == len(expr.params):
         inside = {**values, **_bound(expr)}
@@ -170,22 +172,24 @@ def _function(
             yield from _match(pattern.body, body, result, inside)
 
 
-def _bound(func: E.Function) -> dict[Any, Any]:
+def _bound(func: E.Function) -> Values:
     return {b.var: b.value for block in func.body.blocks for b in block.bindings}
 
 
-def _fields(expr: Value, count: int) -> Sequence[Any] | None:
+def _fields(expr: E.RelaxExpr, count: int) -> Sequence[E.RelaxExpr] | None:
     return expr.fields if isinstance(expr, E.Tuple) and len(expr.fields) == count else None
 
 
-def _tuple(pattern: P.TuplePattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
+def _tuple(
+    pattern: P.TuplePattern, expr: E.RelaxExpr, found: Found, values: Values
+) -> Iterator[Found]:
     fields = _fields(expr, len(pattern.fields))
     if fields is not None:
         yield from _all(pattern.fields, fields, found, values)
 
 
 def _unordered(
-    pattern: P.UnorderedTuplePattern, expr: Value, found: Found, values: Values
+    pattern: P.UnorderedTuplePattern, expr: E.RelaxExpr, found: Found, values: Values
 ) -> Iterator[Found]:
     fields = _fields(expr, len(pattern.fields))
     if fields is not None:
@@ -194,22 +198,22 @@ def _unordered(
 
 
 def _item(
-    pattern: P.TupleGetItemPattern, expr: Value, found: Found, values: Values
+    pattern: P.TupleGetItemPattern, expr: E.RelaxExpr, found: Found, values: Values
 ) -> Iterator[Found]:
     if isinstance(expr, E.TupleGetItem) and pattern.index in (None, expr.index):
         yield from _match(pattern.tuple_value, expr.tuple_value, found, values)
 
 
-def _or(pattern: P.OrPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
+def _or(pattern: P.OrPattern, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
     yield from _match(pattern.left, expr, found, values)
     yield from _match(pattern.right, expr, found, values)
 
 
-def _and(pattern: P.AndPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
+def _and(pattern: P.AndPattern, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
     yield from _all((pattern.left, pattern.right), (expr, expr), found, values)
 
 
-def _not(pattern: P.NotPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
+def _not(pattern: P.NotPattern, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
     if next(_match(pattern.to_reject, expr, found, values), None) is None:
         yield found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
@@ -14,8 +13,9 @@ from mlcweb.relax.dpl.match import extract
 from mlcweb.relax.dpl.order import in_order_of_use
 from mlcweb.relax.dpl.pattern import DFPattern
 from mlcweb.relax.expr_functor import PyExprMutator
+from mlcweb.relax.normalize import all_same
 
-Rewriter = Callable[[Any, dict[DFPattern, Any]], Any]
+Rewriter = Callable[[E.RelaxExpr, dict[DFPattern, E.RelaxExpr]], E.RelaxExpr]
 
 
 def rewrite_call(pattern: DFPattern, rewriter: Rewriter, func: E.Function) -> E.Function:
@@ -34,17 +34,19 @@ class _Rewriting(PyExprMutator):
         super().__init__()
         self.pattern = pattern
         self.rewriter = rewriter
-        self.values: dict[E.Var, E.Expr] = {}
+        self.values: dict[E.Var, E.Value] = {}
         self.holders: dict[int, E.Var] = {}
 
     def visit_var_binding_(self, binding: E.VarBinding) -> None:
         super().visit_var_binding_(binding)
         var = self.get_var_remap(binding.var)
-        self.values[var] = value = self.lookup_binding(var)
+        value = self.lookup_binding(var)
+        assert value is not None
+        self.values[var] = value
         if isinstance(value, (E.Call, E.TupleGetItem, E.Tuple)):
             self.holders.setdefault(id(value), var)
 
-    def rewritten(self, expr: E.Expr) -> Any:
+    def rewritten(self, expr: E.Value) -> E.Value:
         found = extract(self.pattern, expr, self.values)
         if found is None:
             return expr
@@ -55,19 +57,19 @@ class _Rewriting(PyExprMutator):
             raise TVMError(f"A rewriter returns an expression, not {new!r}")
         return new
 
-    def visit_call_(self, call: E.Call) -> E.Expr:
+    def visit_call_(self, call: E.Call) -> E.Value:
         return self.rewritten(super().visit_call_(call))
 
-    def visit_tuple_(self, value: E.Tuple) -> E.Expr:
+    def visit_tuple_(self, value: E.Tuple) -> E.Value:
         return self.rewritten(super().visit_tuple_(value))
 
-    def visit_tuple_getitem_(self, value: E.TupleGetItem) -> E.Expr:
+    def visit_tuple_getitem_(self, value: E.TupleGetItem) -> E.Value:
         return self.rewritten(super().visit_tuple_getitem_(value))
 
 
 def rewrite_bindings(
     ctx: PatternContext,
-    rewriter: Callable[[dict[DFPattern, E.Var], dict[E.Var, E.Expr]], Mapping[E.Var, E.Expr]],
+    rewriter: Callable[[dict[DFPattern, E.Var], dict[E.Var, E.Value]], Mapping[E.Var, E.Value]],
     func: E.Function,
 ) -> E.Function:
     """`func` with the bindings that the patterns of a context match rewritten, until none matches
@@ -78,7 +80,7 @@ def rewrite_bindings(
             patterns stand for, and the value of each variable of the block.
     """
     mutator = _Normalizing()
-    blocks: list[Any] = []
+    blocks: list[E.BindingBlock] = []
     for block in func.body.blocks:
         while isinstance(block, E.DataflowBlock):
             found = ctx.match_dfb(block)
@@ -90,7 +92,7 @@ def rewrite_bindings(
                 break
             block = mutator.visit_binding_block(new)
         blocks.append(block)
-    if all(new is old for new, old in zip(blocks, func.body.blocks, strict=True)):
+    if all_same(blocks, func.body.blocks):
         return func
     body = E.SeqExpr(blocks, mutator.visit_expr(func.body.body))
     return remove_all_unused(replace(func, body=body))
@@ -102,19 +104,18 @@ class _Normalizing(PyExprMutator):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shared: dict[int, tuple[E.Expr, E.Var]] = {}
+        self.shared: dict[int, tuple[E.Call, E.Var]] = {}
 
-    def visit_call_(self, call: E.Call) -> E.Expr:
+    def visit_call_(self, call: E.Call) -> E.Value:
         args = [self.argument(arg) for arg in call.args]
-        if all(new is old for new, old in zip(args, call.args, strict=True)):
+        if all_same(args, call.args):
             return super().visit_call_(call)
         return super().visit_call_(E.Call(call.op, args, call.attrs, call.sinfo_args))
 
-    def argument(self, value: E.Expr) -> E.Expr:
+    def argument(self, value: E.RelaxExpr) -> E.RelaxExpr:
         if isinstance(value, E.Tuple):
             fields = [self.argument(item) for item in value.fields]
-            same = all(new is old for new, old in zip(fields, value.fields, strict=True))
-            return value if same else E.Tuple(fields)
+            return value if all_same(fields, value.fields) else E.Tuple(fields)
         if not isinstance(value, E.Call):
             return value
         if id(value) not in self.shared:  # the call is kept as well, so that its id stays its own
@@ -122,7 +123,7 @@ class _Normalizing(PyExprMutator):
         return self.shared[id(value)][1]
 
 
-def _replaced(block: E.DataflowBlock, changes: Mapping[E.Var, E.Expr]) -> E.DataflowBlock:
+def _replaced(block: E.DataflowBlock, changes: Mapping[E.Var, E.Value]) -> E.DataflowBlock:
     """A block with other values for some variables, without the bindings this leaves unused. New
     values may use what was bound later."""
     bindings = [
@@ -131,7 +132,7 @@ def _replaced(block: E.DataflowBlock, changes: Mapping[E.Var, E.Expr]) -> E.Data
         else binding
         for binding in block.bindings
     ]
-    if all(new is old for new, old in zip(bindings, block.bindings, strict=True)):
+    if all_same(bindings, block.bindings):
         return block
     needed: set[E.Var] = set()
     kept = []

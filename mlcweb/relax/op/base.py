@@ -18,6 +18,7 @@ from mlcweb.relax.expr import (
     Expr,
     ExprLike,
     ExternFunc,
+    RelaxExpr,
     ShapeExpr,
     StringImm,
     Tuple,
@@ -29,15 +30,16 @@ from mlcweb.relax.op.registry import builder, call, operator
 from mlcweb.relax.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
+    ShapeLike,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
 from mlcweb.tir import arithmetic
-from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import IntImm, PrimExpr
 
-OutInfo: TypeAlias = "StructInfo | ShapeExpr | Sequence[StructInfo] | Sequence[ExprLike]"
+OutInfo: TypeAlias = "StructInfo | ShapeLike | Sequence[StructInfo | ShapeLike]"
 """What a call writes: a struct info, or several; or a shape, or several, with `dtype`."""
 
 InfoArgs: TypeAlias = StructInfo | Sequence[StructInfo] | None
@@ -112,7 +114,7 @@ def call_dps_packed(
     return Call(op, (func, argument_tuple(args)), None, (info,))
 
 
-def argument_tuple(args: ExprLike) -> Expr:
+def argument_tuple(args: ExprLike) -> RelaxExpr:
     """Arguments as a tuple; one stands for a tuple of one."""
     expr = convert_to_expr(args)
     info = getattr(expr, "struct_info", None)
@@ -124,20 +126,19 @@ def written(op: Op, info: OutInfo | None, dtype: str | Sequence[str] | None) -> 
     """What a call writes, as a struct info, from the forms in which it may be given."""
     if isinstance(info, (TensorStructInfo, TupleStructInfo)):
         return info
-    several = info if isinstance(info, (list, tuple)) else ()
-    infos = [each for each in several if isinstance(each, StructInfo)]
-    if infos:
-        return TupleStructInfo(infos)
+    items: Any = list(info) if isinstance(info, (list, tuple)) else []
+    if items and all(isinstance(item, StructInfo) for item in items):
+        return TupleStructInfo(items)
     if dtype is None or not isinstance(info, (list, tuple, ShapeExpr)):
         raise DTypeError(
             f'{op.name}: say what the call writes: out_sinfo=R.Tensor((n, m), "float32"), or the '
             "shape (n, m) and dtype="
         )
-    if info and isinstance(info, (list, tuple)) and isinstance(info[0], (list, tuple, ShapeExpr)):
-        types = [dtype] * len(info) if isinstance(dtype, str) else list(dtype)
-        pairs = zip(info, types, strict=True)
+    if items and isinstance(items[0], (list, tuple, ShapeExpr)):
+        types = [dtype] * len(items) if isinstance(dtype, str) else list(dtype)
+        pairs = zip(items, types, strict=True)
         return TupleStructInfo([TensorStructInfo(shape, t) for shape, t in pairs])
-    return TensorStructInfo(info, str(dtype))
+    return TensorStructInfo(info if isinstance(info, ShapeExpr) else items, str(dtype))
 
 
 def _shape(values: Expr | Sequence[PrimExpr | int]) -> Expr:
@@ -154,7 +155,7 @@ def given_sinfo_args(given: InfoArgs) -> tuple[StructInfo, ...]:
 @builder("relax.call_packed")
 @takes_newer_keywords
 def call_packed(
-    func: Expr | str, *args: ExprLike, sinfo_args: InfoArgs = None, **attrs: Any
+    func: Expr | str, *args: ExprLike, sinfo_args: InfoArgs = None, **attrs: object
 ) -> Call:
     """A call of an external function that returns a value of the struct info `sinfo_args`. It may
     have side effects."""
@@ -169,7 +170,7 @@ def call_pure_packed(
     func: Expr | str,
     *args: ExprLike,
     sinfo_args: InfoArgs = None,
-    **attrs: Any,
+    **attrs: object,
 ) -> Call:
     """A call of an external function without side effects."""
     func = ExternFunc(func) if isinstance(func, str) else func
@@ -305,8 +306,8 @@ def size(expr: ExprLike) -> Call:
 
 
 def _infer_size(call: Call, context: Context) -> StructInfo:
-    info, axis = infer.tensor(call, 0, context), call.args[1].value
-    if info.values is None or not hasattr(axis, "value"):
+    info, axis = infer.tensor(call, 0, context), infer.scalar(call, 1, context).value
+    if info.values is None or not isinstance(axis, IntImm):
         return PrimStructInfo("int64")
     return PrimStructInfo(value=info.values[infer.normalized_axis(call, axis.value, info.ndim)])
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.op import Op
 from mlcweb.relax.expr import Call, ExprLike, convert_to_expr
-from mlcweb.relax.op.base import given_sinfo_args
+from mlcweb.relax.op.base import InfoArgs, given_sinfo_args
 from mlcweb.relax.op.memory import allocated
-from mlcweb.relax.op.registry import as_dtype, as_shape, operator
+from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, operator
 
 
 @operator(
@@ -16,13 +14,13 @@ from mlcweb.relax.op.registry import as_dtype, as_shape, operator
     infer=allocated, pure=False,
 )  # fmt: skip
 def alloc_tensor(
-    shape: ExprLike,
+    shape: ShapeArgument,
     dtype: ExprLike,
     runtime_device_index: ExprLike = 0,
     storage_scope: ExprLike = "global",
     *,
-    sinfo_args: Any = None,
-    ty_args: Any = None,
+    sinfo_args: InfoArgs = None,
+    ty_args: InfoArgs = None,
 ) -> Call:
     """A new tensor, whose memory is planned later."""
     arguments = (as_shape(shape), as_dtype(dtype), runtime_device_index, storage_scope)

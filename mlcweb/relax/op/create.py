@@ -6,22 +6,16 @@ import math
 from collections.abc import Callable
 
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.constant_data import Number
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue, const
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import by, dtype_of, number, shape_of, te, topi
-from mlcweb.relax.op.registry import Legalize, as_shape, call, operator
+from mlcweb.relax.op.registry import Legalize, ShapeArgument, as_shape, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import FloatImm, PrimExpr
-
-
-def _filled(call: Call, context: Context, dtype: str) -> StructInfo:
-    info = infer.shape(call, 0, context)
-    return TensorStructInfo(
-        call.args[0] if info.values is not None else None, dtype, ndim=info.ndim
-    )
 
 
 def _scalar(call: Call, index: int, context: Context) -> TensorStructInfo:
@@ -33,7 +27,7 @@ def _scalar(call: Call, index: int, context: Context) -> TensorStructInfo:
 
 def _infer_full(call: Call, context: Context) -> StructInfo:
     value = _scalar(call, 1, context)
-    return _filled(call, context, infer.dtype_or(call, value.dtype))
+    return infer.of_shape(call, 0, context, infer.dtype_or(call, value.dtype))
 
 
 def _infer_like(call: Call, context: Context) -> StructInfo:
@@ -61,7 +55,7 @@ def _legalize_filled(name: str, value: int | None) -> Legalize:
 @operator(
     "relax.full", "shape", "fill_value", infer=_infer_full, legalize=_legalize_filled("full", None)
 )
-def full(shape: ExprLike, fill_value: ExprLike, dtype: str | None = None) -> Call:
+def full(shape: ShapeArgument, fill_value: Expr | Number, dtype: str | None = None) -> Call:
     """A tensor of one value: a scalar tensor, or a number."""
     value = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
     return call(full, as_shape(shape), value, dtype=str(dtype or "void"))
@@ -70,19 +64,22 @@ def full(shape: ExprLike, fill_value: ExprLike, dtype: str | None = None) -> Cal
 @operator(
     "relax.full_like", "x", "fill_value", infer=_infer_like, legalize=_legalize_filled("full", None)
 )
-def full_like(x: ExprLike, fill_value: ExprLike, dtype: str | None = None) -> Call:
+def full_like(x: ExprLike, fill_value: Expr | Number, dtype: str | None = None) -> Call:
     """One value in the shape (and without `dtype` the element type) of `x`."""
     value = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
     return call(full_like, x, value, dtype=str(dtype or "void"))
 
 
 def _infer_filled(call: Call, context: Context) -> StructInfo:
-    return _filled(call, context, infer.attribute(call, "dtype"))
+    return infer.of_shape(call, 0, context, infer.attribute(call, "dtype"))
+
+
+Scalar = PrimValue | PrimExpr | Number
 
 
 def _constant_tensor(name: str, value: int) -> Callable[..., Call]:
     @operator(f"relax.{name}", "shape", infer=_infer_filled, legalize=_legalize_filled(name, value))
-    def build(shape: ExprLike, dtype: str) -> Call:
+    def build(shape: ShapeArgument, dtype: str) -> Call:
         return call(build, as_shape(shape), dtype=str(dtype))
 
     build.__name__ = build.__qualname__ = name
@@ -118,14 +115,14 @@ def _prim_values(call: Call) -> list[PrimExpr]:
     return found
 
 
-def arange_size(start: PrimExpr, end: PrimExpr, step: PrimExpr) -> PrimExpr | float:
+def arange_size(start: PrimExpr, end: PrimExpr, step: PrimExpr) -> PrimExpr | int:
     """How many elements start, start + step, … lie before end."""
     numbers = [constant_value(value) for value in (start, end, step)]
     if all(number is not None for number in numbers):
         low, high, stride = numbers
         assert low is not None and high is not None and stride is not None
         if all(isinstance(number, int) for number in numbers):
-            return max(0, -((low - high) // stride))
+            return max(0, -int((low - high) // stride))
         return max(0, math.ceil((high - low) / stride))
     return (end - start + step - 1) // step
 
@@ -157,7 +154,7 @@ def _legalize_arange(builder: BlockBuilder, call: Call) -> Expr:
 
 @operator("relax.arange", "start", "end", "step", infer=_infer_arange, legalize=_legalize_arange)
 def arange(
-    start: ExprLike, end: ExprLike | None = None, step: ExprLike = 1, dtype: str | None = None
+    start: Scalar, end: Scalar | None = None, step: Scalar = 1, dtype: str | None = None
 ) -> Call:
     """start, start + step, … before end; of int64 where all are whole numbers, else float32."""
     if end is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
@@ -12,7 +12,7 @@ from mlcweb.relax.op.legalize import attribute, by, topi
 from mlcweb.relax.op.nn.layouts import check_layout
 from mlcweb.relax.op.registry import as_shape, operator, several
 from mlcweb.relax.op.registry import call as call
-from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.relax.struct_info import ShapeLike, StructInfo, TensorStructInfo
 from mlcweb.tir.arithmetic import const
 
 
@@ -55,8 +55,8 @@ def _legalize_resize2d(builder: BlockBuilder, call: Call) -> Expr:
 )
 def resize2d(
     data: ExprLike,
-    size: ExprLike,
-    roi: Any = None,
+    size: ShapeLike | int,
+    roi: float | Sequence[float] | None = None,
     layout: str = "NCHW",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.constant_data import ArrayLike
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import (
     Call,
@@ -127,10 +127,10 @@ def _legalize_strided_slice(builder: BlockBuilder, call: Call) -> Expr:
 )  # fmt: skip
 def strided_slice(
     x: ExprLike,
-    axes: ExprLike,
-    begin: ExprLike,
-    end: ExprLike,
-    strides: ExprLike | None = None,
+    axes: Expr | Sequence[ExprLike],
+    begin: Expr | Sequence[ExprLike],
+    end: Expr | Sequence[ExprLike],
+    strides: Expr | Sequence[ExprLike] | None = None,
     assume_inbound: bool = False,
 ) -> Call:
     """Elements begin, begin + stride, … before end, along `axes`.
@@ -143,7 +143,7 @@ def strided_slice(
     return call(strided_slice, x, *given, assume_inbound=assume_inbound)
 
 
-def _number_tuple(values: Any) -> Any:
+def _number_tuple(values: Expr | Sequence[ExprLike]) -> Expr:
     return values if isinstance(values, Expr) else Tuple([convert_to_expr(v) for v in values])
 
 
@@ -245,8 +245,7 @@ def one_hot(
     indices: ExprLike, on_value: ExprLike, off_value: ExprLike, depth: int, axis: int = -1
 ) -> Call:
     """`on_value` where the position along a new axis of extent `depth` is the index."""
-    values = (v if isinstance(v, Expr) else PrimValue(v) for v in (on_value, off_value))
-    return call(one_hot, indices, *values, depth=int(depth), axis=int(axis))
+    return call(one_hot, indices, on_value, off_value, depth=int(depth), axis=int(axis))
 
 
 def _infer_index_tensor(call: Call, context: Context) -> StructInfo:
@@ -270,6 +269,6 @@ def _legalize_index_tensor(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator("relax.index_tensor", infer=_infer_index_tensor, legalize=_legalize_index_tensor)
-def index_tensor(data: ExprLike, indices: Sequence[Any]) -> Call:
+def index_tensor(data: ExprLike, indices: Iterable[Expr | ArrayLike]) -> Call:
     """`data[indices]` with tensors of integers for the first axes, broadcast."""
     return call(index_tensor, data, [i if isinstance(i, Expr) else const(i) for i in indices])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.errors import DTypeError, ShapeError
-from mlcweb.relax.expr import Call
+from mlcweb.relax.expr import Call, Expr
 from mlcweb.relax.struct_info import (
     PrimStructInfo,
     ShapeStructInfo,
@@ -19,19 +20,25 @@ from mlcweb.relax.struct_info import (
 from mlcweb.tir.expr import IntImm, PrimExpr
 
 
+def op_of(call: Call) -> Op:
+    """The operator that a call calls."""
+    assert isinstance(call.op, Op)
+    return call.op
+
+
 def argument_name(call: Call, index: int) -> str:
-    names = call.op.arguments
+    names = op_of(call).arguments
     return names[index] if index < len(names) else f"argument {index}"
 
 
 def shape_error(call: Call, message: str) -> ShapeError:
     """An error about shapes in a call."""
-    return ShapeError(f"{call.op.name}: {message}")
+    return ShapeError(f"{op_of(call).name}: {message}")
 
 
 def dtype_error(call: Call, message: str) -> DTypeError:
     """An error about element types or kinds of arguments in a call."""
-    return DTypeError(f"{call.op.name}: {message}")
+    return DTypeError(f"{op_of(call).name}: {message}")
 
 
 def tensor(call: Call, index: int, context: Context) -> TensorStructInfo:
@@ -48,18 +55,18 @@ def tensor(call: Call, index: int, context: Context) -> TensorStructInfo:
 
 def tensors(call: Call, context: Context, count: int | None = None) -> list[TensorStructInfo]:
     """The struct infos of the first `count` (default: all) arguments, which must be tensors."""
-    total = len(call.op.arguments) if count is None else count
-    if len(call.args) != len(call.op.arguments):
-        expected = f"{', '.join(call.op.arguments)} ({len(call.op.arguments)})"
+    names = op_of(call).arguments
+    if len(call.args) != len(names):
+        expected = f"{', '.join(names)} ({len(names)})"
         raise dtype_error(call, f"takes the arguments {expected}; {len(call.args)} are given")
-    return [tensor(call, index, context) for index in range(total)]
+    return [tensor(call, index, context) for index in range(len(names) if count is None else count)]
 
 
 def operands(call: Call, context: Context) -> list[TensorStructInfo]:
     """The struct infos of all arguments: tensors, and numbers beside them, which are tensors
     without dimensions."""
     infos = [context.struct_info(arg) for arg in call.args]
-    if len(infos) != len(call.op.arguments) or not any(
+    if len(infos) != len(op_of(call).arguments) or not any(
         isinstance(info, TensorStructInfo) for info in infos
     ):
         return tensors(call, context)
@@ -93,6 +100,14 @@ def shape(call: Call, index: int, context: Context) -> ShapeStructInfo:
     if not isinstance(info, ShapeStructInfo):
         raise dtype_error(call, f"{argument_name(call, index)} must be a shape, but it is {info}")
     return info
+
+
+def of_shape(call: Call, index: int, context: Context, dtype: str) -> TensorStructInfo:
+    """A tensor of the shape that an argument is."""
+    info, value = shape(call, index, context), call.args[index]
+    if info.values is None or not isinstance(value, Expr):
+        return TensorStructInfo(None, dtype, ndim=info.ndim)
+    return TensorStructInfo(value, dtype)
 
 
 def scalar(call: Call, index: int, context: Context) -> PrimStructInfo:

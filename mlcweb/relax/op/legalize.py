@@ -7,13 +7,13 @@ are known, so lowerings need not ask.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import scalar
-from mlcweb.relax.expr import Call, Constant, Expr, Tuple, TupleGetItem
+from mlcweb.relax.emit_te import Formula
+from mlcweb.relax.expr import Call, Constant, Expr, RelaxExpr, Tuple, TupleGetItem
 from mlcweb.relax.op.registry import Legalize
 from mlcweb.relax.struct_info import (
     ShapeStructInfo,
@@ -42,7 +42,7 @@ else:
 
 
 def by(
-    function: str | Callable[..., Any], *attributes: str, hint: str | None = None, **fixed: Any
+    function: str | Formula, *attributes: str, hint: str | None = None, **fixed: object
 ) -> Legalize:
     """A call of what a tensor expression makes of the arguments, then the named attributes by
     position, then what is `fixed`.
@@ -79,7 +79,7 @@ def attribute(call: Call, name: str) -> Any:
     return None if value == "void" else value
 
 
-def shape_of(builder: BlockBuilder, value: Expr) -> list[PrimExpr]:
+def shape_of(builder: BlockBuilder, value: RelaxExpr) -> list[PrimExpr]:
     """The extents of a tensor, or of a shape."""
     info = builder.context.struct_info(value)
     assert isinstance(info, (TensorStructInfo, ShapeStructInfo)) and info.values is not None
@@ -93,16 +93,16 @@ def dtype_of(builder: BlockBuilder, value: Expr) -> str:
     return info.dtype
 
 
-def fields_of(builder: BlockBuilder, value: Expr) -> list[Expr]:
+def fields_of(builder: BlockBuilder, value: RelaxExpr) -> list[RelaxExpr]:
     """The fields of a tuple; those of a variable are bound."""
     if isinstance(value, Tuple):
         return list(value.fields)
     info = builder.context.struct_info(value)
-    assert isinstance(info, TupleStructInfo)
+    assert isinstance(value, Expr) and isinstance(info, TupleStructInfo)
     return [builder.emit(TupleGetItem(value, i)) for i in range(len(info.fields))]
 
 
-def number(value: Expr) -> Expr | PrimExpr:
+def number(value: RelaxExpr) -> RelaxExpr | PrimExpr:
     """The literal that a scalar constant is; other expressions as they are."""
     if not isinstance(value, Constant):
         return value

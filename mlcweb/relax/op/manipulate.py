@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.errors import DiagnosticError
@@ -19,7 +18,7 @@ from mlcweb.relax.expr import (
 )
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, shape_of, te, to_result_shape, topi
-from mlcweb.relax.op.registry import as_shape, call, operator
+from mlcweb.relax.op.registry import ShapeArgument, as_shape, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, extent, extents
 from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
@@ -57,12 +56,11 @@ def _infer_reshape(call: Call, context: Context) -> StructInfo:
                 f"{infer.described(call, 0, info)} has {infer.text(old)} elements, "
                 f"the shape {dims.shape_text(wanted.values)} has {infer.text(new)}",
             )
-    shape = call.args[1] if wanted.values is not None else None
-    return TensorStructInfo(shape, info.dtype, ndim=wanted.ndim)
+    return infer.of_shape(call, 1, context, info.dtype)
 
 
 @operator("relax.reshape", infer=_infer_reshape, legalize=to_result_shape)
-def reshape(x: ExprLike, shape: ExprLike) -> Call:
+def reshape(x: Expr, shape: ShapeArgument) -> Call:
     """The same elements in row-major order in another shape.
 
     In a tuple one extent may be -1, and follows from the others; 0 takes the extent of `x`.
@@ -72,12 +70,12 @@ def reshape(x: ExprLike, shape: ExprLike) -> Call:
     return call(reshape, x, as_shape(shape))
 
 
-def _completed(x: Any, shape: Sequence[PrimExpr]) -> ShapeExpr:
+def _completed(x: Expr, shape: Sequence[PrimExpr]) -> ShapeExpr:
     numbers = [constant_int(value) for value in shape]
     if 0 not in numbers and -1 not in numbers:
         return ShapeExpr(shape)
     info = x.struct_info
-    old = getattr(info, "values", None)
+    old = info.values if isinstance(info, TensorStructInfo) else None
     text = dims.shape_text(shape)
     if old is None:
         raise DiagnosticError(
@@ -191,12 +189,11 @@ def _infer_broadcast_to(call: Call, context: Context) -> StructInfo:
         too_long = len(info.values) > len(target)
         if too_long or (result is not None and any(map(dims.differ, result, target))):
             raise infer.shape_error(call, f"{text} cannot be broadcast")
-    shape = call.args[1] if wanted.values is not None else None
-    return TensorStructInfo(shape, info.dtype, ndim=wanted.ndim)
+    return infer.of_shape(call, 1, context, info.dtype)
 
 
 @operator("relax.broadcast_to", infer=_infer_broadcast_to, legalize=by("broadcast_to"))
-def broadcast_to(x: ExprLike, shape: ExprLike) -> Call:
+def broadcast_to(x: ExprLike, shape: ShapeArgument) -> Call:
     """A tensor repeated to a shape, by NumPy's rules."""
     return call(broadcast_to, x, as_shape(shape))
 
@@ -303,7 +300,7 @@ def _substituted(condition: PrimExpr, inverse: IndexMap, index: Sequence[PrimExp
     infer=_infer_layout_transform, legalize=_legalize_layout_transform,
 )  # fmt: skip
 def layout_transform(
-    x: Expr, index_map: IndexMap | Callable[..., Any], pad_value: int | float | None = None
+    x: Expr, index_map: IndexMap | Callable[..., object], pad_value: int | float | None = None
 ) -> Call:
     """Each element at the indices that `index_map` gives for its own.
 
@@ -314,7 +311,10 @@ def layout_transform(
     return call(layout_transform, x, index_map=index_map, pad_value=pad_value)
 
 
-def _infer_collapse(call: Call, info: TensorStructInfo, wanted: Any, ndim: int) -> StructInfo:
+Shape = Sequence[PrimExpr] | None
+
+
+def _infer_collapse(call: Call, info: TensorStructInfo, wanted: Shape, ndim: int) -> StructInfo:
     if info.values is not None and wanted is not None:
         rest = info.values[len(info.values) - len(wanted) :] if wanted else ()
         fits = len(wanted) <= len(info.values) and not any(
@@ -341,16 +341,16 @@ def _infer_collapse_like(call: Call, context: Context) -> StructInfo:
 
 
 def _legalize_collapse(builder: BlockBuilder, call: Call) -> Expr:
-    shape, there = (shape_of(builder, value) for value in (call, call.args[0]))
+    data = call.args[0]
+    shape, there = (shape_of(builder, value) for value in (call, data))
     if len(shape) == len(there) and all(map(dims.equal, shape, there)):
-        return call.args[0]
-    return builder.call_te(
-        topi.collapse_sum, call.args[0], list(shape), primfunc_name_hint="collapse_sum"
-    )
+        assert isinstance(data, Expr)
+        return data
+    return builder.call_te(topi.collapse_sum, data, list(shape), primfunc_name_hint="collapse_sum")
 
 
 @operator("relax.collapse_sum_to", infer=_infer_collapse_to, legalize=_legalize_collapse)
-def collapse_sum_to(data: ExprLike, shape: ExprLike) -> Call:
+def collapse_sum_to(data: ExprLike, shape: ShapeArgument) -> Call:
     """The sums over the axes along which a tensor of `shape` is broadcast to that of `data`."""
     return call(collapse_sum_to, data, as_shape(shape))
 

@@ -13,7 +13,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, DataTypeImm, ExprLike, ShapeExpr
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import nothing, object_info
-from mlcweb.relax.op.registry import as_dtype, as_shape, call, operator
+from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
 from mlcweb.relax.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -40,7 +40,7 @@ def tensor_in_storage(name: str) -> Callable[..., Call]:
     def alloc_tensor(
         storage: ExprLike,
         offset: ExprLike,
-        shape: ExprLike,
+        shape: ShapeArgument,
         dtype: ExprLike,
         runtime_device_ind: ExprLike = 0,
     ) -> Call:
@@ -66,7 +66,7 @@ def _infer_view(call: Call, context: Context) -> StructInfo:
     infer=object_info, pure=False,
 )  # fmt: skip
 def alloc_storage(
-    size: ExprLike, virtual_device_index: ExprLike, storage_scope: ExprLike, dtype: ExprLike
+    size: ShapeArgument, virtual_device_index: ExprLike, storage_scope: ExprLike, dtype: ExprLike
 ) -> Call:
     """Memory of `size` bytes."""
     return call(alloc_storage, as_shape(size), virtual_device_index, storage_scope, as_dtype(dtype))
@@ -89,7 +89,10 @@ def kill_tensor(tensor: ExprLike) -> Call:
 
 @operator("relax.memory.view", infer=_infer_view)
 def view(
-    data: ExprLike, shape: ExprLike = (), dtype: ExprLike = (), relative_byte_offset: ExprLike = ()
+    data: ExprLike,
+    shape: ShapeArgument = (),
+    dtype: ExprLike = (),
+    relative_byte_offset: ExprLike = (),
 ) -> Call:
     """The memory of a tensor as another tensor; an empty tuple leaves a part as it is."""
     new_shape = as_shape(shape) if shape != () else shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from mlcweb.relax import dims
 from mlcweb.relax.deduction import Context
@@ -70,7 +70,7 @@ def _infer_dequantize(call: Call, context: Context) -> StructInfo:
     return TensorStructInfo(infos[0].shape, wanted, ndim=infos[0].ndim)
 
 
-def _along(value: te.Tensor, index: Any, axis: int) -> Any:
+def _along(value: te.Tensor, index: Sequence[PrimExpr], axis: int) -> PrimExpr:
     """The element of a scalar, or of a vector along an axis, for an element of a tensor."""
     if value.ndim == 0:
         return value()

@@ -13,25 +13,35 @@ deduced and LegalizeOps lowers calls. What the decorator is told is kept as attr
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 from mlcweb.ir.op import Op, register_op
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import Call, DataTypeImm, Expr, ExprLike, ShapeExpr, convert_to_expr
-from mlcweb.relax.struct_info import StructInfo
+from mlcweb.relax.expr import (
+    Call,
+    DataTypeImm,
+    Expr,
+    ExprLike,
+    ShapeExpr,
+    Value,
+    convert_to_expr,
+)
+from mlcweb.relax.struct_info import Extent, ShapeLike, StructInfo
+from mlcweb.tir.expr import PrimExpr
 
 Infer = Callable[[Call, Context], StructInfo]
 """Deduces what a call gives; raises `ShapeError` or `DTypeError`."""
 
-Legalize = Callable[[BlockBuilder, Call], Expr]
+Legalize = Callable[[BlockBuilder, Call], Value]
 """Gives the expression that a call is lowered to."""
 
 Builder = Callable[..., Expr]
 Function = TypeVar("Function", bound=Builder)
+T = TypeVar("T")
 
 builders: dict[str, Builder] = {}
 """What builds calls, by the names that scripts know after `R.`: `add`, `nn.relu`."""
@@ -93,26 +103,30 @@ def builder(name: str) -> Callable[[Function], Function]:
     return decorate
 
 
-def call(target: Op | Builder, *args: ExprLike, **attrs: Any) -> Call:
+def call(target: Op | Builder, *args: ExprLike, **attrs: object) -> Call:
     """A call of an operator, given itself or by its builder. Tuples, strings and numbers become
     expressions; `attrs` are kept in the order in which they are to be printed."""
     op = target if isinstance(target, Op) else getattr(target, "op")  # noqa: B009
     return Call(op, [convert_to_expr(arg) for arg in args], Attrs(attrs) if attrs else None)
 
 
-def as_shape(shape: ExprLike) -> Expr:
+ShapeArgument: TypeAlias = "ShapeLike | Extent"
+"""What `as_shape` takes."""
+
+
+def as_shape(shape: ShapeArgument) -> Expr:
     """A shape as an expression: extents in a tuple or list, one extent, or an expression."""
     if isinstance(shape, Expr):
         return shape
-    return ShapeExpr(shape if isinstance(shape, (tuple, list)) else (shape,))
+    return ShapeExpr((shape,) if isinstance(shape, (PrimExpr, int, str)) else shape)
 
 
-def as_dtype(dtype: Any) -> Any:
+def as_dtype(dtype: Expr | tuple[()] | object) -> Expr | tuple[()]:
     """A type of elements as an expression, also of its name."""
-    return DataTypeImm(str(dtype)) if not isinstance(dtype, (Expr, tuple)) else dtype
+    return dtype if isinstance(dtype, (Expr, tuple)) else DataTypeImm(str(dtype))
 
 
-def several(value: Any, count: int) -> list[Any]:
+def several(value: T | Sequence[T], count: int) -> list[T]:
     """One value for each of `count` dimensions, where one is given for all."""
-    items = list(value) if isinstance(value, (tuple, list)) else [value]
+    items: list[T] = list(value) if isinstance(value, (tuple, list)) else [value]  # type: ignore
     return items * count if len(items) == 1 else items

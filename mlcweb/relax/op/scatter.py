@@ -137,5 +137,4 @@ def slice_scatter(
     axis: int = 0,
 ) -> Call:
     """A tensor with the slices start, start + step, … before end along an axis taken from `src`."""
-    bounds = [v if isinstance(v, Expr) else PrimValue(v) for v in (start, end, step)]
-    return call(slice_scatter, input_tensor, src, *bounds, axis=int(axis))
+    return call(slice_scatter, input_tensor, src, start, end, step, axis=int(axis))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.constant_data import Number
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, const
 from mlcweb.relax.op import infer
@@ -34,9 +35,10 @@ def where(condition: ExprLike, x1: ExprLike, x2: ExprLike) -> Call:
 
 
 @builder("relax.masked_fill")
-def masked_fill(x: Expr, mask: Expr, value: ExprLike) -> Call:
+def masked_fill(x: Expr, mask: Expr, value: Expr | Number) -> Call:
     """`x` with `value` where the bool `mask` holds, as calls of `where` and `full_like`."""
-    number = value if isinstance(value, Expr) else const(value, x.struct_info.dtype or None)
+    dtype = getattr(x.struct_info, "dtype", None)
+    number = value if isinstance(value, Expr) else const(value, dtype or None)
     return where(mask, full_like(x, number), x)
 
 

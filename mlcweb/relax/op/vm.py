@@ -5,12 +5,12 @@ from __future__ import annotations
 from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op.base import nothing, object_info
 from mlcweb.relax.op.memory import tensor_in_storage
-from mlcweb.relax.op.registry import as_dtype, as_shape, call, operator
+from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
 
 
 @operator("relax.vm.alloc_storage", infer=object_info, pure=False)
 def alloc_storage(
-    shape: ExprLike,
+    shape: ShapeArgument,
     runtime_device_index: ExprLike,
     dtype: ExprLike,
     storage_scope: ExprLike = "global",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
@@ -19,7 +16,7 @@ def _function(mod: IRModule, name: str) -> E.Function:
     return func
 
 
-def BindParams(func_name: str, params: Mapping[Any, Any]) -> Pass:
+def BindParams(func_name: str, params: E.ByParameter) -> Pass:
     """Make parameters of the function `func_name` constants. The keys are parameters or their
     names, the values arrays."""
 
@@ -31,7 +28,7 @@ def BindParams(func_name: str, params: Mapping[Any, Any]) -> Pass:
     return pass_of("BindParams", transform)
 
 
-def BindSymbolicVars(binding_map: Mapping[Any, Any], func_name: str | None = None) -> Pass:
+def BindSymbolicVars(binding_map: E.ByExtent, func_name: str | None = None) -> Pass:
     """Give symbolic extents (by variable or name) values, in one function or, without a name, in
     all functions with a global symbol."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.transform import Pass
@@ -11,6 +9,7 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.struct_info import BaseCheckResult, struct_info_base_check
 from mlcweb.relax.binding import Substitution
+from mlcweb.relax.normalize import all_same
 from mlcweb.relax.transform.dataflow_blocks import with_local_variables
 from mlcweb.relax.transform.registration import map_functions, pass_of
 
@@ -35,7 +34,7 @@ def _canonical(var: GlobalVar, func: E.Function) -> E.Function:
 
 class _Canonical(Mutator):
     def __init__(self) -> None:
-        self.stands_for: dict[E.Var, E.Expr] = {}
+        self.stands_for: dict[E.Var, E.Var] = {}
         self.tuples: dict[E.Var, E.Tuple] = {}
 
     @on(E.Var, E.DataflowVar)
@@ -48,7 +47,7 @@ class _Canonical(Mutator):
         return func if body is func.body else replace(func, body=body)
 
     @on(E.TupleGetItem)
-    def field(self, value: E.TupleGetItem) -> E.Expr:
+    def field(self, value: E.TupleGetItem) -> E.RelaxExpr:
         inside = self.rewrite(value.tuple_value)
         known = inside if isinstance(inside, E.Tuple) else self.tuples.get(inside)
         if known is not None:
@@ -63,15 +62,21 @@ class _Canonical(Mutator):
             if new is block or new.bindings:
                 blocks.append(new)
         body = self.rewrite(seq.body)
-        same = len(blocks) == len(seq.blocks) and all(map(_same, blocks, seq.blocks))
-        new = seq if same and body is seq.body else E.SeqExpr(blocks, body, span=seq.span)
+        new = (
+            seq
+            if all_same(blocks, seq.blocks) and body is seq.body
+            else E.SeqExpr(blocks, body, span=seq.span)
+        )
         return with_local_variables(new)
 
     def block(self, block: E.BindingBlock) -> E.BindingBlock:
         new = [self.binding(binding) for binding in block.bindings]
         bindings = self.results_first([binding for binding in new if binding is not None])
-        same = len(bindings) == len(block.bindings) and all(map(_same, bindings, block.bindings))
-        return block if same else replace(block, bindings=tuple(bindings))
+        return (
+            block
+            if all_same(bindings, block.bindings)
+            else replace(block, bindings=tuple(bindings))
+        )
 
     def binding(self, binding: E.Binding) -> E.Binding | None:
         """A binding in canonical form; None where another variable stands for what it binds."""
@@ -124,7 +129,3 @@ class _Canonical(Mutator):
         if isinstance(value, E.DataflowVar) and not isinstance(var, E.DataflowVar):
             return False
         return value is var or value.struct_info == var.struct_info
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b

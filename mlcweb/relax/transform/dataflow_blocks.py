@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import Node, replace
@@ -73,7 +72,7 @@ class _Converting(Mutator):
 
 def with_local_variables(seq: E.SeqExpr) -> E.SeqExpr:
     """A sequence in which variables that only their own dataflow block uses are DataflowVars."""
-    local: dict[E.Var, Any] = {}
+    local: dict[E.Var, E.Var] = {}
     for block in seq.blocks:
         if isinstance(block, E.DataflowBlock):
             rest = [other for other in seq.blocks if other is not block]
@@ -88,8 +87,12 @@ def with_local_variables(seq: E.SeqExpr) -> E.SeqExpr:
 class _Renamed(Substitution):
     """Replaces variables where they are defined as well."""
 
+    def __init__(self, renamed: dict[E.Var, E.Var]) -> None:
+        super().__init__(renamed)
+        self.renamed = renamed
+
     def definition(self, var: E.Var) -> E.Var:
-        return self.variables.get(var, var)
+        return self.renamed.get(var, var)
 
 
 def ToNonDataflow() -> Pass:
@@ -107,9 +110,10 @@ def to_non_dataflow(mod: IRModule) -> IRModule:
 
 class _Plain(_Renamed):
     def definition(self, var: E.Var) -> E.Var:
-        if isinstance(var, E.DataflowVar) and var not in self.variables:
-            self.variables[var] = E.Var(var.name_hint, var.struct_info, span=var.span)
-        return self.variables.get(var, var)
+        if isinstance(var, E.DataflowVar) and var not in self.renamed:
+            self.renamed[var] = E.Var(var.name_hint, var.struct_info, span=var.span)
+            self.variables[var] = self.renamed[var]
+        return super().definition(var)
 
     @on(E.DataflowBlock)
     def block(self, block: E.DataflowBlock) -> Node:

@@ -6,22 +6,20 @@ it: only into such a vertex can a value be fused without being computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from mlcweb.ir.module import IRModule
-from mlcweb.ir.op import Op
 from mlcweb.relax import expr as E
 from mlcweb.relax.transform.op_pattern import OpPatternKind as Kind
-from mlcweb.tir.function import PrimFunc
+from mlcweb.relax.transform.registration import called_tir
 
 
 @dataclass(slots=True, eq=False)
 class Vertex:
     """A value: a parameter, a constant or what a binding binds."""
 
-    value: Any
+    value: E.Expr
     kind: Kind = Kind.OPAQUE
     outputs: list[tuple[Vertex, Kind]] = field(default_factory=list)
     """Who reads the value, and the kind of computation that does."""
@@ -47,7 +45,7 @@ class DataflowGraph:
 
     def __init__(self, mod: IRModule, func: E.Function) -> None:
         self.vertices: list[Vertex] = []
-        self.of: dict[Any, Vertex] = {}
+        self.of: dict[E.Expr, Vertex] = {}
         self._mod = mod
         for param in func.params:
             self._finish(self._vertex(param))
@@ -78,7 +76,7 @@ class DataflowGraph:
                 source.outputs.append((vertex, vertex.kind))
         self._finish(vertex)
 
-    def _kind_and_inputs(self, binding: E.Binding) -> tuple[Kind, list[Any]]:
+    def _kind_and_inputs(self, binding: E.Binding) -> tuple[Kind, Sequence[E.RelaxExpr]]:
         value = binding.value
         if isinstance(binding, E.VarBinding):
             if isinstance(value, E.Call):
@@ -87,18 +85,14 @@ class DataflowGraph:
                 return Kind.INJECTIVE, [value.tuple_value]
         return Kind.OPAQUE, [value]
 
-    def _call(self, call: E.Call) -> tuple[Kind, list[Any]]:
-        if isinstance(call.op, Op) and call.op.name == "relax.call_tir":
-            func = self._mod.functions.get(call.args[0])
-            if isinstance(func, PrimFunc):
-                kind = Kind(int(func.attrs.get("op_pattern", Kind.OPAQUE)))
-                arguments = call.args[1]
-                inputs = list(arguments.fields) if isinstance(arguments, E.Tuple) else [arguments]
-                return kind, [*inputs, *call.args[2:]]
+    def _call(self, call: E.Call) -> tuple[Kind, Sequence[E.RelaxExpr]]:
+        func = called_tir(self._mod, call)
+        if func is not None:
+            return Kind(int(func.attrs.get("op_pattern", Kind.OPAQUE))), call.args[1:]
         return Kind.OPAQUE, [*call.args, *((call.op,) if isinstance(call.op, E.Var) else ())]
 
 
-def _leaves(value: E.Expr) -> Iterator[E.Expr]:
+def _leaves(value: E.RelaxExpr) -> Iterator[E.Expr]:
     """The variables and constants in an argument; other values are no part of the graph."""
     if isinstance(value, E.Tuple):
         for item in value.fields:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.module import GlobalVar, IRModule
-from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.reshape_pattern import has_reshape_pattern
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.manipulate import reshape
 from mlcweb.relax.struct_info import TensorStructInfo
-from mlcweb.relax.transform.registration import map_functions, pass_of
+from mlcweb.relax.transform.registration import CALL_TIR, map_functions, pass_of
 from mlcweb.tir.function import PrimFunc
-
-_CALL_TIR = Op.get("relax.call_tir")
 
 
 def RewriteDataflowReshape() -> Pass:
@@ -40,9 +35,9 @@ class _Reshapes(PyExprMutator):
         super().__init__(mod)
         self.reshapes = reshapes
 
-    def visit_call_(self, call: E.Call) -> Any:
-        call = super().visit_call_(call)
-        if call.op is not _CALL_TIR or call.args[0] not in self.reshapes:
+    def visit_call_(self, call: E.Call) -> E.Expr:
+        call = self.visit_expr_post_order(call)
+        if call.op != CALL_TIR or call.args[0] not in self.reshapes:
             return call
         tensors, info = call.args[1], call.sinfo_args[0]
         if not self.builder_.current_block_is_dataflow() or len(call.args) > 2:
@@ -50,6 +45,8 @@ class _Reshapes(PyExprMutator):
         if not isinstance(tensors, E.Tuple) or len(tensors) != 1:
             return call
         (data,) = tensors.fields
+        if not isinstance(data, E.Expr):
+            return call
         known = data.struct_info
         if not isinstance(known, TensorStructInfo) or not isinstance(info, TensorStructInfo):
             return call

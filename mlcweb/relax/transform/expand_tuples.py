@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
@@ -29,11 +27,15 @@ def expand_tuples(mod: IRModule) -> IRModule:
     if not new:
         return mod
     changed = canonicalize(IRModule({**mod.functions, **new}, mod.attrs))
-    expanded = {var: remove_all_unused(changed.functions[var], mod) for var in new}
+    expanded = {
+        var: remove_all_unused(func, mod)
+        for var, func in changed.functions.items()
+        if var in new and isinstance(func, E.Function)
+    }
 
-    def change(mutator: PyExprMutator, call: E.Call) -> Any:
+    def change(mutator: PyExprMutator, call: E.Call, callee: GlobalVar) -> E.Value:
         args = [field for arg in call.args for field in _fields(mutator, arg)]
-        return E.Call(call.op, args, call.attrs, call.sinfo_args, span=call.span)
+        return E.Call(callee, args, call.attrs, call.sinfo_args, span=call.span)
 
     return with_calls_changed(mod, expanded, change)
 
@@ -57,16 +59,14 @@ def _with_fields(func: E.Function) -> E.Function:
     return E.Function(params, body, func.ret_struct_info, func.is_pure, func.attrs, span=func.span)
 
 
-def _fields(mutator: PyExprMutator, arg: Any) -> list[Any]:
+def _fields(mutator: PyExprMutator, arg: E.RelaxExpr) -> list[E.RelaxExpr]:
     """The fields of an argument, and theirs, in order."""
-    info = arg.struct_info if isinstance(arg, E.Expr) else None
-    if not isinstance(info, TupleStructInfo):
+    if not isinstance(arg, E.Expr) or not isinstance(arg.struct_info, TupleStructInfo):
         return [arg]
+    count = len(arg.struct_info.fields)
     known = mutator.lookup_binding(arg) if isinstance(arg, E.Var) else arg
     if isinstance(known, E.Tuple):
         parts = list(known.fields)
     else:
-        parts = [
-            mutator.builder_.emit(E.TupleGetItem(arg, index)) for index in range(len(info.fields))
-        ]
+        parts = [mutator.builder_.emit(E.TupleGetItem(arg, index)) for index in range(count)]
     return [field for part in parts for field in _fields(mutator, part)]

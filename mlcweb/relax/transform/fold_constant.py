@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import GlobalVar, IRModule
@@ -16,13 +15,20 @@ from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.constant_data import ArrayData
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import (
+    CALL_TIR,
+    called_tir,
+    is_primitive,
+    map_functions,
+    pass_of,
+)  # fmt: skip
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import PrimFunc
 
-Compiled = Callable[[Sequence[Any], Sequence[tuple[tuple[int, ...], str]]], list[Any]]
+Compiled = Callable[[Sequence[ArrayData], Sequence[tuple[tuple[int, ...], str]]], list[ArrayData]]
 """Runs a function on arrays; makes the results, of which shape and element type are given."""
 
 Evaluator = Callable[[PrimFunc], Compiled]
@@ -57,62 +63,66 @@ class _Folding(PyExprMutator):
         self.mod = mod
         self.ready = ready
 
-    def _constant_of(self, var: E.Var) -> Any:
+    def _constant_of(self, var: E.Var) -> E.Expr:
         var = self.get_var_remap(var)
         value = self.lookup_binding(var)
         return value if isinstance(value, E.Constant) else var
 
-    def visit_var_(self, var: E.Var) -> Any:
+    def visit_var_(self, var: E.Var) -> E.Expr:
         return self._constant_of(var)
 
-    def visit_dataflow_var_(self, var: E.Var) -> Any:
+    def visit_dataflow_var_(self, var: E.DataflowVar) -> E.Expr:
         return self._constant_of(var)
 
-    def visit_tuple_getitem_(self, value: E.TupleGetItem) -> Any:
+    def visit_tuple_getitem_(self, value: E.TupleGetItem) -> E.Value:
         inside = self.visit_expr(value.tuple_value)
         known = self.lookup_binding(inside) if isinstance(inside, E.Var) else inside
-        if isinstance(known, E.Tuple) and isinstance(known.fields[value.index], E.Constant):
-            return known.fields[value.index]
+        if isinstance(known, E.Tuple):
+            field = known.fields[value.index]
+            if isinstance(field, E.Constant):
+                return field
         return super().visit_tuple_getitem_(value)
 
-    def visit_call_(self, call: E.Call) -> Any:
-        call = super().visit_call_(call)
+    def visit_call_(self, call: E.Call) -> E.Expr:
+        call = self.visit_expr_post_order(call)
         if not isinstance(call.op, Op):
             return call
-        if call.op.name == "relax.call_tir":
+        if call.op == CALL_TIR:
             return self.folded(call, self.mod) or call
-        return self.folded_operator(call) or call
+        return self.folded_operator(call, call.op) or call
 
-    def folded_operator(self, call: E.Call) -> Any:
+    def folded_operator(self, call: E.Call, op: Op) -> E.Expr | None:
         """What a call of an operator gives, by way of the function that it lowers to."""
-        legalize = call.op.get_attr("FLegalize")
-        info = call.struct_info
-        if legalize is None or not call.op.pure or static_infos(info) is None:
+        legalize = op.get_attr("FLegalize")
+        if legalize is None or not op.pure or static_infos(call.struct_info) is None:
             return None
         if not all(map(_is_constant, call.args)):
             return None
         builder = BlockBuilder(self.mod)
         builder._begin_binding_block()
         lowered = legalize(builder, call)
-        is_call_tir = isinstance(lowered, E.Call) and lowered.op == Op.get("relax.call_tir")
+        is_call_tir = isinstance(lowered, E.Call) and lowered.op == CALL_TIR
         return self.folded(lowered, builder.get()) if is_call_tir else None
 
-    def folded(self, call: E.Call, mod: IRModule) -> Any:
+    def folded(self, call: E.Call, mod: IRModule) -> E.Expr | None:
         """What a `call_tir` gives, as a constant or a tuple of constants; None where it stays."""
-        func, results = mod.functions.get(call.args[0]), static_infos(call.struct_info)
-        inputs = call.args[1].fields if isinstance(call.args[1], E.Tuple) else None
-        if not isinstance(func, PrimFunc) or results is None or inputs is None:
+        func, results = called_tir(mod, call), static_infos(call.struct_info)
+        arguments = call.args[1]
+        if func is None or results is None or len(call.args) > 2:
             return None
-        if len(call.args) > 2 or not all(isinstance(value, E.Constant) for value in inputs):
+        if not isinstance(arguments, E.Tuple):
+            return None
+        inputs = [value.data for value in arguments.fields if isinstance(value, E.Constant)]
+        if len(inputs) < len(arguments.fields):
             return None
         if not inputs and sum(math.prod(shape) for shape, _ in results) > MAX_CREATED:
             return None
-        types = [str(value.data.dtype) for value in inputs] + [dtype for _, dtype in results]
+        types = [str(data.dtype) for data in inputs] + [dtype for _, dtype in results]
         if "bfloat16" in types or (evaluator := _evaluator()) is None:
             return None
         if func not in self.ready:
             self.ready[func] = evaluator(func)
-        made = self.ready[func]([value.data for value in inputs], results)
+        made = self.ready[func](inputs, results)
         constants = [E.Constant(data) for data in made]
         single = isinstance(call.struct_info, TensorStructInfo)
         return constants[0] if single else E.Tuple(constants)
@@ -126,7 +136,7 @@ def _evaluator() -> Evaluator | None:
         return None
 
 
-def _is_constant(value: E.Expr | GlobalVar) -> bool:
+def _is_constant(value: E.RelaxExpr) -> bool:
     if isinstance(value, E.Tuple):
         return all(map(_is_constant, value.fields))
     if isinstance(value, E.ShapeExpr):
@@ -139,11 +149,10 @@ def static_infos(info: StructInfo) -> list[tuple[tuple[int, ...], str]] | None:
     parts = info.fields if isinstance(info, TupleStructInfo) else (info,)
     result = []
     for part in parts:
-        values = part.values if isinstance(part, TensorStructInfo) else None
-        if values is None or not all(isinstance(extent, IntImm) for extent in values):
+        if not isinstance(part, TensorStructInfo) or part.values is None or not part.dtype:
             return None
-        assert isinstance(part, TensorStructInfo)
-        if not part.dtype:
+        shape = tuple(extent.value for extent in part.values if isinstance(extent, IntImm))
+        if len(shape) < len(part.values):
             return None
-        result.append((tuple(extent.value for extent in values), part.dtype))  # type: ignore[attr-defined]
+        result.append((shape, part.dtype))
     return result

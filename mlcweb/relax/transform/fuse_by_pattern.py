@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import used_vars
@@ -30,11 +30,11 @@ class PatternCheckContext:
         value_to_bound_var: the variable of each value before and at the match.
     """
 
-    matched_expr: Any
-    annotated_expr: dict[str, Any]
-    matched_bindings: dict[E.Var, E.Expr]
+    matched_expr: E.Value
+    annotated_expr: dict[str, E.RelaxExpr | None]
+    matched_bindings: dict[E.Var, E.Value]
     var_usages: dict[E.Var, list[E.Var]]
-    value_to_bound_var: dict[Any, E.Var]
+    value_to_bound_var: dict[E.RelaxExpr, E.Var]
 
 
 @dataclass(slots=True)
@@ -51,15 +51,15 @@ class FusionPattern:
     pattern: DFPattern
     annotation_patterns: Mapping[str, DFPattern] = field(default_factory=dict)
     check: Callable[[PatternCheckContext], bool] | None = None
-    attrs_getter: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
+    attrs_getter: Callable[[dict[str, E.RelaxExpr | None]], Mapping[str, object]] | None = None
 
 
-def _pattern(given: Any) -> FusionPattern:
+def _pattern(given: FusionPattern | tuple[Any, ...]) -> FusionPattern:
     return given if isinstance(given, FusionPattern) else FusionPattern(*given)
 
 
 def FuseOpsByPattern(
-    patterns: Sequence[Any],
+    patterns: Sequence[FusionPattern | tuple[Any, ...]],
     bind_constants: bool = True,
     annotate_codegen: bool = False,
     entry_functions: Sequence[str] | None = None,
@@ -107,13 +107,13 @@ class _Matching:
         self.pattern = pattern
         self.func = func
         self.units = units
-        self.values: dict[E.Var, E.Expr] = {}
-        self.holders: dict[Any, E.Var] = {}
+        self.values: dict[E.Var, E.Value] = {}
+        self.holders: dict[E.RelaxExpr, E.Var] = {}
         self.usages: dict[E.Var, list[E.Var]] | None = None
 
     def run(self) -> None:
         for block in self.func.body.blocks:
-            own: dict[E.Var, E.Expr] = {}
+            own: dict[E.Var, E.Value] = {}
             for binding in block.bindings:
                 if not isinstance(binding, E.VarBinding):
                     continue
@@ -122,13 +122,15 @@ class _Matching:
                 if isinstance(block, E.DataflowBlock) and isinstance(binding.value, E.Call):
                     self.match(binding, own)
 
-    def match(self, binding: E.VarBinding, own: Mapping[E.Var, E.Expr]) -> None:
+    def match(self, binding: E.VarBinding, own: Mapping[E.Var, E.Value]) -> None:
         found = extract(self.pattern.pattern, binding.value, self.values)
         if found is None:
             return
         matched = {binding.var: binding.value}
         for part, value in found.items():
-            if isinstance(part, (CallPattern, TupleGetItemPattern)) and value in self.holders:
+            if not isinstance(part, (CallPattern, TupleGetItemPattern)):
+                continue
+            if isinstance(value, E.Expr) and value in self.holders:
                 matched[self.holders[value]] = value
         if any(var in self.units or var not in own for var in matched):
             return
@@ -158,7 +160,7 @@ def with_codegen_functions(mod: IRModule) -> IRModule:
     """Each function with the attribute "Composite" becomes a local function of a public one that
     names, as its attribute "Codegen", the compiler it is meant for."""
     renamed: dict[GlobalVar, GlobalVar] = {}
-    wrapped: dict[GlobalVar, Any] = {}
+    wrapped: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, E.Function) and "Composite" in func.attrs:
             compiler = func.attrs["Composite"].split(".")[0]

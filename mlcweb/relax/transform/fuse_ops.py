@@ -37,6 +37,6 @@ def fuse_ops(mod: IRModule, opt_level: int = 2, max_depth: int = MAX_DEPTH) -> I
             graph = DataflowGraph(mod, func)
             made: dict[Group, Unit] = {}
             for vertex, group in partition(graph, opt_level, max_depth).items():
-                if group.size > 1:
+                if group.size > 1 and isinstance(vertex.value, E.Var):
                     units[vertex.value] = made.setdefault(group, Unit())
     return with_grouped_functions(mod, units)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import on
 from mlcweb.relax import dims
@@ -29,7 +28,7 @@ from mlcweb.relax.struct_info import (
 )  # fmt: skip
 from mlcweb.relax.transform.canonicalize import canonicalize
 from mlcweb.relax.transform.dead_code import eliminate_dead_code
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import called_tir, is_primitive, map_functions, pass_of
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.expr import PointerType, PrimExpr
@@ -77,6 +76,10 @@ class FusedFunction:
     used: list[bool]
 
 
+Content: TypeAlias = "Buffer | list[PrimExpr] | tuple[Content, ...]"
+"""What a value is in terms of TensorIR: a buffer, the extents of a shape, or a tuple of these."""
+
+
 @dataclass(slots=True)
 class _Parts:
     """The function being put together."""
@@ -86,8 +89,8 @@ class _Parts:
     allocated: list[Buffer] = field(default_factory=list)
     body: list[Stmt] = field(default_factory=list)
     block_names: NameSupply = field(default_factory=NameSupply)
-    values: dict[E.Var, Any] = field(default_factory=dict)
-    """What each variable is: a buffer, expressions of a shape, or a tuple of these."""
+    values: dict[E.Var, Content] = field(default_factory=dict)
+    """What each variable is."""
     read: set[Buffer] = field(default_factory=set)
     """The buffers that calls read."""
 
@@ -137,14 +140,11 @@ def _is_plain(binding: E.Binding) -> bool:
 
 
 def _callee(mod: IRModule, binding: E.Binding) -> PrimFunc | None:
-    call = binding.value
-    if not (isinstance(call.op, Op) and call.op.name == "relax.call_tir"):
-        return None
-    func = mod.functions.get(call.args[0])
-    return func if isinstance(func, PrimFunc) and func.root_block is not None else None
+    func = called_tir(mod, binding.value)
+    return None if func is None or func.root_block is None else func
 
 
-def _parameter(info: StructInfo, name: str, parts: _Parts, scalars: list[PrimVar]) -> Any:
+def _parameter(info: StructInfo, name: str, parts: _Parts, scalars: list[PrimVar]) -> Content:
     if isinstance(info, TensorStructInfo):
         if info.values is None:
             raise DiagnosticError(f"FuseTIR: the shape of the parameter {name} is not known")
@@ -164,14 +164,16 @@ def _parameter(info: StructInfo, name: str, parts: _Parts, scalars: list[PrimVar
     raise DiagnosticError(f"FuseTIR: the parameter {name} of a fused function is a {info}")
 
 
-def _value(value: E.Expr, parts: _Parts) -> Any:
+def _value(value: E.RelaxExpr, parts: _Parts) -> Content:
     """What an argument is in terms of buffers."""
     if isinstance(value, E.Var):
         return parts.values[value]
     if isinstance(value, E.Tuple):
         return tuple(_value(item, parts) for item in value.fields)
     if isinstance(value, E.TupleGetItem):
-        return _value(value.tuple_value, parts)[value.index]
+        whole = _value(value.tuple_value, parts)
+        assert isinstance(whole, tuple)
+        return whole[value.index]
     if isinstance(value, E.ShapeExpr):
         return list(value.values)
     if isinstance(value, E.PrimValue):
@@ -179,7 +181,7 @@ def _value(value: E.Expr, parts: _Parts) -> Any:
     raise DiagnosticError(f"FuseTIR: {value} cannot be an argument inside of a fused function")
 
 
-def _buffers(value: Any) -> Iterator[Buffer]:
+def _buffers(value: Content) -> Iterator[Buffer]:
     if isinstance(value, Buffer):
         yield value
     elif isinstance(value, tuple):
@@ -187,11 +189,12 @@ def _buffers(value: Any) -> Iterator[Buffer]:
             yield from _buffers(item)
 
 
-def _tensors(info: StructInfo) -> Iterator[Any]:
-    return iter(info.fields if isinstance(info, TupleStructInfo) else (info,))
+def _tensors(info: StructInfo) -> list[TensorStructInfo]:
+    parts = info.fields if isinstance(info, TupleStructInfo) else (info,)
+    return [part for part in parts if isinstance(part, TensorStructInfo)]
 
 
-def _scalars(value: Any) -> Iterator[PrimExpr]:
+def _scalars(value: Content) -> Iterator[PrimExpr]:
     if isinstance(value, list):
         yield from value
     elif isinstance(value, tuple):
@@ -233,7 +236,7 @@ class _Copy(FreshCopy):
         return new
 
 
-def _inline(func: PrimFunc | None, call: E.Call, parts: _Parts) -> Any:
+def _inline(func: PrimFunc | None, call: E.Call, parts: _Parts) -> Content:
     """Add the body of a called function; what the call gives comes back."""
     assert func is not None and func.root_block is not None
     arguments = [_value(argument, parts) for argument in call.args[1:]]
@@ -248,10 +251,9 @@ def _inline(func: PrimFunc | None, call: E.Call, parts: _Parts) -> Any:
         copy.set(param, value)
     root = func.root_block
     inner = [copy.buffer(buffer) for buffer in root.alloc_buffers]
-    infos = list(_tensors(call.struct_info))
     outputs = [
         copy.intermediate(buffer, info)
-        for buffer, info in zip(own[len(inputs) :], infos, strict=True)
+        for buffer, info in zip(own[len(inputs) :], _tensors(call.struct_info), strict=True)
     ]
     parts.allocated.extend([*inner, *outputs])
     parts.body.append(copy.rewrite(root.body))
@@ -280,19 +282,23 @@ class _CallsOfFused(PyExprMutator):
         super().__init__(mod)
         self.used = used
 
-    def visit_call_(self, call: E.Call) -> Any:
-        call = super().visit_call_(call)
+    def visit_call_(self, call: E.Call) -> E.Expr:
+        call = self.visit_expr_post_order(call)
         if not (isinstance(call.op, GlobalVar) and call.op in self.used):
             return call
-        tensors, scalars = [], []
+        tensors: list[E.RelaxExpr] = []
+        scalars: list[PrimExpr] = []
         for argument in call.args:
             for value in self.parts(argument):
-                (scalars if isinstance(value, PrimExpr) else tensors).append(value)
+                if isinstance(value, PrimExpr):
+                    scalars.append(value)
+                else:
+                    tensors.append(value)
         info = self.builder_.context.call(call)
         needed = [value for value, used in zip(tensors, self.used[call.op], strict=True) if used]
         return call_tir(call.op, E.Tuple(needed), info, scalars or None)
 
-    def parts(self, value: Any) -> Iterator[Any]:
+    def parts(self, value: E.RelaxExpr) -> Iterator[E.RelaxExpr | PrimExpr]:
         """The tensors and the extents in an argument."""
         known = self.lookup_binding(value) if isinstance(value, E.Var) else None
         if isinstance(known, E.Tuple):
@@ -304,7 +310,7 @@ class _CallsOfFused(PyExprMutator):
         elif isinstance(value, E.Tuple):
             for item in value.fields:
                 yield from self.parts(item)
-        elif isinstance(value.struct_info, TupleStructInfo):
+        elif isinstance(value, E.Expr) and isinstance(value.struct_info, TupleStructInfo):
             for index in range(len(value.struct_info.fields)):
                 yield from self.parts(self.builder_.emit(E.TupleGetItem(value, index)))
         else:

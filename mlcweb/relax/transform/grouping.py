@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
@@ -19,6 +18,7 @@ from mlcweb.relax.analysis import defined_symbolic_vars, free_symbolic_vars, use
 from mlcweb.relax.binding import Substitution
 from mlcweb.relax.block_builder import BlockBuilder, NameSupply
 from mlcweb.relax.dpl.order import in_order_of_use
+from mlcweb.relax.normalize import all_same
 from mlcweb.relax.struct_info import ShapeStructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
@@ -27,7 +27,7 @@ from mlcweb.tir.expr import Var as PrimVar
 class Unit:
     """Bindings of a dataflow block that become one call. `attrs` are for the new function."""
 
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, object] = field(default_factory=dict)
     bindings: list[E.VarBinding] = field(default_factory=list)
 
 
@@ -64,20 +64,20 @@ class _GroupedBlocks:
             self.block(block) if isinstance(block, E.DataflowBlock) else block
             for block in func.body.blocks
         )
-        if all(new is old for new, old in zip(blocks, func.body.blocks, strict=True)):
+        if all_same(blocks, func.body.blocks):
             return func
         return replace(func, body=replace(func.body, blocks=blocks))
 
     def block(self, block: E.DataflowBlock) -> E.DataflowBlock:
-        parts: list[Any] = []
+        parts: list[Unit | E.Binding] = []
         for binding in block.bindings:
-            unit = self.units.get(binding.var) if isinstance(binding, E.VarBinding) else None
-            if unit is None:
+            unit = self.units.get(binding.var)
+            if unit is None or not isinstance(binding, E.VarBinding):
                 parts.append(binding)
-            else:
-                unit.bindings.append(binding)  # type: ignore[arg-type]
-                if len(unit.bindings) == 1:
-                    parts.append(unit)
+                continue
+            unit.bindings.append(binding)
+            if len(unit.bindings) == 1:
+                parts.append(unit)
         if not any(isinstance(part, Unit) for part in parts):
             return block
         place = {id(binding): index for index, binding in enumerate(block.bindings)}
@@ -97,8 +97,7 @@ class _GroupedBlocks:
         E.remember(call, self.builder.context.call(call))
         if len(results) == 1:
             return [E.VarBinding(results[0], call)]
-        info: Any = call.struct_info
-        whole = E.DataflowVar(self.builder.get_unique_name("lv"), info)
+        whole = E.DataflowVar(self.builder.get_unique_name("lv"), call.struct_info)
         fields = [E.VarBinding(v, E.TupleGetItem(whole, i)) for i, v in enumerate(results)]
         return [E.VarBinding(whole, call), *fields]
 
@@ -128,7 +127,7 @@ class GroupedFunction:
 
     func: E.Function
     name: str
-    arguments: list[Any]
+    arguments: list[E.Expr]
 
 
 class _OwnNames(Mutator):
@@ -136,8 +135,8 @@ class _OwnNames(Mutator):
 
     def __init__(self, lift_constants: bool) -> None:
         self.lift_constants = lift_constants
-        self.own: dict[Any, E.Var] = {}
-        self.params: dict[Any, E.Var] = {}
+        self.own: dict[E.Var, E.Var] = {}
+        self.params: dict[E.Expr, E.Var] = {}
         self.names = NameSupply()
         self.constants = 0
 

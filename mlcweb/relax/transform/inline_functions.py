@@ -65,18 +65,24 @@ class _Inliner(PyExprMutator):
             self.done[var] = inner.visit_expr(self.private[var])
         return self.done[var]
 
+    def private_callee(self, call: E.Call) -> E.Function | None:
+        """A copy of the private function that a call calls; None where it calls anything else."""
+        if isinstance(call.op, GlobalVar) and call.op in self.private:
+            return copy_with_new_vars(self.inlined(call.op))
+        return None
+
     def visit_var_binding_(self, binding: E.VarBinding) -> None:
         call = binding.value
-        if not (isinstance(call, E.Call) and call.op in self.private):
+        func = self.private_callee(call) if isinstance(call, E.Call) else None
+        if func is None or not isinstance(call, E.Call):
             super().visit_var_binding_(binding)
             return
-        func = copy_with_new_vars(self.inlined(call.op))
-        args = [self.visit_expr(arg) for arg in call.args]
+        args = [arg for arg in map(self.visit_expr, call.args) if isinstance(arg, E.Expr)]
         body = bind_params(func, dict(zip(func.params, args, strict=True))).body
         bindings = [inner for block in body.blocks for inner in block.bindings]
         own = _as_in_block(bindings, self.builder_.current_block_is_dataflow())
         result = body.body
-        if any(inner.var is result for inner in bindings):
+        if isinstance(result, E.Var) and any(inner.var is result for inner in bindings):
             # What the body gives takes the place of the call's variable.
             own[result] = replace(binding.var, struct_info=result.struct_info)
             self.set_var_remap(binding.var, own[result])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
@@ -57,7 +55,7 @@ class _Lifter(PyExprMutator):
             self.lift(binding.var, binding.value)
             return
         super().visit_var_binding_(binding)
-        info = binding.value.struct_info
+        info = self.get_var_remap(binding.var).struct_info
         if isinstance(info, FuncStructInfo):  # a closure that a call gives
             self.closures[binding.var] = info
 
@@ -91,31 +89,30 @@ class _Lifter(PyExprMutator):
         self.closures[var] = func.struct_info
         self.emit_rebound(var, var, make_closure(target, E.Tuple(captured)))
 
-    def visit_function_(self, func: E.Function) -> Any:
-        new = super().visit_function_(func)
+    def visit_function_(self, func: E.Function) -> E.Function:
+        new = self.visit_expr_post_order(func)
         result = new.body.body
         if not isinstance(result, GlobalVar):
             return new
         return replace(new, ret_struct_info=self.builder_.context.struct_info(result))
 
-    def visit_call_(self, call: E.Call) -> Any:
+    def visit_call_(self, call: E.Call) -> E.Expr:
         callee = call.op
-        if callee in self.own:
+        if isinstance(callee, E.Var) and callee in self.own:
             target, params = self.own[callee]
             return E.Call(target, (*map(self.visit_expr, call.args), *params), call.attrs)
-        new = super().visit_call_(call)
+        new = self.visit_expr_post_order(call)
         if isinstance(new.op, Op) or not isinstance(callee, E.Var) or callee in self.plain:
             return new
         info = self.closures.get(callee, callee.struct_info)
-        if not isinstance(info, FuncStructInfo) or not isinstance(
-            new.op.struct_info, ObjectStructInfo
-        ):
+        known = self.builder_.context.struct_info(new.op)
+        if not isinstance(info, FuncStructInfo) or not isinstance(known, ObjectStructInfo):
             return new  # a parameter of a function is called as it is
         invoke = invoke_pure_closure if info.purity else invoke_closure
         return invoke(new.op, E.Tuple(new.args), call.struct_info)
 
-    def visit_var_(self, var: E.Var) -> Any:
+    def visit_var_(self, var: E.Var) -> E.Value:
         return self.plain.get(var) or super().visit_var_(var)
 
-    def visit_dataflow_var_(self, var: E.DataflowVar) -> Any:
+    def visit_dataflow_var_(self, var: E.DataflowVar) -> E.Value:
         return self.plain.get(var) or super().visit_dataflow_var_(var)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.op import Op
@@ -74,8 +73,8 @@ class _Legalizer(PyExprMutator):
         super().__init__(mod)
         self.rules = rules
 
-    def visit_call_(self, call: E.Call) -> Any:
-        call = super().visit_call_(call)
+    def visit_call_(self, call: E.Call) -> E.Value:
+        call = self.visit_expr_post_order(call)
         legalize = self.rules.lowering(call.op)
         if legalize is None or not _is_known(call, self.builder_.context):
             return call

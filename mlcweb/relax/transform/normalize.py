@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
@@ -61,7 +59,9 @@ def normalize_global_vars(mod: IRModule) -> IRModule:
             renamed[var] = GlobalVar(names.fresh(var.name_hint))
     if all(new == old for old, new in renamed.items()):
         return mod
-    functions: dict[Any, BaseFunc] = {renamed[var]: func for var, func in mod.functions.items()}
+    functions: dict[GlobalVar, BaseFunc] = {
+        renamed[var]: func for var, func in mod.functions.items()
+    }
     calls = RenamedFunctions(IRModule(functions), renamed)
     new = IRModule(functions, mod.attrs)
     return map_functions(new, lambda _, func: calls.visit_expr(func))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from enum import IntEnum
-from typing import Any
 
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import walk
@@ -60,7 +59,7 @@ def op_pattern_kind(func: PrimFunc) -> OpPatternKind:
 def _blocks(body: Stmt) -> list[Block]:
     """The outermost blocks that compute something."""
     found: list[Block] = []
-    stack: list[Any] = [body]
+    stack: list[Stmt] = [body]
     while stack:
         node = stack.pop()
         if isinstance(node, Block) and (node.iter_vars or not _has_blocks(node)):
@@ -70,7 +69,7 @@ def _blocks(body: Stmt) -> list[Block]:
     return found
 
 
-def _inside(node: Any) -> list[Any]:
+def _inside(node: Stmt) -> list[Stmt]:
     parts = [getattr(node, name) for name in type(node).child_fields if name != "init"]
     flat = [item for part in parts for item in (part if isinstance(part, tuple) else (part,))]
     return [item for item in flat if isinstance(item, Stmt)]
@@ -180,7 +179,7 @@ def AnnotateTIROpPattern() -> Pass:
 
 def annotate(mod: IRModule, known: Container[GlobalVar] = ()) -> IRModule:
     """Do what `AnnotateTIROpPattern` does, to all functions but `known` ones."""
-    changed: dict[Any, Any] = {
+    changed: dict[GlobalVar, BaseFunc] = {
         var: func.with_attr("op_pattern", int(op_pattern_kind(func)))
         for var, func in mod.functions.items()
         if isinstance(func, PrimFunc) and "op_pattern" not in func.attrs and var not in known

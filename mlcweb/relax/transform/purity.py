@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
@@ -28,8 +26,8 @@ def remove_purity_checking(func: E.Function) -> E.Function:
 
 @mutator
 class _PlainCalls(PyExprMutator):
-    def visit_call_(self, call: E.Call) -> Any:
-        call = super().visit_call_(call)
+    def visit_call_(self, call: E.Call) -> E.Expr:
+        call = self.visit_expr_post_order(call)
         name = call.op.name if isinstance(call.op, Op) else ""
         if name in ("relax.call_pure_packed", "relax.call_inplace_packed"):
             attrs = call.attrs if name == "relax.call_pure_packed" else None

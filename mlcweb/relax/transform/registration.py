@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
 from mlcweb.ir.transform import FunctionalPass, ModulePass, PassContext, PassInfo
 from mlcweb.relax import expr as E
+from mlcweb.relax.normalize import all_same
+from mlcweb.tir.function import PrimFunc
+
+CALL_TIR = Op.get("relax.call_tir")
 
 
 def pass_of(name: str, transform: Callable[[IRModule], IRModule], opt_level: int = 0) -> ModulePass:
@@ -19,7 +23,7 @@ def pass_of(name: str, transform: Callable[[IRModule], IRModule], opt_level: int
 
 def map_functions(mod: IRModule, change: Callable[[GlobalVar, E.Function], E.Function]) -> IRModule:
     """The module with each function of the graph level changed; itself where none is."""
-    changed: dict[GlobalVar, Any] = {}
+    changed: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, E.Function):
             new = change(var, func)
@@ -30,6 +34,15 @@ def map_functions(mod: IRModule, change: Callable[[GlobalVar, E.Function], E.Fun
     return IRModule({**mod.functions, **changed}, mod.attrs)
 
 
+def called_tir(mod: IRModule, value: E.RelaxExpr) -> PrimFunc | None:
+    """The function of TensorIR that a `call_tir` calls; None of any other value."""
+    if not (isinstance(value, E.Call) and value.op == CALL_TIR):
+        return None
+    callee = value.args[0]
+    func = mod.functions.get(callee) if isinstance(callee, GlobalVar) else None
+    return func if isinstance(func, PrimFunc) else None
+
+
 def functionwise(
     name: str, change: Callable[[E.Function], E.Function], opt_level: int = 0
 ) -> ModulePass:
@@ -37,7 +50,7 @@ def functionwise(
     return pass_of(name, lambda mod: map_functions(mod, lambda _, func: change(func)), opt_level)
 
 
-def is_primitive(func: Any) -> bool:
+def is_primitive(func: BaseFunc) -> bool:
     """Whether a function stands for one fused operator, or is meant for another compiler."""
     return bool(func.attrs.get("Primitive")) or "Codegen" in func.attrs
 
@@ -77,7 +90,7 @@ class DataflowBlockPass(FunctionalPass):
 
         def change(var: GlobalVar, func: E.Function) -> E.Function:
             blocks = tuple(map(block, func.body.blocks))
-            if all(new is old for new, old in zip(blocks, func.body.blocks, strict=True)):
+            if all_same(blocks, func.body.blocks):
                 return func
             return replace(func, body=replace(func.body, blocks=blocks))
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.ir.module import GlobalVar, IRModule
-from mlcweb.ir.node import replace
+from mlcweb.ir.node import Node, replace
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import walk
 from mlcweb.relax import expr as E
@@ -17,7 +16,7 @@ from mlcweb.relax.transform.canonicalize import canonicalize
 from mlcweb.relax.transform.dead_code import eliminate_dead_code
 from mlcweb.relax.transform.registration import map_functions, pass_of
 
-Change = Callable[[PyExprMutator, E.Call], Any]
+Change = Callable[[PyExprMutator, E.Call, GlobalVar], E.Value]
 """What stands for a call of a function whose signature has changed."""
 
 
@@ -47,7 +46,7 @@ def private_callees(mod: IRModule) -> dict[GlobalVar, E.Function]:
     return found
 
 
-def _values_in(node: Any) -> list[GlobalVar]:
+def _values_in(node: Node) -> list[GlobalVar]:
     """Functions of the module that a node uses as values."""
     if isinstance(node, E.Call):  # a call_tir names a function of TensorIR, which is none of these
         parts = node.args
@@ -71,8 +70,8 @@ def remove_unused_parameters(mod: IRModule) -> IRModule:
             continue
         new[var], kept[var] = shorter, places
 
-    def change(mutator: PyExprMutator, call: E.Call) -> Any:
-        return E.Call(call.op, [call.args[i] for i in kept[call.op]], call.attrs, call.sinfo_args)
+    def change(mutator: PyExprMutator, call: E.Call, callee: GlobalVar) -> E.Value:
+        return E.Call(call.op, [call.args[i] for i in kept[callee]], call.attrs, call.sinfo_args)
 
     return with_calls_changed(mod, new, change)
 
@@ -99,8 +98,8 @@ def remove_unused_outputs(mod: IRModule) -> IRModule:
         )
         new[var], kept[var] = remove_all_unused(shorter, mod), places
 
-    def change(mutator: PyExprMutator, call: E.Call) -> Any:
-        places = kept[call.op]
+    def change(mutator: PyExprMutator, call: E.Call, callee: GlobalVar) -> E.Value:
+        places = kept[callee]
         result = mutator.builder_.emit(E.Call(call.op, call.args, call.attrs, call.sinfo_args))
         parts = {place: E.TupleGetItem(result, i) for i, place in enumerate(places)}
         if len(places) == 1:
@@ -129,14 +128,15 @@ def _fields_taken(mod: IRModule, callees: set[GlobalVar]) -> dict[GlobalVar, set
             if var in whole and isinstance(info, TupleStructInfo):
                 taken[callee].update(range(len(info.fields)))
         for node in walk(func.body):
-            if isinstance(node, E.TupleGetItem) and node.tuple_value in results:
-                taken[results[node.tuple_value]].add(node.index)
+            if isinstance(node, E.TupleGetItem) and isinstance(node.tuple_value, E.Var):
+                if node.tuple_value in results:
+                    taken[results[node.tuple_value]].add(node.index)
     return taken
 
 
 def _used_whole(func: E.Function, results: dict[E.Var, GlobalVar]) -> set[E.Var]:
     """The results that are used otherwise than by taking a field."""
-    count: dict[Any, int] = {}
+    count: dict[E.Value, int] = {}
     for node in walk(func.body):
         if isinstance(node, E.Var):
             count[node] = count.get(node, 0) + 1
@@ -164,7 +164,8 @@ class _ChangedCalls(PyExprMutator):
         self.changed = changed
         self.change = change
 
-    def visit_call_(self, call: E.Call) -> Any:
-        call = super().visit_call_(call)
-        changed = isinstance(call.op, GlobalVar) and call.op in self.changed
-        return self.change(self, call) if changed else call
+    def visit_call_(self, call: E.Call) -> E.Value:
+        call = self.visit_expr_post_order(call)
+        if isinstance(call.op, GlobalVar) and call.op in self.changed:
+            return self.change(self, call, call.op)
+        return call

@@ -238,7 +238,7 @@ class FunctionReader:
         elif isinstance(value, (bool, int, float)):
             value = E.const(value)
         if isinstance(value, N.MatchCastPair):
-            inside = self.builder._normalize.argument(value.value)
+            inside = self.builder.normalize_argument(value.value)
             self._new_extents(value.struct_info)
             var = self.variable(name, info or value.struct_info, node)
             span = self.evaluator.span(node)
@@ -383,7 +383,7 @@ def _with(self: FunctionReader, node: ast.With, last: bool) -> None:
 def _if(self: FunctionReader, node: ast.If, last: bool) -> None:
     if self.builder.current_block_is_dataflow():
         raise self.error("A dataflow block has no branches", node)
-    cond = self.builder._normalize.argument(E.convert_to_expr(self.evaluator.value(node.test)))
+    cond = self.builder.normalize_argument(self.evaluator.value(node.test))
     if not node.orelse:
         raise self.error("An `if` of the graph level has an `else`", node)
     name = _assigned(node.body[-1])
@@ -408,7 +408,7 @@ def _return(self: FunctionReader, node: ast.Return, last: bool) -> None:
     value = self.evaluator.value(node.value)
     if isinstance(value, (bool, int, float)):
         value = E.const(value)
-    self.result = self.builder._normalize.argument(E.convert_to_expr(value))
+    self.result = self.builder.normalize_argument(value)
 
 
 def _local_function(self: FunctionReader, node: ast.FunctionDef, last: bool) -> None:

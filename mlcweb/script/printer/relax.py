@@ -16,6 +16,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax import struct_info as S
 from mlcweb.relax.analysis.variables import all_global_vars, free_vars, symbolic_vars_used
 from mlcweb.relax.constant_data import scalar
+from mlcweb.relax.op.infer import op_of
 from mlcweb.script.printer.expressions import dictionary, expression, literal, string, tuple_text
 from mlcweb.script.printer.functions import TIR_IMPORT, function_printers, node_printers
 from mlcweb.script.printer.names import identifier
@@ -155,7 +156,7 @@ def _call_tir(writer: Writer, call: E.Call) -> str:
     parts.extend(_attributes(writer, call))
     if len(call.args) > 2:
         parts.append(f"tir_vars={value_text(writer, call.args[2])}")
-    return f"R.{call.op.name.removeprefix('relax.')}({', '.join(parts)})"
+    return f"R.{op_of(call).name.removeprefix('relax.')}({', '.join(parts)})"
 
 
 def _print_call(writer: Writer, call: E.Call) -> str:
@@ -218,7 +219,7 @@ def _packed(writer: Writer, func: Any, args: Sequence[Any], call: E.Call, name: 
 
 
 def _call_packed_by_op(writer: Writer, call: E.Call) -> str:
-    name = call.op.name.removeprefix("relax.")
+    name = op_of(call).name.removeprefix("relax.")
     return _packed(writer, call.args[0], call.args[1:], call, name)
 
 
@@ -245,7 +246,7 @@ def _call(writer: Writer, call: E.Call) -> str:
     if special is not None:
         return special(writer, call)
     parts += [*_attributes(writer, call), *_sinfo_args(writer, call)]
-    return f"R.{call.op.name.removeprefix('relax.')}({', '.join(parts)})"
+    return f"R.{op_of(call).name.removeprefix('relax.')}({', '.join(parts)})"
 
 
 _VALUES: dict[type, Callable[[Writer, Any], str]] = {

@@ -134,6 +134,14 @@ def test_an_operator_that_is_not_there():
         from_onnx(source)
 
 
+def test_extents_that_must_be_numbers_and_are_symbolic():
+    source = model(
+        [node("Hardmax", ["x"], ["y"])], [value("x", (2, "n"))], [value("y", (2, "n"))]
+    )
+    with pytest.raises(OpNotImplemented, match="Hardmax .*the symbolic extent n of axis"):
+        from_onnx(source)
+
+
 def test_a_shape_that_depends_on_an_input():
     source = model(
         [node("Reshape", ["x", "s"], ["y"], name="r")],

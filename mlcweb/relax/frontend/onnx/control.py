@@ -14,6 +14,7 @@ from mlcweb.relax.frontend.onnx.arguments import normalized
 from mlcweb.relax.frontend.onnx.errors import ConstantNeeded
 from mlcweb.relax.frontend.onnx.known import as_known, known
 from mlcweb.relax.frontend.onnx.node import Node, Value, as_expression
+from mlcweb.tir.expr import PrimExpr
 
 if TYPE_CHECKING:
     from mlcweb.relax.frontend.onnx.graph import Graph
@@ -108,10 +109,11 @@ def _scanned(graph: Graph, node: Node, inputs: list[Value]) -> list[Value]:
 def _slices(node: Node, source: Value, axis: int, backward: bool) -> list[Value]:
     """The slices of a tensor along an axis."""
     x = as_expression(source, node.builder)
-    place = normalized(node, axis, x.struct_info.ndim)
-    extent = getattr(x.struct_info.values[place], "value", None)
-    if extent is None or extent > MAX_STEPS:
-        raise node.unsupported(f"{x.struct_info.values[place]} steps")
+    shape = node.shape_of(x)
+    place = normalized(node, axis, len(shape))
+    extent = shape[place]
+    if isinstance(extent, PrimExpr) or extent > MAX_STEPS:
+        raise node.unsupported(f"{extent} steps")
     if extent == 1:
         found = [node.emit(op.squeeze(x, [place]))]
     else:

@@ -130,7 +130,7 @@ def _imported(
 
 def _is_weight(constant: E.Constant) -> bool:
     """Whether a constant is to be a parameter: integers are shapes and indices, which must stay."""
-    return constant.struct_info.dtype in ("float32", "float16", "float64", "bfloat16")
+    return str(constant.data.dtype) in ("float32", "float16", "float64", "bfloat16")
 
 
 class _Inputs:

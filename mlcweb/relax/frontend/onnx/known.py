@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from mlcweb.relax import expr as E
-from mlcweb.relax.constant_data import HostArray, host_array
+from mlcweb.relax.constant_data import HostArray, contents, host_array
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import IntImm, PrimExpr
 
@@ -40,7 +40,7 @@ class Known:
         if not self.shape:
             nested = nested[0]
         data = host_array(nested, self.dtype)
-        return E.Constant(HostArray(self.shape, self.dtype, data.tobytes()))
+        return E.Constant(HostArray(self.shape, self.dtype, contents(data)[2]))
 
 
 def known(shape: Sequence[int], elements: Sequence[Any], dtype: str) -> Known:
@@ -77,7 +77,7 @@ def as_known(value: E.Expr | Known | None) -> Known | None:
     if math.prod(data.shape) > MAX_ELEMENTS:
         return None
     if not isinstance(data, HostArray):
-        data = host_array(data.numpy(), str(data.dtype))
+        data = HostArray(*contents(data))
     return Known(tuple(data.shape), tuple(data.elements()), data.dtype)
 
 

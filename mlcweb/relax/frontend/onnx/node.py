@@ -140,16 +140,26 @@ class Node:
     # What is known of inputs
 
     def info(self, index: int) -> TensorStructInfo:
-        return tensor_info(self.tensor(index), self)
+        return self.info_of(self.tensor(index))
+
+    def info_of(self, value: E.Expr) -> TensorStructInfo:
+        info = value.struct_info
+        if not isinstance(info, TensorStructInfo):
+            raise self.wrong(f"expected a tensor, not {info}")
+        return info
 
     def shape(self, index: int = 0) -> list[Any]:
         """An input's extents: integers, and expressions where they are symbolic."""
         value = self.given(index)
         if isinstance(value, Known):
             return list(value.shape)
-        values = self.info(index).values
+        return self.shape_of(value, f"input {index}")
+
+    def shape_of(self, value: E.Expr, what: str = "a result") -> list[Any]:
+        """A tensor's extents: integers, and expressions where they are symbolic."""
+        values = self.info_of(value).values
         if values is None:
-            raise self.unsupported(f"the shape of input {index} is not known")
+            raise self.unsupported(f"the shape of {what} is not known")
         return [extent.value if isinstance(extent, IntImm) else extent for extent in values]
 
     def static_shape(self, index: int = 0, axes: Sequence[int] | None = None) -> list[int]:
@@ -216,13 +226,6 @@ def _tensor_of(elements: list[PrimExpr | int], dtype: str) -> Any:
         return value
 
     return te.compute((len(elements),), element, name="shape")
-
-
-def tensor_info(expression: E.Expr, node: Any) -> TensorStructInfo:
-    info = expression.struct_info
-    if not isinstance(info, TensorStructInfo):
-        raise OnnxError(f"{node}: expected a tensor, not {info}")
-    return info
 
 
 def attribute_value(attribute: Any) -> Any:

@@ -106,7 +106,10 @@ class Translator:
         return [extent.value if isinstance(extent, IntImm) else extent for extent in info.values]
 
     def dtype(self, value: E.Expr) -> str:
-        return value.struct_info.dtype
+        info = value.struct_info
+        if not isinstance(info, TensorStructInfo):
+            raise TorchError(f"The element type of {value} is not known: it is {info}")
+        return info.dtype
 
     def resolved(self, value: Any) -> Any:
         """An argument of a node with nodes replaced by what they gave."""

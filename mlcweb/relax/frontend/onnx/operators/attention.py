@@ -26,14 +26,10 @@ def _heads(node: Node, index: int, attribute: str) -> Expr:
     return node.emit(op.permute_dims(split, [0, 2, 1, 3]))
 
 
-def _extent(value: Expr, axis: int) -> PrimExpr:
-    return value.struct_info.values[axis]
-
-
 def _length(node: Node, value: Expr, axis: int) -> int:
-    extent = getattr(_extent(value, axis), "value", None)
-    if extent is None:
-        raise node.unsupported(f"the symbolic length {_extent(value, axis)} with a mask")
+    extent = node.shape_of(value)[axis]
+    if isinstance(extent, PrimExpr):
+        raise node.unsupported(f"the symbolic length {extent} with a mask")
     return extent
 
 
@@ -69,7 +65,7 @@ def _attention(node: Node) -> list[Expr]:
     result = node.emit(op.matmul(weights, values))
     if node.ndim(0) == 3:
         batch, length, _ = node.shape(0)
-        width = _extent(q, 1) * _extent(v, 3)
+        width = node.shape_of(q)[1] * node.shape_of(v)[3]
         result = op.reshape(op.permute_dims(result, [0, 2, 1, 3]), [batch, length, width])
     shown = (raw, capped, scores, weights)[node.attrs.get("qk_matmul_output_mode", 0)]
     return [result, k, v, shown]
@@ -77,11 +73,11 @@ def _attention(node: Node) -> list[Expr]:
 
 def _masked(node: Node, scores: Expr, past: int) -> Expr:
     """Scores with -inf where a query does not see a key."""
-    dtype = scores.struct_info.dtype
+    dtype = node.info_of(scores).dtype
     never, seen = node.const(-math.inf, dtype), node.const(0.0, dtype)
     if node.has(3):
         mask = _whole_mask(node, _length(node, scores, 3))
-        if mask.struct_info.dtype == "bool":
+        if node.info_of(mask).dtype == "bool":
             mask = op.where(mask, seen, never)
         scores = node.emit(op.add(scores, mask))
     bounds = [node.attrs.get(name, -1) for name in ("left_window_size", "right_window_size")]
@@ -128,7 +124,7 @@ def _whole_mask(node: Node, keys: int) -> Expr:
 
 def _softmax(node: Node, scores: Expr) -> Expr:
     """Weights of the keys; all are zero for a query that sees none."""
-    dtype = scores.struct_info.dtype
+    dtype = node.info_of(scores).dtype
     precision = node.attrs.get("softmax_precision")
     wide = dtype_name(precision, f"{node}: softmax_precision") if precision else dtype
     if wide != dtype:
@@ -176,7 +172,7 @@ def _rotary(node: Node) -> Expr:
     imaginary = op.add(op.multiply(sin, a), op.multiply(cos, b))
     if node.attrs.get("interleaved", 0):
         whole = op.stack([real, imaginary], -1)
-        whole = op.reshape(node.emit(whole), list(x.struct_info.values))
+        whole = op.reshape(node.emit(whole), node.shape_of(x))
     else:
         whole = op.concat([real, imaginary], 3)
     if rest is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from mlcweb.relax import op
@@ -12,6 +13,8 @@ from mlcweb.relax.frontend.onnx.control import MAX_STEPS
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.operators.elementwise import number
 from mlcweb.relax.frontend.onnx.operators.windows import window_pads
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.expr import PrimExpr
 
 
 @converter("MatMul")
@@ -129,7 +132,7 @@ def _batch_norm_of_batch(node: Node) -> Any:
     normal = op.multiply(away, per_channel(node.emit(op.multiply(inverse, scale)), ndim))
     running = [
         op.add(
-            op.multiply(old, node.const(momentum, old.struct_info.dtype)),
+            op.multiply(old, node.const(momentum, node.info_of(old).dtype)),
             op.multiply(new, number(node, 1 - momentum)),
         )
         for old, new in zip((mean, variance), now, strict=True)
@@ -238,7 +241,11 @@ def _local_response(node: Node) -> Expr:
 
 @converter("Softmax", "LogSoftmax", "Hardmax")
 def _softmax(node: Node) -> Expr:
-    build = {"Softmax": op.nn.softmax, "LogSoftmax": op.nn.log_softmax}.get(node.op_type, _hardmax)
+    build = {
+        "Softmax": op.nn.softmax,
+        "LogSoftmax": op.nn.log_softmax,
+        "Hardmax": partial(_hardmax, node),
+    }[node.op_type]
     x, shape = node.tensor(0), node.shape(0)
     if node.opset >= 13:
         return build(x, normalized(node, node.attrs.get("axis", -1), len(shape)))
@@ -249,12 +256,9 @@ def _softmax(node: Node) -> Expr:
     return op.reshape(build(rows, axis), shape)
 
 
-def _hardmax(x: Expr, axis: int) -> Expr:
-    chosen = op.argmax(x, axis)
-    info = x.struct_info
-    depth = info.values[axis].value
-    from mlcweb.relax.expr import PrimValue
-    from mlcweb.tir.arithmetic import const
-
-    one, zero = (PrimValue(const(value, info.dtype)) for value in (1.0, 0.0))
-    return op.one_hot(chosen, one, zero, depth, axis)
+def _hardmax(node: Node, x: Expr, axis: int) -> Expr:
+    depth = node.shape_of(x)[axis]
+    if isinstance(depth, PrimExpr):
+        raise node.unsupported(f"the symbolic extent {depth} of axis {axis}")
+    one, zero = (const(value, node.dtype(0)) for value in (1.0, 0.0))
+    return op.one_hot(op.argmax(x, axis), one, zero, depth, axis)

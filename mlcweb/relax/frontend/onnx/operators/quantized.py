@@ -12,6 +12,7 @@ from mlcweb.relax.frontend.onnx.operators.layers import per_channel
 from mlcweb.relax.frontend.onnx.operators.windows import window_pads
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.expr import PrimExpr
 
 
 def _zero(node: Node, index: int, like: str, shape: Any = ()) -> Expr:
@@ -22,10 +23,9 @@ def _zero(node: Node, index: int, like: str, shape: Any = ()) -> Expr:
 def _spread(node: Node, value: Expr, ndim: int, axis: int) -> Expr:
     """A scale or zero point, to be broadcast against the tensor: vectors run along an axis, and
     what has as many dimensions as the tensor has an element for each block of it."""
-    rank = value.struct_info.ndim
+    rank = node.info_of(value).ndim
     if rank == 1 and ndim > 1:
-        extents = value.struct_info.values
-        if getattr(extents[0], "value", None) == 1:
+        if node.shape_of(value)[0] == 1:
             return node.emit(op.squeeze(value, [0]))
         value = op.expand_dims(value, [i for i in range(ndim) if i != axis])
         return node.emit(value)
@@ -35,11 +35,11 @@ def _spread(node: Node, value: Expr, ndim: int, axis: int) -> Expr:
 def _blocks(node: Node, value: Expr, shape: list[Any], axis: int) -> Expr:
     """A number for each block, repeated for each element of it."""
     size = node.attrs.get("block_size", 0)
-    if not size or value.struct_info.ndim != len(shape):
+    if not size or node.info_of(value).ndim != len(shape):
         return value
     repeated = node.emit(op.repeat(value, size, axis))
-    extent = shape[axis]
-    if getattr(repeated.struct_info.values[axis], "value", extent) == extent:
+    extent, there = shape[axis], node.shape_of(repeated)[axis]
+    if isinstance(there, PrimExpr) or there == extent:
         return repeated
     return node.emit(op.strided_slice(repeated, [axis], [0], [extent]))
 
@@ -60,14 +60,14 @@ def _parameters(node: Node, scale: int, zero: int, like: str) -> tuple[Any, Any]
 
 def quantized(node: Node, x: Expr, scale: Expr, zero: Expr, dtype: str) -> Expr:
     """x / scale + zero, rounded to even and kept in the range of `dtype`."""
-    wide = x.struct_info.dtype
-    moved = op.add(op.round(op.divide(x, _as(scale, wide))), _as(zero, wide))
+    wide = node.info_of(x).dtype
+    moved = op.add(op.round(op.divide(x, _as(node, scale, wide))), _as(node, zero, wide))
     kept = op.clip(moved, float(dtypes.min_value(dtype)), float(dtypes.max_value(dtype)))
     return op.astype(node.emit(kept), dtype)
 
 
-def _as(value: Expr, dtype: str) -> Expr:
-    return value if value.struct_info.dtype == dtype else op.astype(value, dtype)
+def _as(node: Node, value: Expr, dtype: str) -> Expr:
+    return value if node.info_of(value).dtype == dtype else op.astype(value, dtype)
 
 
 @converter("QuantizeLinear")
@@ -91,8 +91,8 @@ def _dequantize_linear(node: Node) -> Expr:
     wide = node.dtype(1)
     if node.attrs.get("output_dtype"):
         wide = dtype_name(node.attrs["output_dtype"], f"{node}: the result")
-    away = op.subtract(_as(node.tensor(0), "int32"), _as(zero, "int32"))
-    return op.multiply(op.astype(node.emit(away), wide), _as(scale, wide))
+    away = op.subtract(_as(node, node.tensor(0), "int32"), _as(node, zero, "int32"))
+    return op.multiply(op.astype(node.emit(away), wide), _as(node, scale, wide))
 
 
 @converter("DynamicQuantizeLinear")
@@ -112,8 +112,8 @@ def _wide(node: Node, index: int, zero: int, axis: int | None = None) -> Expr:
     if not node.has(zero):
         return x
     offset = node.emit(op.astype(node.tensor(zero), "int32"))
-    ndim = x.struct_info.ndim
-    if offset.struct_info.ndim == 1:
+    ndim = node.info_of(x).ndim
+    if node.info_of(offset).ndim == 1:
         offset = _spread(node, offset, ndim, ndim - 2 if axis is None else axis)
     return node.emit(op.subtract(x, offset))
 
@@ -125,9 +125,9 @@ def _matmul_integer(node: Node) -> Expr:
 
 
 def _convolved(node: Node, data: Expr, weight: Expr) -> Expr:
-    rank = data.struct_info.ndim - 2
+    rank = node.info_of(data).ndim - 2
     build = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[rank]
-    kernel = [extent.value for extent in weight.struct_info.values[2:]]
+    kernel = node.shape_of(weight)[2:]
     strides = node.attrs.get("strides", [1] * rank)
     dilation = node.attrs.get("dilations", [1] * rank)
     return build(
@@ -151,9 +151,9 @@ def _requantized(node: Node, total: Expr, factor: Expr, scale: int, zero: int) -
 def _qlinear_matmul(node: Node) -> Expr:
     columns = node.ndim(3) - 1
     total = node.emit(op.matmul(_wide(node, 0, 2), _wide(node, 3, 5, columns)))
-    ndim = total.struct_info.ndim
+    ndim = node.info_of(total).ndim
     scales = [
-        _spread(node, node.emit(_as(node.tensor(index), "float32")), ndim, axis)
+        _spread(node, node.emit(_as(node, node.tensor(index), "float32")), ndim, axis)
         for index, axis in ((1, ndim - 2), (4, ndim - 1))
     ]
     return _requantized(node, total, op.multiply(*scales), 6, 7)
@@ -162,10 +162,10 @@ def _qlinear_matmul(node: Node) -> Expr:
 @converter("QLinearConv")
 def _qlinear_conv(node: Node) -> Expr:
     total = node.emit(_convolved(node, _wide(node, 0, 2), _wide(node, 3, 5, 0)))
-    ndim = total.struct_info.ndim
+    ndim = node.info_of(total).ndim
     if node.has(8):
         total = node.emit(op.add(total, per_channel(node.tensor(8), ndim)))
     weights = node.tensor(4)
-    if weights.struct_info.ndim == 1:
+    if node.info_of(weights).ndim == 1:
         weights = _spread(node, weights, ndim, 1)
     return _requantized(node, total, op.multiply(node.tensor(1), weights), 6, 7)

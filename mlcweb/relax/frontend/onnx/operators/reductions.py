@@ -122,7 +122,7 @@ def _position(node: Node) -> Expr:
         )
     else:
         place = node.emit((op.argmax if most else op.argmin)(node.tensor(0), axis, keepdims))
-    return place if place.struct_info.dtype == "int64" else op.astype(place, "int64")
+    return place if node.info_of(place).dtype == "int64" else op.astype(place, "int64")
 
 
 @converter("CumSum", "CumProd")

@@ -30,7 +30,7 @@ def found_when_run(node: Node, value: Expr, name: str, *known: Any) -> Expr:
     are the extents; None stands for one that is not known."""
     var = node.emit(value)
     extents = [PrimVar(name, "int64") if extent is None else extent for extent in known]
-    info = TensorStructInfo(extents, var.struct_info.dtype)
+    info = TensorStructInfo(extents, node.info_of(var).dtype)
     return node.builder.match_cast(var, info)
 
 
@@ -46,7 +46,7 @@ def _compress(node: Node) -> Expr:
     axis = node.attrs.get("axis")
     if axis is None:
         x, axis = node.emit(op.flatten(x)), 0
-    axis = normalized(node, axis, x.struct_info.ndim)
+    axis = normalized(node, axis, node.info_of(x).ndim)
     places = found_when_run(node, op.nonzero(condition), "kept", 1, None)
     return op.take(x, node.emit(op.squeeze(places, [0])), axis)
 
