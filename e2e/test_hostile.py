@@ -35,8 +35,8 @@ CALLBACKS = {
 }
 
 SPINS = {
-    "timer": "js.setTimeout(create_proxy(spin), 0)",
-    "loop": "asyncio.get_running_loop().call_later(0.01, spin)",
+    "timer": "js.setTimeout(create_proxy(spin), 1000)",
+    "loop": "asyncio.get_running_loop().call_later(1, spin)",
 }
 
 

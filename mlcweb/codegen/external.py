@@ -19,7 +19,7 @@ from mlcweb.lower.specialize import specialize
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.buffer import Buffer, compact_strides, constant_shape
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute, variables_in
 
@@ -77,6 +77,18 @@ def without_offsets(func: PrimFunc) -> PrimFunc:
         if isinstance(buffer.elem_offset, E.Var) and buffer.elem_offset not in func.params
     }
     return specialize(func, starts) if starts else func
+
+
+def for_arrays(func: PrimFunc) -> PrimFunc:
+    """The function, of constant shapes, for callers with arrays, which are compact."""
+    layout = {
+        symbol: stride
+        for buffer in func.parameter_buffers
+        if buffer.strides and (shape := constant_shape(buffer)) is not None
+        for symbol, stride in zip(buffer.strides, compact_strides(shape), strict=True)
+        if isinstance(symbol, E.Var) and symbol not in func.params
+    }
+    return without_offsets(specialize(func, layout) if layout else func)
 
 
 def name_of(func: PrimFunc) -> str:

@@ -15,7 +15,8 @@ from mlcweb.runtime.storage import BORROWED
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.buffer import Buffer, compact_strides, constant_shape
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, operands_of
 
@@ -152,7 +153,29 @@ class Signature:
                     f"Expected {buffer.name}.shape[{axis}] == {expected} but got shape "
                     f"{array.shape}: {self._place(position)}"
                 )
+        self._check_layout(position, buffer, array.shape, sizes)
         return array
+
+    def _check_layout(
+        self, position: int, buffer: Buffer, shape: tuple[int, ...], sizes: dict[E.Var, int]
+    ) -> None:
+        """Arrays are compact, and begin with their first element: a buffer of another layout would
+        reach elements that are not there."""
+        steps = compact_strides(shape)
+        for axis, stride in enumerate(buffer.strides):
+            step = steps[axis]
+            expected = _expected(stride, step, sizes)
+            if step != expected and shape[axis] > 1:
+                raise ArgumentValueError(
+                    f"Expected {buffer.name}.strides[{axis}] == {expected} but arrays are compact "
+                    f"({step} for the shape {shape}): {self._place(position)}"
+                )
+        offset = _expected(buffer.elem_offset, 0, sizes)
+        if offset != 0:
+            raise ArgumentValueError(
+                f"Expected {buffer.name}.elem_offset == {offset} but arrays begin at element 0: "
+                + self._place(position)
+            )
 
     def _is_default_integer(self, position: int, buffer: Buffer, array: NDArray) -> bool:
         """Whether an array has the integers of a host whose NumPy makes 32-bit ones by default,
@@ -188,11 +211,14 @@ def _shape_text(buffer: Buffer) -> str:
 
 
 def _exact_type(buffer: Buffer | None) -> tuple[tuple[int, ...], str] | None:
-    """Shape and element type of a parameter of constant shape."""
-    if buffer is None:
+    """Shape and element type of a parameter of constant shape, laid out as arrays are."""
+    shape = constant_shape(buffer) if buffer is not None else None
+    if buffer is None or shape is None:
         return None
-    extents = [extent.value for extent in buffer.shape if isinstance(extent, E.IntImm)]
-    return (tuple(extents), buffer.dtype) if len(extents) == len(buffer.shape) else None
+    if buffer.strides and [constant_value(s) for s in buffer.strides] != compact_strides(shape):
+        return None
+    starts = isinstance(buffer.elem_offset, E.Var) or constant_value(buffer.elem_offset) == 0
+    return (shape, buffer.dtype) if starts else None
 
 
 def _expected(extent: E.PrimExpr, size: int, sizes: dict[E.Var, int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from mlcweb.ir import printing
@@ -196,6 +197,11 @@ def constant_shape(buffer: Buffer) -> tuple[int, ...] | None:
     return None
 
 
+def compact_strides(shape: Sequence[int]) -> list[int]:
+    """The strides, in elements, of a compact row-major array."""
+    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
 def has_constant_layout(buffer: Buffer) -> bool:
     """Whether the shape, the strides and the offset are numbers."""
     parts = (*buffer.shape, *buffer.strides, buffer.elem_offset)
@@ -207,6 +213,7 @@ __all__ = [
     "BufferRegion",
     "MatchBufferRegion",
     "Range",
+    "compact_strides",
     "constant_shape",
     "decl_buffer",
     "full_region",

@@ -169,7 +169,7 @@ def test_instruments_hear_of_steps_and_of_the_passes_of_lowering(heard):
     mlcweb.build(sch.mod, target="wasm")
     assert heard[:4] == [
         "step split",
-        "tir.SetOffsetsToZero",
+        "tir.SetLayoutsOfArrays",
         "tir.AssumeNoAlias",
         "tir.LowerInitBlock",
     ]

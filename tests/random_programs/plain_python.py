@@ -32,9 +32,10 @@ def evaluate(text: str, arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarr
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)
     function.decorator_list = []
+    handles = {argument.arg for argument in function.args.args}
     for argument in function.args.args:
         argument.annotation = None
-    tree = ast.fix_missing_locations(_ToPython().visit(tree))
+    tree = ast.fix_missing_locations(_ToPython(handles).visit(tree))
     names: dict[str, Any] = {"T": Namespace}
     exec(compile(tree, "<program>", "exec"), names)
     results = [array.copy() for array in arrays]
@@ -49,6 +50,30 @@ def _call_of(node: ast.AST | None) -> str:
 
 
 class _ToPython(ast.NodeTransformer):
+    """Rewrites a function whose parameters are `handles`."""
+
+    def __init__(self, handles: set[str]) -> None:
+        self.handles = handles
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        """A parameter is matched: its array gives the symbols their values."""
+        self.generic_visit(node)
+        call = node.value
+        if not (isinstance(call, ast.Call) and _call_of(call) == "T.match_buffer"):
+            return node
+        array = ast.unparse(call.args[0])
+        if array not in self.handles:
+            return node
+        parts = {"shape": call.args[1], **{option.arg: option.value for option in call.keywords}}
+        lines = [f"{ast.unparse(node.targets[0])} = {array}"]
+        for part, scale in (("shape", ""), ("strides", f" // {array}.itemsize")):
+            for axis, symbol in enumerate(getattr(parts.get(part), "elts", ())):
+                if isinstance(symbol, ast.Name):
+                    lines.append(f"{symbol.id} = {array}.{part}[{axis}]{scale}")
+        if "elem_offset" in parts:
+            lines.append(f"{ast.unparse(parts['elem_offset'])} = 0")
+        return ast.parse("\n".join(lines)).body
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if _call_of(node) in ("T.if_then_else", "T.Select"):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from random import Random
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from tests.random_programs.values import (
     UNSIGNED,
     Array,
     Index,
+    Size,
     Values,
 )
 
@@ -87,7 +88,7 @@ class Nest(NamedTuple):
 class Draft:
     """A program being drawn."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, symbolic: bool = False) -> None:
         self.random = random
         self.exact = random.random() < 0.7
         self.small = random.random() < 0.75
@@ -96,7 +97,11 @@ class Draft:
         self.names = 0
         self.loaded: list[Array] = []
         self.written: list[tuple[Array, str]] = []
+        self.symbolic = symbolic
+        self.sizes: dict[int, Size] = {}
         self.parameters = [self.new_array("P") for _ in range(random.randrange(2, 5))]
+        if symbolic:
+            self.parameters = [self.with_sizes(array) for array in self.parameters]
         self.arrays = list(self.parameters)
 
     def fresh(self, prefix: str) -> str:
@@ -118,17 +123,40 @@ class Draft:
         self.depth -= len(headers)
 
     def new_array(self, prefix: str = "Y", **options: Any) -> Array:
-        shape = self.random.choice(SHAPES)
+        shape: tuple[int, ...] = self.random.choice(SHAPES)
+        if self.sizes:
+            shape = tuple(self.sizes.get(n, n) if self.chance(0.7) else n for n in shape)
         return Array(self.fresh(prefix), shape, self.random.choice(DTYPES), **options)
 
+    def with_sizes(self, array: Array) -> Array:
+        """The array with symbols for some of its extents; equal extents are often one symbol."""
+        shape: list[int] = []
+        for extent in array.shape:
+            if self.chance(0.4):
+                shape.append(extent)
+            elif extent in self.sizes and self.chance(0.8):
+                shape.append(self.sizes[extent])
+            else:
+                shape.append(self.sizes.setdefault(extent, Size(extent, self.fresh("n"))))
+        return replace(array, shape=tuple(shape))
+
     def allocate(self, array: Array) -> None:
-        scope = f', scope="{array.scope}"' if array.scope != "global" else ""
-        self.line(f'{array.name} = T.alloc_buffer({array.shape}, "{array.dtype}"{scope})')
+        options = f', scope="{array.scope}"' if array.scope != "global" else ""
+        constant = not any(isinstance(extent, Size) for extent in array.shape)
+        if self.symbolic and constant and self.chance(0.3):
+            strides = [1]
+            for extent in reversed(array.shape[1:]):
+                strides.insert(0, strides[0] * extent + self.random.randrange(3))
+            options += f", strides={strides}"
+        self.line(f'{array.name} = T.alloc_buffer({array.shape}, "{array.dtype}"{options})')
 
     def values(self, indices: Sequence[Index], *, without: Sequence[Array] = ()) -> Values:
         """What values are made of; without the arrays in the memory of some."""
         hidden = {array.memory for array in without}
         arrays = [array for array in self.arrays if array.memory not in hidden]
+        if self.sizes and self.chance(0.2):
+            size = self.random.choice(list(self.sizes.values()))
+            indices = [*indices, Index(size.name, int(size), int(size))]
         return Values(self.random, arrays, indices, self.exact, self.small, self.loaded)
 
     def target(self, old: float = 0.4) -> tuple[Array, bool]:
@@ -145,6 +173,8 @@ class Draft:
         kind = "T.serial"
         if parallel and self.chance(0.15):
             kind = self.random.choice(["T.parallel", "T.vectorized", "T.unroll"])
+            if isinstance(extent, Size):
+                kind = "T.parallel"  # the others need numbers
         header = f"for {name} in {kind}({low}, {low + extent}):"
         return (header if low else f"for {name} in {kind}({extent}):"), Index(
             name, low, low + extent - 1
@@ -274,9 +304,31 @@ def return_unread(draft: Draft) -> None:
             draft.parameters.append(array)
 
 
+def _matched(draft: Draft, array: Array) -> list[str]:
+    """A parameter, with symbols for what is known of its layout."""
+    symbols, layout = [], ""
+    if draft.chance(0.3):
+        symbols = [draft.fresh("s") for _ in array.shape]
+        layout = f", strides=[{', '.join(symbols)}]"
+    if draft.chance(0.3):
+        symbols.append(draft.fresh("o"))
+        layout += f", elem_offset={symbols[-1]}, offset_factor=1"
+    matched = f'T.match_buffer({array.name.lower()}, {array.shape}, "{array.dtype}"{layout})'
+    lines = [*(f"{symbol} = T.int32()" for symbol in symbols), f"{array.name} = {matched}"]
+    return [f"    {line}" for line in lines]
+
+
 def text_of(draft: Draft) -> str:
-    parameters = ", ".join(f'{a.name}: T.Buffer({a.shape}, "{a.dtype}")' for a in draft.parameters)
-    lines = draft.lines
+    if draft.symbolic:
+        parameters = ", ".join(f"{a.name.lower()}: T.handle" for a in draft.parameters)
+        lines = [*(f"    {size.name} = T.int32()" for size in draft.sizes.values())]
+        lines += [line for array in draft.parameters for line in _matched(draft, array)]
+        lines += draft.lines
+    else:
+        parameters = ", ".join(
+            f'{a.name}: T.Buffer({a.shape}, "{a.dtype}")' for a in draft.parameters
+        )
+        lines = draft.lines
     if draft.chance(0.4):
         lines = ['    T.func_attr({"tir.noalias": True})', *lines]
     return "\n".join(["@T.prim_func", f"def main({parameters}):", *lines]) + "\n"

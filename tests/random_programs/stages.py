@@ -303,10 +303,12 @@ WEIGHTS: dict[Stage, int] = {
 WITHOUT_BLOCKS = (raw, loops, view)
 
 
-def random_program(seed: int, among: Sequence[Stage] = tuple(WEIGHTS)) -> RandomProgram:
-    """The program of a seed, of stages of some kinds."""
+def random_program(
+    seed: int, among: Sequence[Stage] = tuple(WEIGHTS), symbolic: bool = False
+) -> RandomProgram:
+    """The program of a seed, of stages of some kinds; `symbolic` sizes, strides and offsets."""
     random = Random(seed)
-    draft = Draft(random)
+    draft = Draft(random, symbolic)
     weights = [WEIGHTS[stage] for stage in among]
     most = SMALL_STAGES if draft.small else MAX_STAGES
     chosen = random.choices(among, weights, k=random.randrange(1, most + 1))

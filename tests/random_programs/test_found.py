@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import mlcweb
 from mlcweb.ir import IRModule, assert_structural_equal
 from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source
@@ -219,6 +220,46 @@ def main(A: T.Buffer((16,), "float32")):
             V[v] = A[v]
 """
 
+PART_OF_ROWS = """
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 3):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(3, k)
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+"""
+
+UNIFORM_EXTREMUM = """
+@T.prim_func
+def main(A: T.Buffer((4,), "{dtype}"), B: T.Buffer((4,), "{dtype}")):
+    for i, k in T.grid(4, 3):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(3, k)
+            with T.init():
+                B[vi] = T.{dtype}(5)
+            B[vi] = T.max(B[vi], A[vi])
+"""
+
+ZEROS = """
+@T.prim_func
+def main(A: T.Buffer((32,), "float16")):
+    for i in range(32):
+        A[i] = T.float16(0)
+"""
+
+FROM_ONE = """
+@T.prim_func
+def main(a: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    for i in range(1, n):
+        A[i] = A[i - 1]
+"""
+
 
 def check(program, schedule=lambda sch: None):
     """Before and after the schedule, all targets compute what Python does."""
@@ -350,3 +391,25 @@ def test_a_copy_of_a_declared_view_stands_after_its_declaration():
         assert_structural_equal(from_source(sch.mod.script()), sch.mod)
 
     check(READ_VIEW, copy)
+
+
+def test_padding_where_a_sum_goes_through_a_part_of_its_input():
+    check(PART_OF_ROWS, lambda sch: sch.pad_einsum("B", [1, 4]))
+
+
+@pytest.mark.parametrize("dtype", ["uint64", "float16"])
+def test_an_extremum_of_what_vectors_cannot_compare_stays_scalar(dtype):
+    text = UNIFORM_EXTREMUM.format(dtype=dtype)
+    check(text)
+    assert "(module" in mlcweb.build(from_source(text), target="wasm").get_source()
+
+
+def test_elements_without_vectors_are_stored_one_by_one():
+    check(ZEROS)
+    assert "(module" in mlcweb.build(from_source(ZEROS), target="wasm").get_source()
+
+
+def test_a_loop_of_symbolic_extent_that_begins_above_zero_reads_back():
+    function = from_source(FROM_ONE)
+    assert function.body.extent.script() == "n - 1"
+    assert_structural_equal(from_source(function.script()), function)

@@ -57,9 +57,9 @@ def check_numbers(mod, target, arrays, wanted, message):
             np.testing.assert_array_equal(found, want, err_msg=f"{target}\n{message()}")
 
 
-def check(seed, among=tuple(WEIGHTS)):
+def check(seed, among=tuple(WEIGHTS), symbolic=False):
     """Compare a program, and a schedule of it, with Python on all targets."""
-    program = random_program(seed, among)
+    program = random_program(seed, among, symbolic)
     arrays = program.inputs()
     wanted = evaluate(program.text, arrays)
     mod = IRModule({"main": from_source(program.text)})
@@ -100,6 +100,19 @@ def test_loops_keep_the_order_that_matters(first):
 def test_targets_and_schedules_compute_what_python_computes(first):
     for seed in range(first, first + CHUNK):
         check(seed)
+
+
+@pytest.mark.parametrize("first", range(0, 100, CHUNK))
+def test_symbolic_shapes_strides_and_offsets(first):
+    for seed in range(first, first + CHUNK):
+        check(seed, symbolic=True)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(100, 4000, MANY))
+def test_many_more_symbolic_ones(first):
+    for seed in range(first, first + MANY):
+        check(seed, symbolic=True)
 
 
 @pytest.mark.thorough

@@ -15,6 +15,35 @@ INDEX_TYPES = ("int32", "int64")
 """Their arithmetic is taken never to overflow, so that it must not."""
 
 
+class Size(int):
+    """An extent that programs call by a name: it counts as the number that it is in the run."""
+
+    name: str
+    more: int
+
+    def __new__(cls, value: int, name: str, more: int = 0) -> Size:
+        size = super().__new__(cls, value)
+        size.name, size.more = name, more
+        return size
+
+    def __add__(self, other: int) -> Size:
+        return Size(int(self) + other, self.name, self.more + other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> Size:
+        return self + -other
+
+    def __str__(self) -> str:
+        sign = "-" if self.more < 0 else "+"
+        return f"{self.name} {sign} {abs(self.more)}" if self.more else self.name
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return f"({self!s})" if self.more else self.name
+
+
 class Index(NamedTuple):
     """An integer variable with its least and its greatest value."""
 

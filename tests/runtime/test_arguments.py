@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from mlcweb.ir import IRModule
 from mlcweb.runtime import build, nd
+from mlcweb.script import from_source
 from mlcweb.script import tir as T
 
 
@@ -47,3 +49,78 @@ def test_symbolic_shapes_with_more_elements_than_indices_reach_are_refused(
     values.shape = shape  # the memory of so many elements is not needed to refuse them
     with pytest.raises(ValueError, match="more elements than an index of int32 reaches"):
         run(values, result)
+
+
+LAYOUT = """
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n, m, s, r, start = T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    A = T.match_buffer(a, (n, m), "int32", {})
+    B = T.match_buffer(b, (n, m), "int32")
+    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 10 + {}
+"""
+TARGETS = ("interpreter", "numpy", "wasm")
+
+
+def run_layout(layout: str, added: str, target: str) -> np.ndarray:
+    a = nd.array(np.arange(12, dtype="int32").reshape(3, 4))
+    b = nd.empty((3, 4), "int32")
+    build(IRModule({"main": from_source(LAYOUT.format(layout, added))}), target=target)["main"](
+        a, b
+    )
+    return b.numpy() - a.numpy() * 10
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("layout", "added", "expected"),
+    [
+        ("strides=[s, r]", "s * 100 + r", 401),
+        ("strides=[s, 1]", "s", 4),
+        ("strides=[m, 1]", "m", 4),
+        ("strides=[m, r]", "n - r", 2),
+        ("strides=[4, 1]", "0", 0),
+        ("elem_offset=start", "start", 0),
+        ("strides=[s, r], elem_offset=start, offset_factor=1", "s + start", 4),
+    ],
+)
+def test_symbols_of_a_layout_are_those_of_arrays(
+    target: str, layout: str, added: str, expected: int
+) -> None:
+    assert (run_layout(layout, added, target) == expected).all()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ("strides=[5, 1]", r"Expected A.strides\[0\] == 5 but arrays are compact \(4 for"),
+        ("strides=[1, 3]", r"Expected A.strides\[0\] == 1 but arrays are compact \(4 for"),
+        ("strides=[n, 1]", r"Expected A.strides\[0\] == 3 but"),
+        ("strides=[s, s]", r"Expected A.strides\[1\] == 4 but arrays are compact \(1 for"),
+        ("elem_offset=3", "Expected A.elem_offset == 3 but arrays begin at element 0"),
+    ],
+)
+def test_a_buffer_that_is_laid_out_as_no_array_is_refused(
+    target: str, layout: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        run_layout(layout, "0", target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_constant_shapes_are_checked_too(target: str) -> None:
+    @T.prim_func
+    def copy(a: T.handle, B: T.Buffer((3, 4), "int32")):
+        A = T.match_buffer(a, (3, 4), "int32", strides=[5, 1])
+        for i, j in T.grid(3, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+
+    run = build(copy, target=target)["copy"]
+    with pytest.raises(ValueError, match=r"Expected A.strides\[0\] == 5"):
+        run(nd.empty((3, 4), "int32"), nd.empty((3, 4), "int32"))

@@ -88,6 +88,7 @@ class PythonSource(Visitor):
                     self.line(f"{self.name(param)} = {param.dtype}({self.name(param)})")
             for buffer in func.parameter_buffers:
                 self.bind_dimensions(buffer)
+                self.define_symbol(buffer.elem_offset, "0")
             for buffer in func.parameter_buffers:
                 self.own(buffer)
             self.body(func)
@@ -115,9 +116,13 @@ class PythonSource(Visitor):
             (buffer.strides, f"strides_in_elements({name})"),
         ):
             for axis, symbol in enumerate(symbols):
-                if isinstance(symbol, E.Var) and symbol not in self.defined:
-                    self.defined.add(symbol)
-                    self.line(f"{self.name(symbol)} = {values}[{axis}]")
+                self.define_symbol(symbol, f"{values}[{axis}]")
+
+    def define_symbol(self, symbol: E.PrimExpr, value: str) -> None:
+        """Give a symbol its value, where it is one and has none."""
+        if isinstance(symbol, E.Var) and symbol not in self.defined:
+            self.defined.add(symbol)
+            self.line(f"{self.name(symbol)} = {value}")
 
     def own(self, owner: Buffer) -> None:
         """Define the views of the memory of `owner` that the function uses."""
@@ -282,9 +287,5 @@ class PythonSource(Visitor):
         name = self.name(target)
         self.line(f"{name} = window({self.name(source)}, {', '.join(indices)})")
         self.bind_dimensions(target)
-        if isinstance(target.elem_offset, E.Var) and target.elem_offset not in self.defined:
-            self.defined.add(target.elem_offset)
-            self.line(
-                f"{self.name(target.elem_offset)} = element_offset({name}, {self.name(owner)})"
-            )
+        self.define_symbol(target.elem_offset, f"element_offset({name}, {self.name(owner)})")
         self.expressions.owners[target.data] = owner

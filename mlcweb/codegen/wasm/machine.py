@@ -30,6 +30,7 @@ MACHINE = MachineModel(
     computed_in_float64=COMPUTED_IN_FLOAT64,
     has_vector_operator=has_vector_operator,
     has_vector_cast=has_vector_cast,
+    has_vectors=lambda dtype: dtype != "float16",
 )
 """Engines have 16 vector registers on most processors, and put up with a few more values than that.
 """

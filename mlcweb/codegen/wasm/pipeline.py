@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mlcweb.codegen.external import without_offsets
+from mlcweb.codegen.external import for_arrays
 from mlcweb.codegen.wasm.calls import calls_in_expressions
 from mlcweb.codegen.wasm.checks import Check, check_accesses
 from mlcweb.codegen.wasm.machine import MACHINE
@@ -17,7 +17,7 @@ from mlcweb.lower.optimize.rewriter import normalize
 from mlcweb.lower.pipeline import PASSES, TO_SERIAL_LOOPS, Observer, run_pipeline
 from mlcweb.tir.function import PrimFunc
 
-CALLED_WITH_ARRAYS = LoweringPass(without_offsets, "SetOffsetsToZero", needed=True)
+CALLED_WITH_ARRAYS = LoweringPass(for_arrays, "SetLayoutsOfArrays", needed=True)
 OF_DISTINCT = LoweringPass(of_distinct_arrays, "AssumeNoAlias")
 OF_OVERLAPPING = LoweringPass(of_overlapping_arrays, "AssumeAlias", needed=True)
 OPTIMIZATIONS = optimizations(MACHINE)

@@ -24,6 +24,7 @@ class MachineModel:
         computed_in_float64: Functions computed in float64 for float32, too: they take its room.
         has_vector_operator: Whether vectors with operands of an element type have an operator.
         has_vector_cast: Whether vectors are converted from one element type to another.
+        has_vectors: Whether there are vectors of an element type at all.
     """
 
     vector_bytes: int
@@ -36,3 +37,4 @@ class MachineModel:
     computed_in_float64: frozenset[str] = frozenset()
     has_vector_operator: Callable[[Key, str], bool] = lambda operator, dtype: True
     has_vector_cast: Callable[[str, str], bool] = lambda source, target: True
+    has_vectors: Callable[[str], bool] = lambda dtype: True

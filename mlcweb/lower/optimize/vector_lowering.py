@@ -59,6 +59,8 @@ class VectorLowering:
 
     def vector(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression for all lanes, as a vector also where they agree."""
+        if not self.machine.has_vectors(expression.dtype):
+            raise NoVectorForm
         value = self.value(expression)
         if dtypes.lanes(value.dtype) == 1:
             return E.Broadcast(value, self.lanes)

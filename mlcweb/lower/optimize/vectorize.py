@@ -156,6 +156,8 @@ class _Vectorize(Rewriter):
             return None
         value = store.value
         dtype = store.buffer.dtype
+        if not self.machine.has_vector_operator(type(value), dtype):
+            return None
         free = not dtypes.is_float(dtype) or isinstance(value, (E.Min, E.Max))
         if not free and not self.function.attrs.get("mlcweb.reassociate"):
             return None

@@ -90,7 +90,11 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     }
     written = {region.buffer for region in place.block.writes}
     _check_copied_back(state, place, [buffer for buffer in copies if buffer in written])
-    before = [_filled_copy(old, new) for old, new in copies.items() if old not in written]
+    before = [
+        _filled_copy(old, new, _extents_read(place, old))
+        for old, new in copies.items()
+        if old not in written
+    ]
     after = [
         _elementwise(new.name, old, partial(BufferLoad, new))
         for old, new in copies.items()
@@ -252,12 +256,7 @@ def _zero_for(var: Var, node: PrimExpr) -> PrimExpr:
 def _grown_buffer(
     place: BlockPlace, buffer: Buffer, grown: Mapping[Var, PrimExpr]
 ) -> Buffer | None:
-    accesses = (
-        node.indices
-        for node in walk(place.block)
-        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer
-    )
-    indices = next(accesses, None)
+    indices = _indices(place, buffer)
     if indices is None:  # It is declared, and not accessed.
         return None
     pairs = list(zip(indices, buffer.shape, strict=True))
@@ -267,12 +266,38 @@ def _grown_buffer(
     return copy_of(buffer, buffer.scope(), shape, f"{buffer.name}_pad")
 
 
-def _filled_copy(buffer: Buffer, padded: Buffer) -> Stmt:
-    """A block that copies a buffer into a larger one, with zeros around it."""
+def _indices(place: BlockPlace, buffer: Buffer) -> tuple[PrimExpr, ...] | None:
+    """Where the block accesses a buffer."""
+    accesses = (
+        node.indices
+        for node in walk(place.block)
+        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer
+    )
+    return next(accesses, None)
+
+
+def _extents_read(place: BlockPlace, buffer: Buffer) -> list[PrimExpr]:
+    """How much of each dimension the block reads from 0 on: as far as the iterator goes, which may
+    be less than there is."""
+    domains = {v.var: v.dom.extent for v in place.block.iter_vars if v.dom is not None}
+    analyzer = Analyzer()
+    extents: list[PrimExpr] = []
+    for index, extent in zip(_indices(place, buffer) or (), buffer.shape, strict=True):
+        domain = domains.get(index)  # type: ignore[call-overload]
+        if domain is None or analyzer.can_prove_equal(domain, extent):
+            domain = extent
+        extents.append(domain)
+    return extents
+
+
+def _filled_copy(buffer: Buffer, padded: Buffer, extents: Sequence[PrimExpr]) -> Stmt:
+    """A block that copies the `extents` of a buffer into a larger one, with zeros around them."""
 
     def value(iterators: tuple[Var, ...]) -> PrimExpr:
-        shapes = zip(iterators, buffer.shape, padded.shape, strict=True)
-        inside = conjunction(less(var, old) for var, old, new in shapes if old is not new)
+        shapes = zip(iterators, extents, buffer.shape, padded.shape, strict=True)
+        inside = conjunction(
+            less(var, extent) for var, extent, old, new in shapes if old is not new
+        )
         return if_then_else(inside, BufferLoad(buffer, iterators), const(0, buffer.dtype))
 
     return _elementwise(padded.name, padded, value)

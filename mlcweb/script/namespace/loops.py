@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.equality import same_expression
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.script import constructs
 from mlcweb.tir import arithmetic
@@ -82,7 +84,17 @@ def loop_range(start: Any, stop: Any = None) -> Range:
         extent = _integer(start, "the number of iterations of a loop")
         return Range(arithmetic.const(0, extent.dtype), extent)
     low, high = arithmetic.match_types(_integer(start, "a loop's start"), stop)
-    return Range(low, arithmetic.subtract(_integer(high, "a loop's end"), low))
+    return Range(low, length_of(low, _integer(high, "a loop's end")))
+
+
+def length_of(start: E.PrimExpr, stop: E.PrimExpr) -> E.PrimExpr:
+    """stop - start; of `start, start + n` and `0, n`, as loops and regions print, exactly n."""
+    if isinstance(stop, E.Add) and same_expression(stop.a, start):
+        return stop.b
+    if arithmetic.is_const_int(start, 0):
+        return stop
+    length = arithmetic.subtract(stop, start)
+    return length if isinstance(length, E.IntImm) else Analyzer().simplify(length)
 
 
 def _integer(value: Any, what: str) -> E.PrimExpr:

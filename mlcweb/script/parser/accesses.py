@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.equality import same_expression
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.span import Span
+from mlcweb.script.namespace.loops import length_of
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
@@ -41,7 +40,7 @@ def access(buffer: Buffer, indices: Sequence[Any], span: Span | None) -> Any:
     for index, extent in zip(indices, buffer.shape, strict=True):
         if isinstance(index, slice):
             start, stop = _bounds(index, extent)
-            ranges.append(Range(start, _length(start, stop)))
+            ranges.append(Range(start, length_of(start, stop)))
         else:
             ranges.append(Range(index, arithmetic.const(1, index.dtype)))
     return BufferRegion(buffer, tuple(ranges), span=span)
@@ -56,7 +55,7 @@ def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, 
             continue
         start, stop = _bounds(index, extent)
         step = arithmetic.convert(1 if index.step is None else index.step)
-        length = _length(start, stop)
+        length = length_of(start, stop)
         if not isinstance(length, E.IntImm) or not isinstance(step, E.IntImm) or step.value == 0:
             raise DiagnosticError(
                 f'A vector of buffer "{buffer.name}" needs a slice of constant length and step'
@@ -65,16 +64,6 @@ def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, 
         stride = arithmetic.const(step.value, start.dtype)
         result.append(start if lanes == 1 else E.Ramp(start, stride, lanes))
     return tuple(result)
-
-
-def _length(start: E.PrimExpr, stop: E.PrimExpr) -> E.PrimExpr:
-    """stop - start; of `start:start + n` and `0:n`, as regions print, exactly n."""
-    if isinstance(stop, E.Add) and same_expression(stop.a, start):
-        return stop.b
-    if arithmetic.is_const_int(start, 0):
-        return stop
-    length = arithmetic.subtract(stop, start)
-    return length if isinstance(length, E.IntImm) else Analyzer().simplify(length)
 
 
 def _bounds(index: slice, extent: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
