@@ -45,7 +45,7 @@ class Tree:
         attributes: another name of a function or class -> its name.
         views: a module of the other package -> where names are found that it has not itself.
         absent: what is not here, modules or names in them -> what to use instead. A last part `*`
-            stands for all names that a module has not.
+            stands for all names that a module has not: they can be imported, and are no attributes.
         hints: a module -> what to use instead of names that neither package has in it.
         names: a module -> its name in the other package, for messages, where it has another.
     """
@@ -153,10 +153,9 @@ class Tree:
                         return getattr(module, attribute)
             finally:
                 self._searched.discard((view, attribute))
-        if f"{view}.*" in self.absent:
-            return Absent(self.shown(f"{view}.{attribute}"), self.absent[f"{view}.*"])
+        why = self.absent.get(f"{view}.*")
         raise AttributeError(
-            f"{self.shown(view)} has no {attribute} here{self._hint(view)}",
+            f"{self.shown(view)} has no {attribute} here{f': {why}' if why else self._hint(view)}",
             name=attribute,
             obj=self.module(view),
         )

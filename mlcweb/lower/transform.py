@@ -12,8 +12,9 @@ from typing import Any
 from mlcweb.analysis.queries import verify_memory, verify_ssa
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
+from mlcweb.ir.node import replace
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
-from mlcweb.ir.visitor import Mutator, walk
+from mlcweb.ir.visitor import Mutator, rewrite_nodes, walk
 from mlcweb.lower import named_passes, unroll_loop
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
@@ -30,7 +31,7 @@ from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_axes import unify_thread_bindings
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.stmt import Block
+from mlcweb.tir.stmt import Block, For, ForKind
 from mlcweb.tir.stmt_functor import renew_defs
 
 prim_func_pass = PrimFuncPass.decorator
@@ -73,7 +74,6 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
     "CompactBufferAllocation": _compact_buffers,
     "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
-    "VectorizeLoop": lambda func: simplify(vectorize_whole(func)),
     "UnrollLoop": lambda func: simplify(_rewritten(func, unroll_loop.UnrollLoop())),
     "ForceNarrowIndexToInt32": narrow_all_indices,
     "RenormalizeSplitPattern": simplify,
@@ -102,6 +102,24 @@ def ThreadSync(storage_scope: str) -> PrimFuncPass:
     if not storage_scope.startswith("shared"):
         raise TVMError(f'Barriers are for "shared" memory here, not for "{storage_scope}"')
     return _named("ThreadSync", thread_sync)
+
+
+def VectorizeLoop(enable_vectorize: bool = True) -> PrimFuncPass:
+    """Makes vectors of the loops that are marked so, or serial loops."""
+    run = vectorize_whole if enable_vectorize else _serial_vectors
+    return _named("VectorizeLoop", lambda func: simplify(run(func)))
+
+
+def _serial_vectors(func: PrimFunc) -> PrimFunc:
+    return func.with_body(
+        rewrite_nodes(
+            func.body,
+            For,
+            lambda loop: (
+                replace(loop, kind=ForKind.SERIAL) if loop.kind == ForKind.VECTORIZED else loop
+            ),
+        )
+    )
 
 
 def NarrowDataType(target_bits: int) -> PrimFuncPass:
@@ -153,7 +171,7 @@ def __getattr__(name: str) -> Any:
     if name in _LOWERING:
         return lambda *options: _LOWERING[name]
     if name in _FUNCTIONS:
-        return lambda: _named(name, _FUNCTIONS[name])
+        return lambda *options: _named(name, _FUNCTIONS[name])
     if name in _MUTATORS:
         return lambda *options: _named(name, lambda func: _rewritten(func, _MUTATORS[name]()))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

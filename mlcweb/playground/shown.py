@@ -61,6 +61,8 @@ class Gallery:
             for name, schedule in namespace.schedules(self._variables).items():
                 if schedule.mod is shown:
                     self._add_trace(self._placed(name), schedule.trace, schedule)
+        elif isinstance(shown, type):
+            print(_type_name(shown))
         elif (text := _code_of(shown)) is not None:
             self._add(title or self._title(shown), text)
         elif not figures.show_picture(shown) and not figures.show_html(shown):
@@ -139,6 +141,15 @@ class Gallery:
                 return f"{name}, line {frame.f_lineno}"
             frame = frame.f_back
         return name
+
+
+def _type_name(cls: type) -> str:
+    """A class as a notebook shows it: without "class", those of the package as TVM's."""
+    module = cls.__module__.replace("mlcweb.relax_vm.executable", "tvm.relax.vm_build")
+    package, dot, rest = module.partition(".")
+    if package == "mlcweb":
+        module = f"tvm{dot}{rest}"
+    return cls.__qualname__ if module == "builtins" else f"{module}.{cls.__qualname__}"
 
 
 def _code_of(shown: Any) -> str | None:

@@ -11,12 +11,14 @@ from mlcweb.ir.module import BaseFunc
 from mlcweb.schedule import Schedule, Trace
 from mlcweb.script import tir as T
 from mlcweb.testing import marks
+from mlcweb.testing.compare import CompareBeforeAfter
 from mlcweb.testing.marks import (
     device_enabled, enabled_targets, fixture, main, parameter, parameters, parametrize_targets,
 )  # fmt: skip
 from mlcweb.tir import PrimFunc
 
 __all__ = [
+    "CompareBeforeAfter",
     "assert_allclose",
     "assert_structural_equal",
     "assert_structural_equal_ignore_global_symbol",

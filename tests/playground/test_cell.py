@@ -28,6 +28,24 @@ def test_no_value_to_show(source: str, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("te.placeholder((4,))", "tvm.te.tensor.Tensor"),
+        ("tvm.tir.Var('i', 'int32')", "tvm.tir.expr.Var"),
+        ("tvm.IRModule({})", "tvm.ir.module.IRModule"),
+        ("tvm.nd.array([1])", "tvm.runtime.ndarray.NDArray"),
+        ("relax.Var('x', relax.ObjectStructInfo())", "tvm.relax.expr.Var"),
+        ("3", "int"),
+    ],
+)
+def test_types_are_shown_as_the_course_shows_them(
+    value: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell.execute(f"import mlcweb as tvm\nfrom mlcweb import te, relax\ntype({value})")
+    assert capsys.readouterr().out.strip() == shown
+
+
 def test_top_level_await(capsys: pytest.CaptureFixture[str]) -> None:
     source = "import asyncio\nx = await asyncio.sleep(0, 'slept')\nawait asyncio.sleep(0, x + '!')"
     assert cell.execute(source).ok

@@ -193,3 +193,7 @@ def test_preprocessing_runs_before_each_repeat():
     finally:
         remove_global_func("test_before")
     assert seen == [2, 2, 2]
+    flushed = lib.time_evaluator(
+        "double", cpu(), number=1, repeat=2, f_preproc="cache_flush_cpu_non_first_arg"
+    )
+    assert len(flushed(four(), nd.empty((4,))).results) == 2
