@@ -12,7 +12,10 @@ from typing import Any
 from mlcweb.ir.lazy_attributes import provides
 
 
-@provides("mlcweb.relax", "build", "Executable", "VMExecutable", "VirtualMachine", "vm", "vm_build")
+@provides(
+    "mlcweb.relax", "build", "Executable", "VMExecutable", "VMInstrumentReturnKind",
+    "VirtualMachine", "vm", "vm_build",
+)  # fmt: skip
 def _virtual_machine(name: str) -> Any:
     import mlcweb.relax_vm as vm
 

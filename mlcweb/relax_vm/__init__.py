@@ -7,11 +7,13 @@
   that saves.
 - virtual_machine.py (`relax.VirtualMachine`) checks arguments (sizes.py) and keeps functions ready
   to run for shapes that it has met: frame.py. packed.py calls registered functions, builtins.py has
-  what the machine does itself, profiling.py tells where the time goes.
+  what the machine does itself, explicit_memory.py is for programs that allocate themselves,
+  profiling.py tells where the time goes, instrument.py lets functions see each call.
 """
 
 from mlcweb.relax_vm import vm_build
 from mlcweb.relax_vm.executable import Executable, VMExecutable
+from mlcweb.relax_vm.instrument import VMInstrumentReturnKind
 from mlcweb.relax_vm.memory_report import MemoryReport
 from mlcweb.relax_vm.profiling import Report
 from mlcweb.relax_vm.sizes import ShapeTuple
@@ -24,6 +26,7 @@ __all__ = [
     "Report",
     "ShapeTuple",
     "VMExecutable",
+    "VMInstrumentReturnKind",
     "VirtualMachine",
     "build",
     "vm_build",

@@ -19,6 +19,7 @@ from mlcweb.relax import struct_info as S
 from mlcweb.relax.analysis.variables import free_symbolic_vars, free_vars
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.builtins import BUILTINS
+from mlcweb.relax_vm.explicit_memory import MEMORY_CALLS
 from mlcweb.relax_vm.sizes import ShapeTuple, known_sizes
 from mlcweb.relax_vm.text import one_line
 from mlcweb.tir.arithmetic import constant_value
@@ -262,11 +263,15 @@ class _FunctionCompiler:
         if isinstance(op, E.ExternFunc):
             return self.packed(op, call.args)
         if isinstance(op, GlobalVar):
-            if self.resolver.kernel(op.name_hint):
+            kernel = self.resolver.kernel(op.name_hint)
+            if kernel and (self.func.is_pure and not self.func.attrs.get("relax.force_pure")):
                 raise self.error(
                     f'"{op.name_hint}" is a function of TensorIR: call it by R.call_tir, which '
                     "allocates what it writes"
                 )
+            if kernel:
+                self.emit(vm.CallKernel, kernel, self.operands(call.args))
+                return self.constant(())
             function = self.graph_function(op.name_hint)
             return self.emit_to(vm.CallFunction, function, self.operands(call.args))
         return self.emit_to(vm.CallValue, self.operand(op), self.operands(call.args))
@@ -404,6 +409,7 @@ CALLS: dict[str, Callable[[_FunctionCompiler, E.Call], Value]] = {
     "relax.make_closure": _FunctionCompiler.closure,
     "relax.invoke_closure": _FunctionCompiler.closure_call,
     "relax.invoke_pure_closure": _FunctionCompiler.closure_call,
+    **MEMORY_CALLS,
 }
 
 _VALUES: dict[type, Callable[[_FunctionCompiler, Any], Value]] = {

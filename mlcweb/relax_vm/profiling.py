@@ -217,7 +217,7 @@ def profile(machine: VirtualMachine, name: str, arguments: Sequence[Any]) -> Rep
         function(*arguments)
     clock, shortest = host.clock_source(), max(MIN_BATCH_S, STEPS_PER_BATCH * host.clock_step())
     observer = _Observer()
-    machine.observer = observer
+    before, machine.observer = machine.observer, observer
     total, runs = 0.0, 0
     try:
         while runs == 0 or (repeats and total < shortest):
@@ -226,7 +226,7 @@ def profile(machine: VirtualMachine, name: str, arguments: Sequence[Any]) -> Rep
             total += clock() - start
             runs += 1
     finally:
-        machine.observer = None
+        machine.observer = before
     configuration = {
         "Executor": "VM",
         "Target": machine.executable.library.target if machine.executable.library else "none",

@@ -18,6 +18,7 @@ from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.executable import Executable
 from mlcweb.relax_vm.fast_path import fast_path_call
 from mlcweb.relax_vm.frame import Closure, Frame
+from mlcweb.relax_vm.instrument import Instrument
 from mlcweb.relax_vm.packed import outward
 from mlcweb.relax_vm.profiling import Report, profile
 from mlcweb.relax_vm.sizes import Matching, described
@@ -177,6 +178,13 @@ class VirtualMachine:
         return (*args, *(kwargs[param] for param in names))
 
     # Measuring
+
+    def set_instrument(self, instrument: Callable[..., Any] | str | None) -> None:
+        """Let a function (or the registered one of a name) see the calls that programs make:
+        `instrument(func, name, before_run, ret_value, *args)`, before and after each. Given before
+        a call, `VMInstrumentReturnKind.SKIP_RUN` leaves the call out. None ends it."""
+        found: Any = get_global_func(instrument) if isinstance(instrument, str) else instrument
+        self.observer = None if found is None else Instrument(found)
 
     def profile(self, func_name: str, *args: Any) -> Report:
         """How long each call takes that a function makes. Pure functions are run again and again

@@ -15,6 +15,7 @@ from mlcweb.relax.analysis.variables import bound_vars, symbolic_vars_used, used
 from mlcweb.relax.normalize import all_same
 from mlcweb.relax.struct_info import FuncStructInfo
 from mlcweb.tir.expr import Var as PrimVar
+from mlcweb.tir.function import PrimFunc
 
 
 def _bindings(node: Node) -> list[E.Binding]:
@@ -48,6 +49,7 @@ def udchain(dfb: E.BindingBlock) -> dict[E.Var, list[E.Var]]:
 def is_impure_call(call: E.Call, functions: IRModule | None = None) -> bool:
     """Whether a call may have side effects.
 
+    A function of TensorIR that is called by itself writes into its arguments.
     Of the functions of a module that is not given, and of external functions, it is known only
     what the call's struct info says.
     """
@@ -55,7 +57,7 @@ def is_impure_call(call: E.Call, functions: IRModule | None = None) -> bool:
         return not call.op.pure
     if isinstance(call.op, GlobalVar):
         func = functions.functions.get(call.op) if functions is not None else None
-        return isinstance(func, E.Function) and not func.is_pure
+        return isinstance(func, PrimFunc) or (isinstance(func, E.Function) and not func.is_pure)
     info = call.op.struct_info if isinstance(call.op, E.Expr) else None
     return isinstance(info, FuncStructInfo) and not info.purity
 

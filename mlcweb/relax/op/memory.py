@@ -13,6 +13,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, DataTypeImm, ExprLike, ShapeExpr
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import nothing, object_info
+from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
 from mlcweb.relax.struct_info import (
     ShapeStructInfo,
@@ -36,7 +37,7 @@ def allocated(call: Call, context: Context) -> StructInfo:
 def tensor_in_storage(name: str) -> Callable[..., Call]:
     """What calls the operator `name`, which makes a tensor in a storage."""
 
-    @operator(name, infer=allocated, pure=False)
+    @operator(name, infer=allocated, legalize=keep, pure=False)
     def alloc_tensor(
         storage: ExprLike,
         offset: ExprLike,
@@ -63,7 +64,7 @@ def _infer_view(call: Call, context: Context) -> StructInfo:
 
 @operator(
     "relax.memory.alloc_storage", "total_space", "virtual_device_index", "storage_scope", "dtype",
-    infer=object_info, pure=False,
+    infer=object_info, legalize=keep, pure=False,
 )  # fmt: skip
 def alloc_storage(
     size: ShapeArgument, virtual_device_index: ExprLike, storage_scope: ExprLike, dtype: ExprLike
@@ -75,19 +76,19 @@ def alloc_storage(
 alloc_tensor = tensor_in_storage("relax.memory.alloc_tensor")
 
 
-@operator("relax.memory.kill_storage", infer=nothing, pure=False)
+@operator("relax.memory.kill_storage", infer=nothing, legalize=keep, pure=False)
 def kill_storage(storage: ExprLike) -> Call:
     """The end of a storage."""
     return call(kill_storage, storage)
 
 
-@operator("relax.memory.kill_tensor", infer=nothing, pure=False)
+@operator("relax.memory.kill_tensor", infer=nothing, legalize=keep, pure=False)
 def kill_tensor(tensor: ExprLike) -> Call:
     """The end of a tensor."""
     return call(kill_tensor, tensor)
 
 
-@operator("relax.memory.view", infer=_infer_view)
+@operator("relax.memory.view", infer=_infer_view, legalize=keep)
 def view(
     data: ExprLike,
     shape: ShapeArgument = (),
@@ -99,7 +100,7 @@ def view(
     return call(view, data, new_shape, as_dtype(dtype), relative_byte_offset)
 
 
-@operator("relax.memory.ensure_zero_offset", infer=infer.same)
+@operator("relax.memory.ensure_zero_offset", infer=infer.same, legalize=keep)
 def ensure_zero_offset(data: ExprLike) -> Call:
     """A tensor that starts where its memory starts, copied if need be."""
     return call(ensure_zero_offset, data)

@@ -1,0 +1,125 @@
+"""Programs that allocate themselves, and functions that see each call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import relax
+from mlcweb.script import ir as I
+from mlcweb.script import relax as R
+from mlcweb.script import tir as T
+
+X = np.random.default_rng(0).standard_normal((3, 4)).astype("float32")
+
+
+@I.ir_module
+class Allocating:
+    @T.prim_func
+    def exp(A: T.Buffer((3, 4), "float32"), B: T.Buffer((3, 4), "float32")):
+        for i, j in T.grid(3, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.exp(A[vi, vj])
+
+    @R.function(pure=False)
+    def planned(x: R.Tensor((3, 4), "float32")) -> R.Tensor((3, 4), "float32"):
+        cls = Allocating
+        storage: R.Object = R.memory.alloc_storage(
+            R.shape([48]), R.prim_value(0), R.str("global"), R.dtype("uint8")
+        )
+        first: R.Tensor((3, 4), "float32") = R.memory.alloc_tensor(
+            storage, R.prim_value(0), R.shape([3, 4]), R.dtype("float32")
+        )
+        cls.exp(x, first)
+        second: R.Tensor((3, 4), "float32") = R.builtin.alloc_tensor(
+            R.shape([3, 4]), R.dtype("float32"), R.prim_value(0)
+        )
+        cls.exp(first, second)
+        R.memory.kill_tensor(first)
+        R.memory.kill_storage(storage)
+        return second
+
+    @R.function(pure=False)
+    def lowered(x: R.Tensor((3, 4), "float32")) -> R.Tensor((3, 4), "float32"):
+        cls = Allocating
+        storage: R.Object = R.vm.alloc_storage(R.shape([48]), R.prim_value(0), R.dtype("uint8"))
+        result: R.Tensor((3, 4), "float32") = R.vm.alloc_tensor(
+            storage, R.prim_value(0), R.shape([3, 4]), R.dtype("float32")
+        )
+        cls.exp(x, result)
+        R.vm.kill_object(storage)
+        return result
+
+    @R.function(pure=False)
+    def symbolic(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+        n = T.int64()
+        result: R.Tensor((n, 4), "float32") = R.builtin.alloc_tensor(
+            R.shape([n, 4]), R.dtype("float32"), R.prim_value(0)
+        )
+        R.call_packed("tests.explicit_memory.twice", x, result, sinfo_args=(R.Object,))
+        return result
+
+
+@tvm.register_func("tests.explicit_memory.twice", override=True)
+def twice(x: Any, out: Any) -> None:
+    out.copyfrom(2 * x.numpy())
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("planned", np.exp(np.exp(X))), ("lowered", np.exp(X)), ("symbolic", 2 * X)],
+)
+def test_programs_that_allocate_run(name: str, expected: np.ndarray) -> None:
+    vm = relax.VirtualMachine(relax.build(Allocating), tvm.cpu())
+    for _ in range(3):  # later calls may take another path
+        np.testing.assert_allclose(vm[name](tvm.nd.array(X)).numpy(), expected, rtol=1e-5)
+
+
+def test_a_direct_call_has_effects_and_is_refused_in_pure_functions() -> None:
+    func = Allocating["planned"]
+    pruned = relax.analysis.remove_all_unused(func, Allocating)
+    assert pruned is func
+    pure = relax.Function(func.params, func.body, func.ret_struct_info, True, func.attrs)
+    mod = Allocating.copy()
+    mod["planned"] = pure
+    with pytest.raises(tvm.TVMError):
+        relax.build(mod)
+
+
+@I.ir_module
+class Two:
+    @R.function(pure=False)
+    def main(x: R.Tensor((3, 4), "float32")):
+        y = R.exp(x)
+        z = R.call_packed("tests.explicit_memory.id", y, sinfo_args=(R.Tensor((3, 4), "float32"),))
+        return z
+
+
+@tvm.register_func("tests.explicit_memory.id", override=True)
+def identity(x: Any) -> Any:
+    return x
+
+
+def test_an_instrument_sees_each_call_and_may_leave_it_out() -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def instrument(func: Any, name: str, before_run: bool, ret_value: Any, *args: Any) -> int:
+        seen.append((name, before_run))
+        if before_run and name == "tir_exp":
+            args[-1].copyfrom(np.full((3, 4), 7, "float32"))
+            return relax.VMInstrumentReturnKind.SKIP_RUN
+        return relax.VMInstrumentReturnKind.NO_OP
+
+    vm = relax.VirtualMachine(relax.build(Two), tvm.cpu())
+    np.testing.assert_allclose(vm["main"](tvm.nd.array(X)).numpy(), np.exp(X), rtol=1e-5)
+    vm.set_instrument(instrument)
+    assert (vm["main"](tvm.nd.array(X)).numpy() == 7).all()
+    packed = "tests.explicit_memory.id"
+    assert seen == [("tir_exp", True), ("tir_exp", False), (packed, True), (packed, False)]
+    vm.set_instrument(None)
+    np.testing.assert_allclose(vm["main"](tvm.nd.array(X)).numpy(), np.exp(X), rtol=1e-5)
+    assert len(seen) == 4
