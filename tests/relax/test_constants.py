@@ -56,7 +56,7 @@ def test_the_struct_info_may_be_given():
     assert relax.const(np.ones((2, 2), "float32"), info).struct_info is info
     with pytest.raises(DiagnosticError, match=r"shape \(3,\) is not"):
         relax.const([1, 2, 3], info)
-    with pytest.raises(DiagnosticError, match="A constant is a tensor, not a R.Prim"):
+    with pytest.raises(DiagnosticError, match=r"A constant is a tensor, not a R\.Prim"):
         relax.const(1.0, relax.PrimStructInfo("float32"))
 
 

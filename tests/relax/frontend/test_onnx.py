@@ -135,10 +135,8 @@ def test_an_operator_that_is_not_there():
 
 
 def test_extents_that_must_be_numbers_and_are_symbolic():
-    source = model(
-        [node("Hardmax", ["x"], ["y"])], [value("x", (2, "n"))], [value("y", (2, "n"))]
-    )
-    with pytest.raises(OpNotImplemented, match="Hardmax .*the symbolic extent n of axis"):
+    source = model([node("Hardmax", ["x"], ["y"])], [value("x", (2, "n"))], [value("y", (2, "n"))])
+    with pytest.raises(OpNotImplemented, match=r"Hardmax .*the symbolic extent n of axis"):
         from_onnx(source)
 
 
