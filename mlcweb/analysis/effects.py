@@ -248,12 +248,13 @@ class _FlowVisitor(Visitor):
 
     def variables_at_start(self, condition: E.PrimExpr) -> set[E.Var] | None:
         """The variables of a condition on the loops alone that holds in their first iteration, as
-        that of the init of a reduction does; None for others."""
+        that of the init of a reduction does (without variables where its loops have one iteration);
+        None for others."""
         used = variables_in(condition)
-        sizes = (domain.extent for domain in self.loops.values())
-        if not used or not used <= self.loops.keys():
+        if not used <= self.loops.keys():
             return None
-        if not all(isinstance(size, E.IntImm) and size.value > 0 for size in sizes):
+        sizes = (domain.extent for domain in self.loops.values())
+        if used and not all(isinstance(size, E.IntImm) and size.value > 0 for size in sizes):
             return None
         start = substitute(condition, {var: self.loops[var].min for var in used})
         return used if Analyzer().can_prove(start) else None

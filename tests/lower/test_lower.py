@@ -140,6 +140,8 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             "            Y[i] = Y[i] + A[k]\n        B[i] = Y[i]",
             False,
         ),
+        # So says the init of a reduction whose loops have one iteration.
+        ("if T.EQ(0, 0):\n            Y[0] = A[i]\n        B[i] = Y[0]", True),
         # The inner loop has no iteration where k is 0.
         (
             "if i == 0:\n            Y[0] = A[0]\n        for k in range(8):\n"
