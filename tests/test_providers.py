@@ -126,7 +126,7 @@ except AttributeError as error:
     assert str(error) == "module '{package}' has no attribute 'nothing_of_this_name'", error
 else:
     raise AssertionError("no error")
-assert not hasattr(package, "training")
+assert not hasattr(package, "distributed")
 """
     done = run(program, tmp_path)
     assert done.returncode == 0, done.stderr

@@ -223,3 +223,45 @@ def test_the_pooling_of_which_onnx_has_no_test(p):
     x = np.random.default_rng(0).standard_normal((1, 2, 3, 4)).astype("float32")
     expected = (np.abs(x) ** p).sum(axis=(2, 3), keepdims=True) ** (1 / p)
     np.testing.assert_allclose(run(module, x), expected, rtol=1e-5)
+
+
+def local_function(name, *nodes):
+    """A function that a model brings along, of one input "a" and one output "b"."""
+    parts = [field(1, name), field(4, "a"), field(5, "b"), field(10, "own")]
+    return field(25, b"".join([*parts, *(field(7, each) for each in nodes)]))
+
+
+def of_functions(count, *functions):
+    call = node(f"f{count}", ["x"], ["y"], domain="own")
+    return model([call], [value("x", (2,))], [value("y", (2,))]) + b"".join(functions)
+
+
+def doubling(level):
+    """A function that calls the one below it twice."""
+    inner = f"f{level - 1}"
+    return local_function(
+        f"f{level}",
+        node(inner, ["a"], ["c"], domain="own"),
+        node(inner, ["c"], ["b"], domain="own"),
+    )
+
+
+def test_functions_are_written_in_place_of_their_calls():
+    given = of_functions(
+        3, local_function("f0", node("Neg", ["a"], ["b"])), *map(doubling, (1, 2, 3))
+    )
+    x = np.array([1, -2], "float32")
+    np.testing.assert_array_equal(run(from_onnx(given), x), x)
+    assert str(from_onnx(given)).count("R.negative") == 8
+
+
+def test_functions_that_multiply_are_bounded():
+    base = local_function("f0", node("Neg", ["a"], ["b"]))
+    with pytest.raises(OnnxError, match="come to more than 20000 nodes"):
+        from_onnx(of_functions(40, base, *map(doubling, range(1, 41))))
+
+
+def test_a_function_that_calls_itself_is_refused():
+    around = local_function("f0", node("f1", ["a"], ["b"], domain="own"))
+    with pytest.raises(OnnxError, match=r"own\.f1 calls itself: own\.f1 -> own\.f0 -> own\.f1"):
+        from_onnx(of_functions(1, around, doubling(1)))

@@ -20,6 +20,32 @@ from mlcweb.tir.expr import IntImm
 
 _STANDARD = ("", "ai.onnx")
 
+MAX_INLINED_NODES = 20_000
+"""How many nodes the functions that a model brings along may come to, each counted at each call.
+Functions that call others twice, level by level, would soon be more than memory holds."""
+
+
+class Inlining:
+    """What has been written in place of calls of functions so far, in a whole model."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.open: list[str] = []
+
+    def enter(self, function: Any) -> None:
+        name = f"{function.domain}.{function.name}"
+        if name in self.open:
+            around = " -> ".join([*self.open[self.open.index(name) :], name])
+            raise OnnxError(f"The function {name} calls itself: {around}")
+        self.nodes += len(function.node)
+        if self.nodes > MAX_INLINED_NODES:
+            raise OnnxError(
+                f"The functions of the model come to more than {MAX_INLINED_NODES} nodes when they "
+                f"are written in place of their calls, the last by {name}: call fewer functions "
+                "from functions, or make them operators of the graph"
+            )
+        self.open.append(name)
+
 
 class Graph:
     """Imports the nodes of one graph, or of a function that a model brings along."""
@@ -30,7 +56,9 @@ class Graph:
         opset: int,
         functions: Mapping[tuple[str, str], Any],
         folder: Path | None,
+        inlining: Inlining | None = None,
     ) -> None:
+        self.inlining = inlining or Inlining()
         self.builder = builder
         self.opset = opset
         self.functions = functions
@@ -112,12 +140,14 @@ class Graph:
     def _inlined(self, function: Any, call: Any, inputs: list[Value]) -> Sequence[Value]:
         opsets = {entry.domain: entry.version for entry in function.opset_import}
         opset = opsets.get("", opsets.get("ai.onnx", self.opset))
-        body = Graph(self.builder, opset, self.functions, self.folder)
+        self.inlining.enter(function)
+        body = Graph(self.builder, opset, self.functions, self.folder, self.inlining)
         inputs = inputs + [None] * (len(function.input) - len(inputs))
         body.values.update(zip(function.input, inputs, strict=True))
         given = {attribute.name: attribute for attribute in function.attribute_proto}
         given |= {attribute.name: attribute for attribute in call.attribute}
         body.nodes([_with_attributes(node, given) for node in function.node])
+        self.inlining.open.pop()
         return [body.value(name, f"The function {function.name}") for name in function.output]
 
 
