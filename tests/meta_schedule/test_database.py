@@ -142,6 +142,19 @@ def test_fuzzed_files_never_fail_and_lose_only_what_is_damaged(tmp_path: Path) -
             assert len(JSONDatabase(work_dir=tmp_path)) == whole + 1
 
 
+def test_many_damaged_lines_give_one_warning(tmp_path: Path) -> None:
+    filled(JSONDatabase(work_dir=tmp_path))
+    path = tmp_path / RECORDS
+    whole = path.read_bytes()
+    path.write_bytes(b"damaged\n" * 500 + whole)
+    with pytest.warns(UserWarning, match="is skipped") as told:
+        database = JSONDatabase(work_dir=tmp_path)
+    (warning,) = told
+    assert str(warning.message).startswith("database_tuning_record.json, line 1, is skipped: ")
+    assert str(warning.message).endswith(" (499 more lines are skipped, too)")
+    assert len(database) == len(whole.splitlines())
+
+
 def test_a_damaged_workload_costs_its_records_and_shifts_none(tmp_path: Path) -> None:
     database = JSONDatabase(work_dir=tmp_path)
     database.commit_workload(programs.Double)

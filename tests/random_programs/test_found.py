@@ -261,6 +261,20 @@ def main(a: T.handle):
 """
 
 
+ROW_OF_SYMBOLIC_LENGTH = """
+@T.prim_func
+def main(a: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (4, n), "int32")
+    for i in range(4):
+        with T.block("A"):
+            v = T.axis.spatial(4, i)
+            M = T.match_buffer(A[v, 0:n], (n,), "int32", strides=["s"], offset_factor=1)
+            for j in range(n):
+                M[j] = v + j
+"""
+
+
 def check(program, schedule=lambda sch: None):
     """Before and after the schedule, all targets compute what Python does."""
     function = from_source(program)
@@ -413,3 +427,9 @@ def test_a_loop_of_symbolic_extent_that_begins_above_zero_reads_back():
     function = from_source(FROM_ONE)
     assert function.body.extent.script() == "n - 1"
     assert_structural_equal(from_source(function.script()), function)
+
+
+def test_copies_of_a_block_that_matches_a_region_of_symbolic_length():
+    sch = Schedule(from_source(ROW_OF_SYMBOLIC_LENGTH))
+    sch.loop_partition(sch.get_loops("A")[0], [2, None])
+    assert_structural_equal(from_source(sch.mod.script()), sch.mod)

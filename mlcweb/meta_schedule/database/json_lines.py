@@ -67,19 +67,24 @@ class LineReader(Generic[Item]):
         self.lines = 0
 
     def read(self, content: bytes) -> list[Item | None]:
-        """The items of whole lines: one for each, None for a line that is broken."""
-        return [self.item(text) for text in content.split(b"\n")[:-1]]
-
-    def item(self, text: bytes) -> Item | None:
-        """The item of the next line; None, and a warning, where it is broken."""
-        self.lines += 1
-        try:
-            return self.convert(json.loads(text))
-        # Anything may stand in a file, and a program of nonsense fails wherever it is looked at.
-        except Exception as error:
-            reason = str(error).partition("\n")[0]
-            warnings.warn(f"{self.name}, line {self.lines}, is skipped: {reason}", stacklevel=6)
-            return None
+        """The items of whole lines: one for each, None for a line that is broken; one warning for
+        all that are."""
+        items: list[Item | None] = []
+        broken: list[str] = []
+        for text in content.split(b"\n")[:-1]:
+            self.lines += 1
+            item: Item | None = None
+            try:
+                item = self.convert(json.loads(text))
+            # Anything may stand in a file, and a program of nonsense fails wherever it is seen.
+            except Exception as error:
+                reason = str(error).partition("\n")[0]
+                broken.append(f"{self.name}, line {self.lines}, is skipped: {reason}")
+            items.append(item)
+        if broken:
+            more = f" ({len(broken) - 1} more lines are skipped, too)" if len(broken) > 1 else ""
+            warnings.warn(broken[0] + more, stacklevel=6)
+        return items
 
 
 class LineFile(Generic[Item]):
@@ -117,7 +122,7 @@ class LineFile(Generic[Item]):
         items = self.reader.read(whole + newline)
         self._read_bytes += len(whole + newline)
         if half and half != self._partial_line:
-            item = self.reader.item(half)
+            (item,) = self.reader.read(half + b"\n")
             if item is not None:
                 items.append(item)
                 self._read_bytes += len(half)

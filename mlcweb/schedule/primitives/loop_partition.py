@@ -251,5 +251,11 @@ def _defined_in(statement: Stmt) -> set[Node]:
             defined.update(buffer.data for buffer in node.alloc_buffers)
             for match in node.match_buffers:
                 defined.add(match.buffer)
-                defined.update(part for part in walk(match.buffer) if isinstance(part, Var))
+                # What the region is in terms of is there already.
+                known = {part for side in match.source.region for part in walk(side)}
+                defined.update(
+                    part
+                    for part in walk(match.buffer)
+                    if isinstance(part, Var) and part not in known
+                )
     return defined
