@@ -151,6 +151,49 @@ def test_reductions_over_threads():
         assert_kernels_give(sch.mod["main"], [x], (x * x).sum(1))
 
 
+def test_each_thread_reduces_what_is_its_own_first():
+    @T.prim_func
+    def rows(A: T.Buffer((8, 4, 96), "float32"), B: T.Buffer((8,), "float32")):
+        for i, j, k in T.grid(8, 4, 96):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SRR", [i, j, k])
+                with T.init():
+                    B[vi] = T.float32(5)
+                B[vi] = B[vi] + A[vi, vj, vk]
+
+    sch = mlcweb.tir.Schedule(rows)
+    i, _, k = sch.get_loops("B")
+    _, inner = sch.split(k, [None, 32])
+    sch.bind(i, "blockIdx.x")
+    sch.bind(inner, "threadIdx.x")
+    x = np.random.default_rng(4).integers(-8, 8, (8, 4, 96)).astype("float32")
+    assert_kernels_give(sch.mod["main"], [x], x.sum((1, 2)) + 5)
+    text = source(sch.mod, "cuda")
+    # Twelve values in a register, then five steps in shared memory, once.
+    assert "B_own[0] = B_own[0] + A[" in text
+    assert text.index("B_own[0] + A[") < text.index("__syncthreads();")
+    assert text.count("__syncthreads();") == 5
+
+
+def test_a_sum_that_begins_anew_in_each_iteration_is_not_taken_for_one():
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((4, 32), "float32"), B: T.Buffer((1,), "float32")):
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        for k in range(4):
+            with T.block("B"):
+                vt = T.axis.reduce(32, t)
+                vk = T.axis.spatial(4, k)
+                with T.init():
+                    B[0] = T.float32(0)
+                B[0] = B[0] + A[vk, vt]
+"""
+    )
+    x = np.random.default_rng(5).integers(-8, 8, (4, 32)).astype("float32")
+    assert_kernels_give(func, [x], x[3].sum().reshape(1))
+
+
 def test_reductions_over_threads_that_do_not_divide():
     @T.prim_func
     def rows(A: T.Buffer((10, 90), "float32"), B: T.Buffer((10,), "float32")):
