@@ -180,7 +180,7 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "InstrumentBoundCheckers"
         ),
         "kernels are timed whole, by time_evaluator": "InstrumentProfileIntrinsics",
-        "code for GPUs is not generated here": (
+        'build(mod, target="cuda") lowers for GPUs by a pipeline of its own': (
             "InferFragment LowerWarpMemory LowerDeviceStorageAccessInfo "
             "MergeSharedMemoryAllocations DefaultGPUSchedule DecorateDeviceScope SplitHostDevice "
             "InjectPTXAsyncCopy InjectPTXLDG32 LowerAsyncDMA LowerAutoCopy TextureFlatten"
