@@ -122,6 +122,7 @@ NAMES: dict[str, Any] = {
     "Ramp": expressions.ramp,
     "ramp": expressions.ramp,
     "Broadcast": expressions.broadcast,
+    "Shuffle": expressions.shuffle,
     "broadcast": expressions.broadcast,
     "infinity": infinity,
     "min_value": expressions.min_value,

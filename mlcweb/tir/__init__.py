@@ -15,7 +15,7 @@ from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, de
 from mlcweb.tir.expr import (
     EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, BufferLoad, Call, Cast, Div, FloatImm, FloorDiv,
     FloorMod, IntImm, Let, Max, Min, Mod, Mul, Not, Or, PointerType, PrimExpr, Ramp, Select,
-    StringImm, Sub, Var,
+    Shuffle, StringImm, Sub, Var,
 )  # fmt: skip
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.functor import PyStmtExprMutator, PyStmtExprVisitor

@@ -237,9 +237,10 @@ _BINARY = (
 )  # fmt: skip
 
 _BY_FIELDS = (
-    E.StringImm, E.Cast, E.Not, E.Ramp, E.Broadcast, E.Call, E.Let, BufferRegion, MatchBufferRegion,
-    S.IterVar, S.Evaluate, S.SeqStmt, S.For, S.While, S.IfThenElse, S.LetStmt, S.AttrStmt,
-    S.AssertStmt, S.AllocBuffer, S.DeclBuffer, S.Block, S.BlockRealize, CommReducer, Reduce,
+    E.StringImm, E.Cast, E.Not, E.Ramp, E.Broadcast, E.Shuffle, E.Call, E.Let, BufferRegion,
+    MatchBufferRegion, S.IterVar, S.Evaluate, S.SeqStmt, S.For, S.While, S.IfThenElse, S.LetStmt,
+    S.AttrStmt, S.AssertStmt, S.AllocBuffer, S.DeclBuffer, S.Block, S.BlockRealize, CommReducer,
+    Reduce,
 )  # fmt: skip
 
 _SPECIAL: dict[type[Node], Callable[..., Any]] = {

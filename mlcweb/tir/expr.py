@@ -378,6 +378,18 @@ class Broadcast(PrimExpr):
 
 
 @node
+class Shuffle(PrimExpr):
+    """The elements of some vectors, one after another, at some positions; of one, that element."""
+
+    vectors: tuple[PrimExpr, ...]
+    indices: tuple[PrimExpr, ...]
+
+    @property
+    def dtype(self) -> str:
+        return dtypes.with_lanes(dtypes.element_of(self.vectors[0].dtype), len(self.indices))
+
+
+@node
 class Call(PrimExpr):
     """A call of an operator or of another function of the module."""
 

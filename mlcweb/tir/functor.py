@@ -26,7 +26,7 @@ _STATEMENTS = (
 _EXPRESSIONS = (
     E.Var, E.BufferLoad, E.Let, E.Call, E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod,
     E.Min, E.Max, E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE, E.And, E.Or, E.Not, Reduce, E.Cast, E.Select,
-    E.Ramp, E.Broadcast, E.IntImm, E.FloatImm, E.StringImm,
+    E.Ramp, E.Broadcast, E.Shuffle, E.IntImm, E.FloatImm, E.StringImm,
 )  # fmt: skip
 
 

@@ -100,6 +100,13 @@ class ExpressionText(Dispatcher):
         element = dtypes.element_of(expression.dtype)
         return f'broadcast({self.text(expression.value)}, {expression.lanes}, "{element}")'
 
+    @on(E.Shuffle)
+    def shuffle(self, expression: E.Shuffle) -> str:
+        vectors = "".join(f"{self.text(vector)}, " for vector in expression.vectors)
+        positions = ", ".join(self.text(index) for index in expression.indices)
+        one = len(expression.indices) == 1
+        return f"shuffle(({vectors}), {positions if one else f'[{positions}]'})"
+
     @on(E.Let)
     def let(self, expression: E.Let) -> str:
         if dtypes.is_integer(expression.var.dtype):

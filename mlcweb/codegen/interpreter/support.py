@@ -198,6 +198,11 @@ def array_argument(
     return ArrayArgument(pointer(storage, offset, math.prod(shape)).reshape(shape))
 
 
+def shuffle(vectors: tuple[Any, ...], positions: int | list[int]) -> Any:
+    """The elements of vectors, or scalars, one after another, at some positions."""
+    return np.concatenate([np.atleast_1d(vector) for vector in vectors])[positions]
+
+
 def window(source: np.ndarray[Any, Any], *region: int | slice) -> np.ndarray[Any, Any]:
     """A region of an array as a view; the region has to lie inside."""
     for part, extent in zip(region, source.shape, strict=True):
@@ -278,7 +283,7 @@ namespace: dict[str, Any] = {
         for function in (
             allocate, array_argument, broadcast, cast, check_assertion, check_axis, element_offset,
             external_call, maximum, minimum, pointer, ramp, reinterpret, strides_in_elements,
-            truncdiv, truncmod, view, window,
+            shuffle, truncdiv, truncmod, view, window,
         )
     },
     **{f"intrinsic_{name}": function for name, function in intrinsics.items()},

@@ -51,6 +51,13 @@ def ramp(base: Any, stride: Any, lanes: int) -> E.Ramp:
     return E.Ramp(base, arithmetic.cast(base.dtype, stride), _lanes(lanes))
 
 
+def shuffle(vectors: Sequence[Any], indices: Sequence[Any]) -> E.Shuffle:
+    """The elements of vectors, one after another, at some positions."""
+    return E.Shuffle(
+        tuple(map(arithmetic.convert, vectors)), tuple(map(arithmetic.convert, indices))
+    )
+
+
 def broadcast(value: Any, lanes: int) -> E.Broadcast:
     """The vector of `lanes` copies of a value."""
     return E.Broadcast(arithmetic.convert(value), _lanes(lanes))

@@ -411,10 +411,9 @@ def _subscript(self: Evaluator, node: ast.Subscript) -> Any:
 
 def _call(self: Evaluator, node: ast.Call) -> Any:
     function = self.value(node.func)
-    arguments = [
-        vector_load(value) if isinstance(value, BufferRegion) and _wants_values(function) else value
-        for value in _items(self, node.args)
-    ]
+    arguments = _items(self, node.args)
+    if _wants_values(function):
+        arguments = list(map(_loaded, arguments))
     options: dict[str, Any] = {}
     for keyword in node.keywords:
         value = self.value(keyword.value)
@@ -446,6 +445,13 @@ def _call_fault(name: str, message: str) -> str:
     """Python's message about a call, with the name that the script wrote."""
     own = re.sub(r"^[\w.<>]+\(\)", f"{name}()", message)
     return own if own != message else f"{name}: {message}"
+
+
+def _loaded(argument: Any) -> Any:
+    """The argument, with the elements of regions in their place."""
+    if isinstance(argument, list) and any(isinstance(item, BufferRegion) for item in argument):
+        return list(map(_loaded, argument))
+    return vector_load(argument) if isinstance(argument, BufferRegion) else argument
 
 
 def _wants_values(function: Any) -> bool:

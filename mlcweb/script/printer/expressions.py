@@ -227,6 +227,14 @@ def _ramp(names: Names, value: E.Ramp) -> Text:
     return f"T.Ramp({arguments(names, (value.base, value.stride))}, {value.lanes})", ATOM
 
 
+def _shuffle(names: Names, value: E.Shuffle) -> Text:
+    parts = (
+        ", ".join(expression(names, part) for part in every)
+        for every in (value.vectors, value.indices)
+    )
+    return f"T.Shuffle([{next(parts)}], [{next(parts)}])", ATOM
+
+
 def _broadcast(names: Names, value: E.Broadcast) -> Text:
     return f"T.Broadcast({expression(names, value.value)}, {value.lanes})", ATOM
 
@@ -290,6 +298,7 @@ _PRINTERS: dict[type, Callable[[Names, Any], Text]] = {
     E.Select: _select,
     E.Ramp: _ramp,
     E.Broadcast: _broadcast,
+    E.Shuffle: _shuffle,
     E.Let: _let,
     E.Call: _call,
 }
