@@ -32,3 +32,16 @@ def test_the_architecture_lists_all_layers_in_their_order() -> None:
     folders = [name for name in re.findall(r"\w+", layers) if (ROOT / "mlcweb" / name).is_dir()]
     table = re.findall(r"^\| `mlcweb/(\w+)/` \|", (ROOT / "docs/architecture.md").read_text(), re.M)
     assert table == folders
+
+
+def test_the_tests_behind_the_security_policy_exist() -> None:
+    """`file::test`, or `::test` of the file named last."""
+    words = (ROOT / "SECURITY.md").read_text("utf8")
+    file, missing, count = "", [], 0
+    for path, test in re.findall(r"`([\w/.]*)::(\w+)`", words):
+        file = path or file
+        count += 1
+        if f"def {test}(" not in (ROOT / file).read_text("utf8"):
+            missing.append(f"{file}::{test}")
+    assert not missing
+    assert count > 15
