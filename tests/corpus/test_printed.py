@@ -18,7 +18,7 @@ from mlcweb.ir.structural import structural_equal
 from mlcweb.script.parser import parse
 from tests.corpus.older import older
 
-VERSIONS = ("0.25", "0.27")
+VERSIONS = ("0.25", "0.26", "0.27")
 """The TVMs whose programs are here, each without those of the others."""
 
 SAMPLE = 100
