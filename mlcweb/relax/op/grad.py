@@ -76,7 +76,7 @@ def _arguments(builder: BlockBuilder, call: Call) -> list[Any]:
     return [builder.normalize(arg) for arg in call.args]
 
 
-def _one_hot(positions: Expr, depth: Any, dtype: str) -> Expr:
+def _one_hot(positions: Any, depth: Any, dtype: str) -> Expr:
     """For each position a row in which its element is 1 and the others are 0."""
     numbers = arange(0, depth, dtype=positions.struct_info.dtype)
     return astype(equal(expand_dims(positions, -1), numbers), dtype)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.expr import Call, Expr, ShapeExpr, Tuple, Var, const
+from mlcweb.relax.expr import Call, Expr, RelaxExpr, ShapeExpr, Tuple, Var, const
 from mlcweb.relax.op import create, elementwise, joining, linear_algebra, manipulate
 from mlcweb.relax.op import statistical as reductions
 from mlcweb.relax.op.grad import (
@@ -26,15 +26,16 @@ Parts = Callable[[Any, Any, Any], Sequence[Expr]]
 """Of a result, a call's arguments and the result's gradient: the gradients of the arguments."""
 
 
-def _info(expr: Expr) -> Any:
+def _info(expr: RelaxExpr) -> Any:
+    assert isinstance(expr, Expr)
     return expr.struct_info
 
 
-def _shape(expr: Expr) -> ShapeExpr:
+def _shape(expr: RelaxExpr) -> ShapeExpr:
     return ShapeExpr(_info(expr).values)
 
 
-def _number(value: float, like: Expr) -> Expr:
+def _number(value: float, like: RelaxExpr) -> Expr:
     return const(value, _info(like).dtype)
 
 
@@ -45,7 +46,7 @@ def _ready(builder: BlockBuilder, gradient: Expr) -> Expr:
     return ready
 
 
-def _fit(gradient: Expr, argument: Expr, result: Expr) -> Expr:
+def _fit(gradient: Expr, argument: RelaxExpr, result: Expr) -> Expr:
     """A gradient of a result's shape as one of the shape of an argument that was broadcast."""
     same = ShapeExpr(_info(argument).values), ShapeExpr(_info(result).values)
     if len(same[0]) == len(same[1]) and all(
@@ -253,7 +254,7 @@ def _take(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Ex
 # Linear algebra, and layers
 
 
-def _transposed(x: Expr) -> Expr:
+def _transposed(x: RelaxExpr) -> Expr:
     ndim = _info(x).ndim
     return manipulate.permute_dims(x, [*range(ndim - 2), ndim - 1, ndim - 2])
 
@@ -288,7 +289,7 @@ def _matmul(var: Var, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[
     ]
 
 
-def _of_shape(builder: BlockBuilder, gradient: Expr, argument: Expr) -> Expr:
+def _of_shape(builder: BlockBuilder, gradient: Expr, argument: RelaxExpr) -> Expr:
     """A gradient summed to the shape of an argument whose batches were broadcast."""
     ready = _ready(builder, gradient)
     return _fit(ready, argument, ready)

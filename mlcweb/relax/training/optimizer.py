@@ -54,7 +54,8 @@ class Optimizer:
             return None
         import numpy as np
 
-        shapes = [[extent.value for extent in p.struct_info.values] for p in self.param_list]
+        infos: list[Any] = [param.struct_info for param in self.param_list]
+        shapes = [[extent.value for extent in info.values] for info in infos]
         values = [np.zeros((), "int64"), *(np.ones((), self.dtype) for _ in self.products)]
         values += [np.zeros(shape, self.dtype) for _ in self.moments for shape in shapes]
         return tuple(map(provided("mlcweb.relax.frontend.common", "array"), values))

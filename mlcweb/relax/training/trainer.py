@@ -58,7 +58,7 @@ class Trainer:
     def _zeros(self, variables: Sequence[E.Var]) -> list[Any]:
         import numpy as np
 
-        return [self._array(np.zeros(_shape(v), v.struct_info.dtype)) for v in variables]
+        return [self._array(np.zeros(_shape(v), _dtype(v))) for v in variables]
 
     def xaiver_uniform_init_params(self) -> None:
         """Begin with random weights of Glorot and Bengio: uniform, within the root of 6 over the
@@ -68,8 +68,8 @@ class Trainer:
         draw = np.random.default_rng()
         self._params = [
             self._array(
-                draw.uniform(-1, 1, _shape(var)).astype(var.struct_info.dtype)
-                * np.sqrt(6 / sum(_shape(var))).astype(var.struct_info.dtype)
+                draw.uniform(-1, 1, _shape(var)).astype(_dtype(var))
+                * np.sqrt(6 / sum(_shape(var))).astype(_dtype(var))
             )
             for var in self._param_vars
         ]
@@ -149,4 +149,10 @@ class Trainer:
 
 
 def _shape(var: E.Var) -> list[int]:
-    return [extent.value for extent in var.struct_info.values]
+    info: Any = var.struct_info
+    return [extent.value for extent in info.values]
+
+
+def _dtype(var: E.Var) -> str:
+    info: Any = var.struct_info
+    return info.dtype

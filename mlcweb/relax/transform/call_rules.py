@@ -36,15 +36,15 @@ class Rewriting(PyExprMutator):
         return value if match else None
 
     def visit_call_(self, call: E.Call) -> Any:
-        call = super().visit_call_(call)
-        if not isinstance(call.op, Op):
-            return call
-        new = self.rule(call, self)
-        return call if new is None else new
+        visited = super().visit_call_(call)
+        if not isinstance(visited, E.Call) or not isinstance(visited.op, Op):
+            return visited
+        new = self.rule(visited, self)
+        return visited if new is None else new
 
 
-Rule: TypeAlias = Callable[[E.Call, Rewriting], "E.Expr | None"]
-"""What a call becomes; None leaves it."""
+Rule: TypeAlias = Callable[[Any, Rewriting], "E.Expr | None"]
+"""What a call of an operator becomes; None leaves it."""
 
 
 def rewriting_pass(name: str, rule: Rule, only: str | None = None) -> Pass:

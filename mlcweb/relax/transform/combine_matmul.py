@@ -79,7 +79,8 @@ def _key(binding: E.Binding, made: set[E.Var]) -> Any:
         return None
     if shape is None or len(shape) != 2 or left is right:
         return None
-    return left, shape[0], right.struct_info.dtype, binding.var.struct_info.dtype
+    infos: list[Any] = [right.struct_info, binding.var.struct_info]
+    return left, shape[0], *(info.dtype for info in infos)
 
 
 @mutator
@@ -103,7 +104,8 @@ class _Combining(PyExprMutator):
         calls: list[Any] = [binding.value for binding in group]
         left = self.visit_expr(calls[0].args[0])
         right = self.builder_.emit(concat([call.args[1] for call in calls], 1))
-        whole = self.builder_.emit(matmul(left, right, group[0].var.struct_info.dtype))
+        given: Any = group[0].var.struct_info
+        whole = self.builder_.emit(matmul(left, right, given.dtype))
         ends, at = [], 0
         for call in calls[:-1]:
             shape = static_shape(call.args[1])

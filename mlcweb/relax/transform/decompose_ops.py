@@ -24,14 +24,14 @@ def DecomposeOpsForTraining(func_name: str | None = None) -> Pass:
     return rewriting_pass("DecomposeOpsForTraining", _for_training, func_name)
 
 
-def _for_inference(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+def _for_inference(call: Any, rewriting: Rewriting) -> E.Expr | None:
     if call.op.name != "relax.nn.batch_norm":
         return None
     data, gamma, beta, moving_mean, moving_var = call.args
     return _batch_norm(call, data, gamma, beta, moving_mean, moving_var)
 
 
-def _for_training(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+def _for_training(call: Any, rewriting: Rewriting) -> E.Expr | None:
     if call.op.name == "relax.nn.layer_norm":
         return _layer_norm(call)
     if call.op.name != "relax.nn.batch_norm" or call.attrs is None:

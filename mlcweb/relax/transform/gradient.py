@@ -79,7 +79,7 @@ class _Reverse:
         return DiagnosticError(f'Gradient of "{self.name}": {message}')
 
     def target(self, index: int) -> E.Var:
-        result = self.func.body.body
+        result: Any = self.func.body.body
         if isinstance(result, E.Tuple):
             if not 0 <= index < len(result):
                 raise self.error(f"there is no result {index} of {len(result)}")
@@ -98,7 +98,8 @@ class _Reverse:
         builder._begin_dataflow_block()
         for binding in self.block.bindings:
             builder.emit_normalized(binding)
-        self.update(target, ones(E.ShapeExpr(()), target.struct_info.dtype))
+        info: Any = target.struct_info
+        self.update(target, ones(E.ShapeExpr(()), info.dtype))
         for binding in reversed(self.block.bindings):
             if binding.var in self.adjoints:
                 self.visit(binding)
@@ -178,7 +179,8 @@ class _Reverse:
             return
         before = self.adjoints.get(whole)
         fields: list[Any] = []
-        for place, info in enumerate(whole.struct_info.fields):
+        of_whole: Any = whole.struct_info
+        for place, info in enumerate(of_whole.fields):
             if before is None:
                 fields.append(partial if place == index else self.zero(info))
             else:

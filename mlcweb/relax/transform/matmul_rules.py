@@ -37,7 +37,7 @@ def _operations(left: list[int], right: list[int]) -> tuple[int, list[int]]:
     return count, [*rows, *columns]
 
 
-def _order(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+def _order(call: Any, rewriting: Rewriting) -> E.Expr | None:
     if call.op.name != _MATMUL:
         return None
     first, last = call.args
@@ -82,7 +82,7 @@ def ExpandMatmulOfSum() -> Pass:
     return rewriting_pass("ExpandMatmulOfSum", _of_sum)
 
 
-def _of_sum(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+def _of_sum(call: Any, rewriting: Rewriting) -> E.Expr | None:
     total = rewriting.called(call.args[1], "relax.add") if call.op.name == _MATMUL else None
     if total is None:
         return None
@@ -99,7 +99,7 @@ def ReorderTakeAfterMatmul() -> Pass:
     return rewriting_pass("ReorderTakeAfterMatmul", _take_after)
 
 
-def _take_after(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+def _take_after(call: Any, rewriting: Rewriting) -> E.Expr | None:
     if call.op.name != _MATMUL:
         return None
     taken, data = rewriting.called(call.args[1], "relax.take"), tensor(call.args[0])
@@ -119,7 +119,7 @@ def ReorderPermuteDimsAfterConcat() -> Pass:
     return rewriting_pass("ReorderPermuteDimsAfterConcat", _permute_after)
 
 
-def _permute_after(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+def _permute_after(call: Any, rewriting: Rewriting) -> E.Expr | None:
     if call.op.name != "relax.concat" or call.attrs is None:
         return None
     parts = rewriting.value(call.args[0])

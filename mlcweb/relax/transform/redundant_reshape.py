@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass
@@ -25,12 +27,12 @@ def RemoveRedundantReshape() -> Pass:
     return pass_of("RemoveRedundantReshape", transform)
 
 
-def _rule(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+def _rule(call: Any, rewriting: Rewriting) -> E.Expr | None:
     if call.op.name != "relax.reshape":
         return None
     data, shape = call.args
     inner = rewriting.called(data, "relax.reshape")
-    source = inner.args[0] if inner is not None else data
+    source: Any = inner.args[0] if inner is not None else data
     info, result = tensor(source), tensor(rewriting.builder_.normalize(call))
     if info is not None and result is not None and _same(info.values, result.values):
         return source
