@@ -78,7 +78,7 @@ def _arguments(builder: BlockBuilder, call: Call) -> list[Any]:
 
 def _one_hot(positions: Any, depth: Any, dtype: str) -> Expr:
     """For each position a row in which its element is 1 and the others are 0."""
-    numbers = arange(0, depth, dtype=positions.struct_info.dtype)
+    numbers = arange(0, depth, dtype=getattr(positions.struct_info, "dtype", None))
     return astype(equal(expand_dims(positions, -1), numbers), dtype)
 
 

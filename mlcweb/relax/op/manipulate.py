@@ -60,7 +60,7 @@ def _infer_reshape(call: Call, context: Context) -> StructInfo:
 
 
 @operator("relax.reshape", infer=_infer_reshape, legalize=to_result_shape)
-def reshape(x: Expr, shape: ShapeArgument) -> Call:
+def reshape(x: ExprLike, shape: ShapeArgument) -> Call:
     """The same elements in row-major order in another shape.
 
     In a tuple one extent may be -1, and follows from the others; 0 takes the extent of `x`.
@@ -70,11 +70,11 @@ def reshape(x: Expr, shape: ShapeArgument) -> Call:
     return call(reshape, x, as_shape(shape))
 
 
-def _completed(x: Expr, shape: Sequence[PrimExpr]) -> ShapeExpr:
+def _completed(x: ExprLike, shape: Sequence[PrimExpr]) -> ShapeExpr:
     numbers = [constant_int(value) for value in shape]
     if 0 not in numbers and -1 not in numbers:
         return ShapeExpr(shape)
-    info = x.struct_info
+    info = x.struct_info if isinstance(x, Expr) else None
     old = info.values if isinstance(info, TensorStructInfo) else None
     text = dims.shape_text(shape)
     if old is None:

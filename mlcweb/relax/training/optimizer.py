@@ -12,6 +12,7 @@ from mlcweb.relax import op
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.struct_info import TensorStructInfo, TupleStructInfo
 from mlcweb.relax.training.builders import emitted
+from mlcweb.relax.transform.call_rules import static_shape
 
 Number = Callable[[float], E.Constant]
 """A constant of the parameters' element type."""
@@ -54,8 +55,7 @@ class Optimizer:
             return None
         import numpy as np
 
-        infos: list[Any] = [param.struct_info for param in self.param_list]
-        shapes = [[extent.value for extent in info.values] for info in infos]
+        shapes = [static_shape(param) or [] for param in self.param_list]
         values = [np.zeros((), "int64"), *(np.ones((), self.dtype) for _ in self.products)]
         values += [np.zeros(shape, self.dtype) for _ in self.moments for shape in shapes]
         return tuple(map(provided("mlcweb.relax.frontend.common", "array"), values))

@@ -9,7 +9,9 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
+from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.training.setup_trainer import ADJOINT, BACKBONE, LOSS, OPTIMIZER
+from mlcweb.relax.transform.call_rules import static_shape
 
 
 class Trainer:
@@ -58,7 +60,7 @@ class Trainer:
     def _zeros(self, variables: Sequence[E.Var]) -> list[Any]:
         import numpy as np
 
-        return [self._array(np.zeros(_shape(v), _dtype(v))) for v in variables]
+        return [self._array(np.zeros(_shape(v), _info(v).dtype)) for v in variables]
 
     def xaiver_uniform_init_params(self) -> None:
         """Begin with random weights of Glorot and Bengio: uniform, within the root of 6 over the
@@ -68,8 +70,8 @@ class Trainer:
         draw = np.random.default_rng()
         self._params = [
             self._array(
-                draw.uniform(-1, 1, _shape(var)).astype(_dtype(var))
-                * np.sqrt(6 / sum(_shape(var))).astype(_dtype(var))
+                draw.uniform(-1, 1, _shape(var)).astype(_info(var).dtype)
+                * np.sqrt(6 / sum(_shape(var))).astype(_info(var).dtype)
             )
             for var in self._param_vars
         ]
@@ -148,11 +150,10 @@ class Trainer:
         return result
 
 
+def _info(var: E.Var) -> TensorStructInfo:
+    assert isinstance(var.struct_info, TensorStructInfo)
+    return var.struct_info
+
+
 def _shape(var: E.Var) -> list[int]:
-    info: Any = var.struct_info
-    return [extent.value for extent in info.values]
-
-
-def _dtype(var: E.Var) -> str:
-    info: Any = var.struct_info
-    return info.dtype
+    return static_shape(var) or []

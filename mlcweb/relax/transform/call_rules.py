@@ -35,16 +35,16 @@ class Rewriting(PyExprMutator):
         match = isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.name == name
         return value if match else None
 
-    def visit_call_(self, call: E.Call) -> Any:
-        visited = super().visit_call_(call)
-        if not isinstance(visited, E.Call) or not isinstance(visited.op, Op):
-            return visited
-        new = self.rule(visited, self)
-        return visited if new is None else new
+    def visit_call_(self, call: E.Call) -> E.Expr:
+        call = self.visit_expr_post_order(call)
+        if not isinstance(call.op, Op):
+            return call
+        new = self.rule(call, self)
+        return call if new is None else new
 
 
-Rule: TypeAlias = Callable[[Any, Rewriting], "E.Expr | None"]
-"""What a call of an operator becomes; None leaves it."""
+Rule: TypeAlias = Callable[[E.Call, Rewriting], "E.Expr | None"]
+"""What a call becomes; None leaves it."""
 
 
 def rewriting_pass(name: str, rule: Rule, only: str | None = None) -> Pass:

@@ -14,6 +14,7 @@ from mlcweb.relax.analysis.variables import used_vars
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.joining import concat, split
 from mlcweb.relax.op.linear_algebra import matmul
+from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.transform.call_rules import static_shape
 from mlcweb.relax.transform.registration import map_functions, pass_of
 
@@ -79,8 +80,12 @@ def _key(binding: E.Binding, made: set[E.Var]) -> Any:
         return None
     if shape is None or len(shape) != 2 or left is right:
         return None
-    infos: list[Any] = [right.struct_info, binding.var.struct_info]
-    return left, shape[0], *(info.dtype for info in infos)
+    return left, shape[0], _dtype(right), _dtype(binding.var)
+
+
+def _dtype(var: E.Var) -> str:
+    assert isinstance(var.struct_info, TensorStructInfo)
+    return var.struct_info.dtype
 
 
 @mutator
@@ -104,8 +109,7 @@ class _Combining(PyExprMutator):
         calls: list[Any] = [binding.value for binding in group]
         left = self.visit_expr(calls[0].args[0])
         right = self.builder_.emit(concat([call.args[1] for call in calls], 1))
-        given: Any = group[0].var.struct_info
-        whole = self.builder_.emit(matmul(left, right, given.dtype))
+        whole = self.builder_.emit(matmul(left, right, _dtype(group[0].var)))
         ends, at = [], 0
         for call in calls[:-1]:
             shape = static_shape(call.args[1])

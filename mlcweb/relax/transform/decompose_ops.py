@@ -7,6 +7,7 @@ from typing import Any
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.op.elementwise import add, divide, multiply, sqrt, subtract
+from mlcweb.relax.op.infer import op_of
 from mlcweb.relax.op.manipulate import expand_dims
 from mlcweb.relax.op.statistical import mean, variance
 from mlcweb.relax.transform.call_rules import Rewriting, rewriting_pass, tensor
@@ -24,17 +25,17 @@ def DecomposeOpsForTraining(func_name: str | None = None) -> Pass:
     return rewriting_pass("DecomposeOpsForTraining", _for_training, func_name)
 
 
-def _for_inference(call: Any, rewriting: Rewriting) -> E.Expr | None:
-    if call.op.name != "relax.nn.batch_norm":
+def _for_inference(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if op_of(call).name != "relax.nn.batch_norm":
         return None
     data, gamma, beta, moving_mean, moving_var = call.args
     return _batch_norm(call, data, gamma, beta, moving_mean, moving_var)
 
 
-def _for_training(call: Any, rewriting: Rewriting) -> E.Expr | None:
-    if call.op.name == "relax.nn.layer_norm":
+def _for_training(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if op_of(call).name == "relax.nn.layer_norm":
         return _layer_norm(call)
-    if call.op.name != "relax.nn.batch_norm" or call.attrs is None:
+    if op_of(call).name != "relax.nn.batch_norm" or call.attrs is None:
         return None
     data, gamma, beta, moving_mean, moving_var = call.args
     info, emit = tensor(data), rewriting.builder_.emit
@@ -57,7 +58,12 @@ def _for_training(call: Any, rewriting: Rewriting) -> E.Expr | None:
 
 
 def _batch_norm(
-    call: E.Call, data: E.Expr, gamma: E.Expr, beta: E.Expr, average: E.Expr, spread: E.Expr
+    call: E.Call,
+    data: E.RelaxExpr,
+    gamma: E.RelaxExpr,
+    beta: E.RelaxExpr,
+    average: E.RelaxExpr,
+    spread: E.RelaxExpr,
 ) -> E.Expr | None:
     info, attrs = tensor(data), call.attrs
     if info is None or attrs is None:

@@ -79,7 +79,7 @@ class _Reverse:
         return DiagnosticError(f'Gradient of "{self.name}": {message}')
 
     def target(self, index: int) -> E.Var:
-        result: Any = self.func.body.body
+        result = self.func.body.body
         if isinstance(result, E.Tuple):
             if not 0 <= index < len(result):
                 raise self.error(f"there is no result {index} of {len(result)}")
@@ -87,19 +87,19 @@ class _Reverse:
         elif index:
             raise self.error(f"there is one result, none at {index}")
         info = result.struct_info if isinstance(result, E.Var) else None
-        if not isinstance(info, TensorStructInfo) or info.ndim != 0 or "float" not in info.dtype:
-            raise self.error(
-                f"the target is a float tensor without dimensions, as R.sum gives; it is {info}"
-            )
-        return result
+        if isinstance(result, E.Var) and isinstance(info, TensorStructInfo):
+            if info.ndim == 0 and "float" in info.dtype:
+                return result
+        raise self.error(
+            f"the target is a float tensor without dimensions, as R.sum gives; it is {info}"
+        )
 
     def adjoint(self, places: list[int], target_index: int) -> E.Function:
         builder, target = self.builder, self.target(target_index)
         builder._begin_dataflow_block()
         for binding in self.block.bindings:
             builder.emit_normalized(binding)
-        info: Any = target.struct_info
-        self.update(target, ones(E.ShapeExpr(()), info.dtype))
+        self.update(target, ones(E.ShapeExpr(()), getattr(target.struct_info, "dtype", "")))
         for binding in reversed(self.block.bindings):
             if binding.var in self.adjoints:
                 self.visit(binding)
@@ -179,8 +179,9 @@ class _Reverse:
             return
         before = self.adjoints.get(whole)
         fields: list[Any] = []
-        of_whole: Any = whole.struct_info
-        for place, info in enumerate(of_whole.fields):
+        known = whole.struct_info
+        assert isinstance(known, TupleStructInfo)
+        for place, info in enumerate(known.fields):
             if before is None:
                 fields.append(partial if place == index else self.zero(info))
             else:

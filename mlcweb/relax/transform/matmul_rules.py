@@ -9,6 +9,7 @@ from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.op.elementwise import add
 from mlcweb.relax.op.index import take
+from mlcweb.relax.op.infer import op_of
 from mlcweb.relax.op.joining import concat
 from mlcweb.relax.op.linear_algebra import matmul
 from mlcweb.relax.op.manipulate import permute_dims
@@ -37,8 +38,8 @@ def _operations(left: list[int], right: list[int]) -> tuple[int, list[int]]:
     return count, [*rows, *columns]
 
 
-def _order(call: Any, rewriting: Rewriting) -> E.Expr | None:
-    if call.op.name != _MATMUL:
+def _order(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if op_of(call).name != _MATMUL:
         return None
     first, last = call.args
     for inner, place in ((rewriting.called(first, _MATMUL), 0),
@@ -82,8 +83,8 @@ def ExpandMatmulOfSum() -> Pass:
     return rewriting_pass("ExpandMatmulOfSum", _of_sum)
 
 
-def _of_sum(call: Any, rewriting: Rewriting) -> E.Expr | None:
-    total = rewriting.called(call.args[1], "relax.add") if call.op.name == _MATMUL else None
+def _of_sum(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    total = rewriting.called(call.args[1], "relax.add") if op_of(call).name == _MATMUL else None
     if total is None:
         return None
     infos = [tensor(arg) for arg in (*total.args, call.args[1])]
@@ -99,8 +100,8 @@ def ReorderTakeAfterMatmul() -> Pass:
     return rewriting_pass("ReorderTakeAfterMatmul", _take_after)
 
 
-def _take_after(call: Any, rewriting: Rewriting) -> E.Expr | None:
-    if call.op.name != _MATMUL:
+def _take_after(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if op_of(call).name != _MATMUL:
         return None
     taken, data = rewriting.called(call.args[1], "relax.take"), tensor(call.args[0])
     if taken is None or data is None or taken.attrs is None:
@@ -119,8 +120,8 @@ def ReorderPermuteDimsAfterConcat() -> Pass:
     return rewriting_pass("ReorderPermuteDimsAfterConcat", _permute_after)
 
 
-def _permute_after(call: Any, rewriting: Rewriting) -> E.Expr | None:
-    if call.op.name != "relax.concat" or call.attrs is None:
+def _permute_after(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if op_of(call).name != "relax.concat" or call.attrs is None:
         return None
     parts = rewriting.value(call.args[0])
     if not isinstance(parts, E.Tuple) or len(parts) < 2:

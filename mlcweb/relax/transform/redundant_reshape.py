@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
+from mlcweb.relax.op.infer import op_of
 from mlcweb.relax.op.manipulate import reshape
 from mlcweb.relax.transform.call_rules import Rewriting, rewriting_pass, tensor
 from mlcweb.relax.transform.canonicalize import canonicalize
@@ -27,16 +26,18 @@ def RemoveRedundantReshape() -> Pass:
     return pass_of("RemoveRedundantReshape", transform)
 
 
-def _rule(call: Any, rewriting: Rewriting) -> E.Expr | None:
-    if call.op.name != "relax.reshape":
+def _rule(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if op_of(call).name != "relax.reshape":
         return None
     data, shape = call.args
     inner = rewriting.called(data, "relax.reshape")
-    source: Any = inner.args[0] if inner is not None else data
+    source = inner.args[0] if inner is not None else data
     info, result = tensor(source), tensor(rewriting.builder_.normalize(call))
     if info is not None and result is not None and _same(info.values, result.values):
-        return source
-    return reshape(source, shape) if inner is not None else None
+        return source if isinstance(source, E.Expr) else None
+    if inner is None or not isinstance(shape, E.Expr):
+        return None
+    return reshape(source, shape)
 
 
 def _same(a: object, b: object) -> bool:
