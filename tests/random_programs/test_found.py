@@ -275,6 +275,25 @@ def main(a: T.handle):
 """
 
 
+SUMMED_FROM_ITS_END = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, 3 - i)
+            B[v] = A[v]
+    for i in range(8):
+        for k in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                vk = T.axis.reduce(4, k)
+                with T.init():
+                    C[vi] = 5
+                C[vi] = C[vi] + B[vk]
+"""
+
+
 def check(program, schedule=lambda sch: None):
     """Before and after the schedule, all targets compute what Python does."""
     function = from_source(program)
@@ -433,3 +452,16 @@ def test_copies_of_a_block_that_matches_a_region_of_symbolic_length():
     sch = Schedule(from_source(ROW_OF_SYMBOLIC_LENGTH))
     sch.loop_partition(sch.get_loops("A")[0], [2, None])
     assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+
+def test_a_sum_is_not_moved_under_a_loop_that_runs_it_from_its_end():
+    """Its init ran last, after the updates."""
+    check(SUMMED_FROM_ITS_END)
+    sch = Schedule(from_source(SUMMED_FROM_ITS_END))
+    with pytest.raises(ScheduleError, match='"vk" of block "C" would not start where its domain'):
+        sch.reverse_compute_at("C", sch.get_loops("B")[0])
+
+    def forwards(sch):
+        sch.reverse_compute_at("C", sch.get_loops("B")[0])
+
+    check(SUMMED_FROM_ITS_END.replace("3 - i", "i"), forwards)

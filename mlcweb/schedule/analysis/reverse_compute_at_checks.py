@@ -17,7 +17,7 @@ from mlcweb.schedule.state import BlockPlace, LoopPlace
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import BlockRealize, ForKind, IterType
-from mlcweb.tir.substitute import variables_in
+from mlcweb.tir.substitute import substitute, variables_in
 
 
 def check_written_before(
@@ -102,3 +102,30 @@ def check_reduction_order(
             [target.loop, realize],
             "choose a loop around the whole reduction",
         )
+    _check_init_first(target, realize, spread, {**loop_ranges(outer), **loops})
+
+
+def _check_init_first(
+    target: LoopPlace, realize: BlockRealize, spread: set[Var], ranges: Mapping[Var, Range]
+) -> None:
+    """The loops outside run each reduction iterator upwards, or start where it does: the iteration
+    in which all are at their start, which the init belongs to, comes first."""
+    if realize.block.init is None:
+        return
+    analyzer = Analyzer(ranges)
+    starts = {loop: domain.min for loop, domain in ranges.items()}
+    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        if iter_var.iter_type != IterType.COMM_REDUCE or iter_var.dom is None:
+            continue
+        upwards = all(
+            analyzer.can_prove(substitute(value, {loop: loop + 1}) >= value) for loop in spread
+        )
+        first = substitute(value, starts)
+        if not upwards and not analyzer.can_prove_equal(first, iter_var.dom.min):
+            raise LoopError(
+                f'Under the loop "{target.loop.loop_var.name}" the reduction iterator '
+                f'"{iter_var.var.name}" of block "{realize.block.name_hint}" would not start where '
+                "its domain does, so that the init would run after some of the updates",
+                [target.loop, realize],
+                "decompose_reduction first",
+            )
