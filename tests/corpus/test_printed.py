@@ -18,8 +18,8 @@ from mlcweb.ir.structural import structural_equal
 from mlcweb.script.parser import parse
 from tests.corpus.older import older
 
-VERSIONS = ("0.25", "0.26", "0.27")
-"""The TVMs whose programs are here, each without those of the others."""
+LEAST = {"0.25": 0.975, "0.26": 0.965, "0.27": 0.975}
+"""The TVMs whose programs are here, each without those of the others; and what share is read."""
 
 SAMPLE = 100
 
@@ -114,13 +114,13 @@ def test_all_in_the_older_spelling_are_read_as_the_same() -> None:
     check_older(printed_programs(), most=len(printed_programs()) // 200)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", LEAST)
 def test_sample_of_printed_programs_is_read(version: str) -> None:
     programs = printed_programs(version)
-    check(programs[:: len(programs) // SAMPLE], 0.96)
+    check(programs[:: len(programs) // SAMPLE], LEAST[version] - 0.015)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", LEAST)
 def test_all_printed_programs_are_read(version: str) -> None:
-    check(printed_programs(version), 0.975)
+    check(printed_programs(version), LEAST[version])

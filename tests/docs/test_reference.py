@@ -63,7 +63,7 @@ def test_every_primitive_that_differs_is_one_and_says_why():
         ("mlcweb.tir:Block", "as TVM", "SBlock"),
         ("mlcweb.runtime:NDArray", "as TVM", "Tensor"),
         ("mlcweb.relax:TensorStructInfo", "as TVM", "TensorType"),
-        ("mlcweb.relax:PrimValue", "as TVM until 2025", ""),
+        ("mlcweb.relax:PrimValue", "as TVM", "tvm.relax.prim_value"),
         ("mlcweb.tir:Schedule.replay", "ours alone", ""),
         ("mlcweb:build", "differs", "llvm"),
     ],
