@@ -24,9 +24,7 @@ def freeze(playground: Playground) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("isolated", [True, False])
-def test_a_program_prints_to_its_end_though_the_page_is_frozen(open_playground, isolated):
-    playground = open_playground(isolated=isolated)
+def test_a_program_prints_to_its_end_though_the_page_is_frozen(playground):
     playground.run(PRINTING)
     expect(playground["console"]).to_contain_text("begun")
     freeze(playground)
