@@ -6,20 +6,27 @@ from playwright.sync_api import expect
 from e2e.playground import Playground
 
 PRINTING = """
-import time
 print("begun")
-for second in range(3):
-    time.sleep(1)
-    print("x" * 100_000)
+for part in range(10):
+    sum(range(1_000_000))
+    print("x" * 50_000)
 print("the " + "end")
 """
 
 
+FRAMES = """() => new Promise((done) => {
+  let drawn = 0;
+  const next = () => (++drawn < 200 ? requestAnimationFrame(next) : done());
+  next();
+})"""
+
+
 def freeze(playground: Playground) -> None:
-    """Freeze the page for some seconds, as a browser does with tabs that nobody looks at."""
+    """Freeze the page while another draws 200 frames, as a browser does with tabs that nobody looks
+    at."""
     session = playground.page.context.new_cdp_session(playground.page)
     session.send("Page.setWebLifecycleState", {"state": "frozen"})
-    playground.page.context.new_page().wait_for_timeout(5000)
+    playground.page.context.new_page().evaluate(FRAMES)
     session.send("Page.setWebLifecycleState", {"state": "active"})
 
 
