@@ -7,9 +7,9 @@ from e2e.playground import Playground
 
 PRINTING = """
 print("begun")
-for part in range(10):
-    sum(range(1_000_000))
-    print("x" * 50_000)
+for part in range(3):
+    sum(range(10_000_000))
+    print("x" * 30_000)
 print("the " + "end")
 """
 

@@ -32,11 +32,14 @@ export class TrialTable {
     const shown = (order === "trial" ? trials : byTime(trials)).slice(0, rows);
     const best = bestOf(trials)?.index;
     const hidden = trials.length - shown.length;
+    // One stop of the Tab key for all rows; arrow keys go from one to the next.
+    const stop = shown.some(({ index }) => index === chosen) ? chosen : shown[0]?.index;
     const head = (by: Order, text: string): TemplateResult => html`<th scope="col"
       aria-sort=${by === order ? "ascending" : "none"}><button class="sort" type="button"
       title="Sort by ${by}" @click=${setting(this.order, by)}>${text}</button></th>`;
     const row = (trial: ShownTrial): unknown => {
-      const marks = [trial.index === best, trial.index === chosen] as const;
+      const { index } = trial;
+      const marks = [index === best, index === chosen, index === stop] as const;
       return guard([trial, search?.baseline, ...marks], () =>
         this.row(trial, search?.baseline ?? null, ...marks),
       );
@@ -61,6 +64,7 @@ export class TrialTable {
     baseline: number | null,
     best: boolean,
     chosen: boolean,
+    stop: boolean,
   ): TemplateResult {
     const { index, state, seconds, reason, sameAs, confirmed, decisions } = trial;
     const notes: Partial<Record<ShownTrial["state"], string>> = {
@@ -75,7 +79,7 @@ export class TrialTable {
     return html`<tr class=${kinds.filter(Boolean).join(" ")}
       data-testid="search-row" data-trial=${index} data-state=${state} aria-selected=${chosen}
       title=${confirmed ? again : nothing} @click=${() => this.onChoose(index)}>
-      <td><button class="row-button" type="button"
+      <td><button class="row-button" type="button" tabindex=${stop ? 0 : -1}
         aria-label="Trial ${index}: show its trace">${index}</button></td>
       <td>${seconds === null ? "failed" : milliseconds(seconds)}</td>
       <td class="soft">${note}</td>
