@@ -25,14 +25,7 @@ def lower_atomics(func: PrimFunc) -> PrimFunc:
     `T.address_of(A[i])` or by a pointer to a buffer of one dimension. Others stay as they are."""
     if not any(_addition(part) for part in S.statements_in(func.body)):
         return func
-    buffers = {buffer.data: buffer for buffer in func.parameter_buffers}
-    for part in S.statements_in(func.body):
-        if isinstance(part, S.Block):
-            buffers |= {buffer.data: buffer for buffer in part.alloc_buffers}
-            buffers |= {match.buffer.data: match.buffer for match in part.match_buffers}
-        elif isinstance(part, (S.AllocBuffer, S.DeclBuffer)):
-            buffers.setdefault(part.buffer.data, part.buffer)
-    return func.with_body(_Additions(buffers).rewrite(func.body))
+    return func.with_body(_Additions(func.buffers_by_data()).rewrite(func.body))
 
 
 def _addition(statement: S.Stmt) -> bool:

@@ -65,17 +65,12 @@ def lower_matrix_units(func: PrimFunc) -> PrimFunc:
     calls = [call for call in found if call is not None]
     if not calls:
         return func
-    buffers = {buffer.data: buffer for buffer in func.parameter_buffers}
     roots: dict[E.Var, E.Var] = {}
     for part in S.statements_in(func.body):
         for match in part.match_buffers if isinstance(part, S.Block) else ():
-            buffers[match.buffer.data] = match.buffer
             source = match.source.buffer.data
             roots[match.buffer.data] = roots.get(source, source)
-        if isinstance(part, S.Block):
-            buffers |= {buffer.data: buffer for buffer in part.alloc_buffers}
-        elif isinstance(part, (S.AllocBuffer, S.DeclBuffer)):
-            buffers.setdefault(part.buffer.data, part.buffer)
+    buffers = func.buffers_by_data()
     return func.with_body(_Calls(buffers, roots, _tiles(calls, roots)).rewrite(func.body))
 
 

@@ -69,7 +69,8 @@ def narrow_all_indices(func: PrimFunc) -> PrimFunc:
     Raises:
         TVMError: a buffer holds int64, or a number does not fit.
     """
-    for buffer in dict.fromkeys(_buffers_of(func)):
+    inside = (one for part in S.statements_in(func.body) for one in S.declared_buffers(part))
+    for buffer in (*func.buffer_map.values(), *inside):
         if buffer.dtype == _WIDE:
             raise TVMError(
                 f'ForceNarrowIndexToInt32: the buffer "{buffer.name}" holds int64, which is no '
@@ -79,15 +80,6 @@ def narrow_all_indices(func: PrimFunc) -> PrimFunc:
     buffer_map = {copy.variable(p): copy.buffer(b) for p, b in func.buffer_map.items()}
     params = tuple(copy.variable(param) for param in func.params)
     return replace(func, params=params, body=copy.rewrite(func.body), buffer_map=buffer_map)
-
-
-def _buffers_of(func: PrimFunc) -> Iterator[Buffer]:
-    yield from func.buffer_map.values()
-    for node in walk(func.body):
-        if isinstance(node, S.Block):
-            yield from node.alloc_buffers
-        elif isinstance(node, (S.AllocBuffer, S.DeclBuffer)):
-            yield node.buffer
 
 
 def narrow_loops(func: PrimFunc, bits: int) -> PrimFunc:

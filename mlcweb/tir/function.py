@@ -10,7 +10,7 @@ from mlcweb.ir.module import BaseFunc
 from mlcweb.ir.node import definition, node, replace
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Var
-from mlcweb.tir.stmt import Block, BlockRealize, Stmt
+from mlcweb.tir.stmt import Block, BlockRealize, Stmt, declared_buffers, statements_in
 
 
 @node
@@ -38,6 +38,14 @@ class PrimFunc(BaseFunc):
     def parameter_buffers(self) -> tuple[Buffer, ...]:
         """The buffers of the parameters that have one, in order."""
         return tuple(self.buffer_map[p] for p in self.params if p in self.buffer_map)
+
+    def buffers_by_data(self) -> dict[Var, Buffer]:
+        """All buffers of the function by their data; of several with one, the first."""
+        inside = (buffer for part in statements_in(self.body) for buffer in declared_buffers(part))
+        buffers: dict[Var, Buffer] = {}
+        for buffer in (*self.parameter_buffers, *inside):
+            buffers.setdefault(buffer.data, buffer)
+        return buffers
 
     def with_body(self, new_body: Stmt, span: Any = None) -> PrimFunc:
         """The function with another body; the same object where it has that body."""

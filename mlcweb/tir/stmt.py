@@ -238,6 +238,13 @@ def sequence(*statements: Stmt) -> Stmt:
     return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))
 
 
+def declared_buffers(statement: Stmt) -> tuple[Buffer, ...]:
+    """The buffers that a statement itself declares: memory of its own, and views."""
+    if isinstance(statement, Block):
+        return (*statement.alloc_buffers, *(match.buffer for match in statement.match_buffers))
+    return (statement.buffer,) if isinstance(statement, (AllocBuffer, DeclBuffer)) else ()
+
+
 def statements_in(statement: Stmt) -> Iterator[Stmt]:
     """A statement and those inside it, outer ones first, in order."""
     pending = [statement]

@@ -39,6 +39,7 @@ from mlcweb.tir.stmt import (
     LetStmt,
     Stmt,
     While,
+    declared_buffers,
     statements_in,
 )
 from mlcweb.tir.substitute import reads_memory, uses
@@ -146,11 +147,7 @@ def _visible_buffers(
     """The buffers that are known where a statement stands, by data variable."""
     buffers = list(state.function(function).buffer_map.values())
     for parent in parents:
-        if isinstance(parent, Block):
-            buffers += parent.alloc_buffers
-            buffers += [match.buffer for match in parent.match_buffers]
-        elif isinstance(parent, (AllocBuffer, DeclBuffer)):
-            buffers.append(parent.buffer)
+        buffers += declared_buffers(parent)
     return {buffer.data: buffer for buffer in reversed(buffers)}
 
 
