@@ -10,7 +10,7 @@ import type { View, ViewContext } from "./view";
 export function tensorIRView({ toast }: ViewContext): View {
   const panel = viewPanel("tensorir", "TensorIR");
   /** Null until a program has run. */
-  const modules = signal<ShownModule[] | null>(null);
+  const modules = signal<ShownModule[]>([]);
 
   const card = ({ title, source }: ShownModule) => html`<article class="card">
     <header class="card-head">
@@ -21,13 +21,11 @@ export function tensorIRView({ toast }: ViewContext): View {
   </article>`;
 
   reactive(panel, () => {
-    if (modules.value?.length) return modules.value.map(card);
-    return modules.value
-      ? emptyNote("No module", "The program ran, but it defined no IRModule and no schedule.")
-      : emptyNote(
-          "No module yet",
-          "Run the program. Every module that it shows with .show() or display(…) appears here, or else the last state of its schedules.",
-        );
+    if (modules.value.length) return modules.value.map(card);
+    return emptyNote(
+      "No module yet",
+      "Every module that a program shows with .show() or display(…) appears here, or else the last state of its schedules.",
+    );
   });
 
   return {
