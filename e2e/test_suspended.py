@@ -31,7 +31,9 @@ def freeze(playground: Playground) -> None:
 
 
 @pytest.mark.thorough
-def test_a_program_prints_to_its_end_though_the_page_is_frozen(playground):
+@pytest.mark.parametrize("isolated", [True, False])
+def test_a_program_prints_to_its_end_though_the_page_is_frozen(open_playground, isolated):
+    playground = open_playground(isolated=isolated)
     playground.run(PRINTING)
     expect(playground["console"]).to_contain_text("begun")
     freeze(playground)
@@ -40,7 +42,9 @@ def test_a_program_prints_to_its_end_though_the_page_is_frozen(playground):
 
 
 @pytest.mark.thorough
-def test_stop_works_after_the_page_was_frozen(playground):
+@pytest.mark.parametrize("isolated", [True, False])
+def test_stop_works_after_the_page_was_frozen(open_playground, isolated):
+    playground = open_playground(isolated=isolated)
     playground.run("print('begun')\nwhile True: pass")
     expect(playground["console"]).to_contain_text("begun")
     freeze(playground)
