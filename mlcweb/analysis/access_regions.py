@@ -48,19 +48,19 @@ def block_access_regions(
     notice uses of an address.
     """
     matched = {match.buffer.data: match.buffer for match in block.match_buffers}
-    found = AccessVisitor({}, {**(buffers or {}), **matched})
-    found.inside = {buffer.data for buffer in block.alloc_buffers}
-    found.matches = {match.buffer: match for match in block.match_buffers}
+    accesses = AccessVisitor({}, {**(buffers or {}), **matched})
+    accesses.inside = {buffer.data for buffer in block.alloc_buffers}
+    accesses.matches = {match.buffer: match for match in block.match_buffers}
     if block.init is not None:
-        found.visit(block.init)
-    found.visit(block.body)
-    reads = found.reads
+        accesses.visit(block.init)
+    accesses.visit(block.body)
+    reads = accesses.reads
     if block.init is not None:
-        reads = {buffer: box for buffer, box in reads.items() if buffer not in found.writes}
+        reads = {buffer: box for buffer, box in reads.items() if buffer not in accesses.writes}
     return AccessRegions(
         *(
-            tuple(covering(box, buffer, found.analyzer) for buffer, box in boxes.items())
-            for boxes in (reads, found.writes, found.opaque)
+            tuple(covering(box, buffer, accesses.analyzer) for buffer, box in boxes.items())
+            for boxes in (reads, accesses.writes, accesses.opaque)
         )
     )
 

@@ -63,8 +63,8 @@ def solve_linear_inequalities(
     Raises:
         TVMError: something given is no inequality.
     """
-    given = equations if isinstance(equations, (list, tuple)) else [equations]
-    relations = [part for one in given for part in conjuncts(convert(one))]
+    several = equations if isinstance(equations, (list, tuple)) else [equations]
+    relations = [part for one in several for part in conjuncts(convert(one))]
     if variables is None:
         named = {var for one in relations for var in variables_in(one)}
         variables = sorted(named, key=lambda var: var.name)
@@ -92,9 +92,9 @@ class _Elimination:
                 self.add(var, self.simple(add(domain.min, subtract(domain.extent, 1))))
         ranges = {}
         for index, var in enumerate(self.variables):
-            found = self.eliminate(index, var)
-            if found is not None:
-                ranges[var] = found
+            domain = self.eliminate(index, var)
+            if domain is not None:
+                ranges[var] = domain
         for inequality in self.inequalities.values():
             self.relations.append(less_equal(inequality.rest, const(0, inequality.rest.dtype)))
         return self.result(ranges)

@@ -27,11 +27,11 @@ def get_cc() -> str | None:
     return named or next((found for name in COMPILERS if (found := shutil.which(name))), None)
 
 
-def _compiler(given: str | None, instead: str) -> str:
-    found = given or get_cc()
-    if found is None:
+def _compiler(named: str | None, instead: str) -> str:
+    compiler = named or get_cc()
+    if compiler is None:
         raise AbsentError(f"There is no C compiler here: {instead}")
-    return found
+    return compiler
 
 
 def _run(command: Sequence[str], cwd: str | None = None) -> None:
@@ -99,12 +99,12 @@ def cross_compiler(
 def find_clang(required: bool = True) -> list[str]:
     """The paths of Clang.
 
-    Raises: RuntimeError: there is none, unless `required` is False.
+    Raises: AbsentError: there is none, unless `required` is False.
     """
-    found = [path] if sys.platform != "emscripten" and (path := shutil.which("clang")) else []
-    if required and not found:
+    path = shutil.which("clang") if sys.platform != "emscripten" else None
+    if required and path is None:
         raise AbsentError(f"There is no clang here: {INSTEAD}")
-    return found
+    return [path] if path else []
 
 
 INSTEAD = (

@@ -18,6 +18,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.thread_axes import WARP_SIZE
+from mlcweb.schedule.rewriting.nests import loop_nest
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import (
@@ -61,8 +62,8 @@ def lower_matrix_units(func: PrimFunc) -> PrimFunc:
 
     Raises a TVMError where one buffer has fragments of two shapes or layouts.
     """
-    found = map(_matrix_call, S.statements_in(func.body))
-    calls = [call for call in found if call is not None]
+    matrix_calls = map(_matrix_call, S.statements_in(func.body))
+    calls = [call for call in matrix_calls if call is not None]
     if not calls:
         return func
     roots: dict[E.Var, E.Var] = {}
@@ -93,10 +94,10 @@ def _tiles(calls: Sequence[Any], roots: Mapping[E.Var, E.Var]) -> dict[E.Var, Ti
         if len(numbers) < 3:
             continue
         tile = Tile((numbers[0], numbers[1], numbers[2]), layout)
-        known = tiles.setdefault(roots.get(data, data), tile)
-        if known != tile:
+        first = tiles.setdefault(roots.get(data, data), tile)
+        if first != tile:
             raise TVMError(
-                f'"{data.name}" has fragments of {_text(known)} and of {_text(tile)}; use a buffer '
+                f'"{data.name}" has fragments of {_text(first)} and of {_text(tile)}; use a buffer '
                 "for each",
                 call.span,
             )
@@ -171,7 +172,7 @@ class _Calls(Mutator):
             memory = self.memory(call.args[5], call.args[6], *place)
             target, source = (element, memory) if kind == "load" else (memory, element)
             body = _store(target, source, call)
-        return _marked(kind, tile, _nest([(i, rows), (j, columns)], body), call)
+        return _marked(kind, tile, loop_nest((i, j), (const(rows), const(columns)), body), call)
 
     def multiplied(self, call: E.Call) -> S.Stmt:
         """D = A @ B + C."""
@@ -189,11 +190,11 @@ class _Calls(Mutator):
         _, tile = self.fragment(call.args[2])
         m, n, depth = tile.shape
         product = multiply(cast(d.dtype, a), cast(d.dtype, b))
-        body = _nest([(k, depth)], _store(d, add(d, product), call))
+        body = loop_nest((k,), (const(depth),), _store(d, add(d, product), call))
         same = d.buffer is c.buffer and all(map(same_expression, d.indices, c.indices))
         if not same:
             body = S.sequence(_store(d, c, call), body)
-        return _marked("mma", tile, _nest([(i, m), (j, n)], body), call)
+        return _marked("mma", tile, loop_nest((i, j), (const(m), const(n)), body), call)
 
     def element(
         self, buffer: Buffer, number: E.PrimExpr, rows: int, columns: int, i: E.Var, j: E.Var
@@ -244,12 +245,6 @@ class _Calls(Mutator):
 
 def _store(target: E.BufferLoad, value: E.PrimExpr, call: E.Call) -> S.Stmt:
     return S.BufferStore(target.buffer, value, target.indices, span=call.span)
-
-
-def _nest(loops: Sequence[tuple[E.Var, int]], body: S.Stmt) -> S.Stmt:
-    for var, extent in reversed(loops):
-        body = S.For(var, const(0), const(extent), S.ForKind.SERIAL, body)
-    return body
 
 
 def _marked(kind: str, tile: Tile, body: S.Stmt, call: E.Call) -> S.Stmt:

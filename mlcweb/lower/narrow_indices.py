@@ -50,8 +50,8 @@ class _Narrowing(FreshCopy):
 
     @on(E.Cast)
     def conversion(self, node: E.Cast) -> E.PrimExpr:
-        wanted = self.dtype if node.dtype == _WIDE else node.dtype
-        return cast(wanted, self.rewrite(node.value))
+        dtype = self.dtype if node.dtype == _WIDE else node.dtype
+        return cast(dtype, self.rewrite(node.value))
 
     @on(E.Call)
     def call(self, node: E.Call) -> E.PrimExpr:

@@ -45,13 +45,13 @@ class UnrollLoop(Mutator):
     """`steps` counts the statements below, `serial` and `depth` how deep loops of each kind are."""
 
     def __init__(self) -> None:
-        given = PassContext.current().config.get(UNROLL_LOOP, {})
+        options = PassContext.current().config.get(UNROLL_LOOP, {})
         try:
-            self.config = UnrollLoopConfig(**given)
+            self.config = UnrollLoopConfig(**options)
         except TypeError:
             fields = ", ".join(UnrollLoopConfig.__slots__)
             raise TVMError(
-                f'The option "{UNROLL_LOOP}" has {fields}, not {", ".join(given)}'
+                f'The option "{UNROLL_LOOP}" has {fields}, not {", ".join(options)}'
             ) from None
         self.steps = self.serial = self.depth = 0
 

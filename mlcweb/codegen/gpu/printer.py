@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, is_barrier, is_shared
@@ -162,11 +163,12 @@ class KernelPrinter(Dispatcher):
         pointer = self.language.pointer(self.scope(update.buffer))
         self.line(form.format(element, self.text(update.value.b), pointer.strip()))
 
-    def written_and_read(self) -> bool:
+    @cached_property
+    def exchanges_in_global_memory(self) -> bool:
         """Whether the kernel reads global memory that it writes."""
         loads = (part for part in walk(self.kernel.body) if isinstance(part, E.BufferLoad))
-        known = {buffer.data for buffer in self.kernel.buffers} & self.kernel.written
-        return any(load.buffer.data in known for load in loads)
+        written = {buffer.data for buffer in self.kernel.buffers} & self.kernel.written
+        return any(load.buffer.data in written for load in loads)
 
     @on(S.AssertStmt, S.DeclBuffer)
     def around(self, statement: Any) -> None:
@@ -296,7 +298,7 @@ class KernelPrinter(Dispatcher):
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> None:
         if is_barrier(statement):
-            exchange = self.written_and_read()
+            exchange = self.exchanges_in_global_memory
             self.line(self.language.global_barrier if exchange else self.language.barrier)
         elif isinstance(statement.value, E.Call):
             self.line(f"{self.text(statement.value)};")

@@ -203,10 +203,17 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matm
     return wrap_nested(R.matmul(a._expr, b._expr, out_dtype), name)
 
 
-def _convolved(convolution: E.Expr, bias: Tensor | None, shape: list[int], name: str) -> Tensor:
+def _convolved(convolution: E.Expr, bias: Tensor | None, layout: str, name: str) -> Tensor:
+    """A convolution with its bias, which has the length of the axis C."""
     if bias is None:
         return wrap_nested(convolution, name)
+    shape = [-1 if axis == "C" else 1 for axis in layout]
     return wrap_nested(R.add(convolution, R.reshape(bias._expr, shape)), name)
+
+
+def _kernel_layout(layout: str) -> str:
+    """The layout of the weights for one of the data: N is O, and C is I."""
+    return layout.replace("N", "O").replace("C", "I")
 
 
 def conv1d(
@@ -220,8 +227,8 @@ def conv1d(
     name: str = "conv1d",
 ) -> Tensor:
     """A convolution of NCW by OIW."""
-    given = R.nn.conv1d(x._expr, weight._expr, stride, padding, dilation, groups)  # type: ignore[arg-type]
-    return _convolved(given, bias, [1, -1, 1], name)
+    result = R.nn.conv1d(x._expr, weight._expr, stride, padding, dilation, groups)  # type: ignore[arg-type]
+    return _convolved(result, bias, "NCW", name)
 
 
 def conv1d_transpose(
@@ -236,10 +243,10 @@ def conv1d_transpose(
     name: str = "conv1d_transpose",
 ) -> Tensor:
     """A transposed convolution of NCW by IOW."""
-    given = R.nn.conv1d_transpose(
+    result = R.nn.conv1d_transpose(
         x._expr, weight._expr, stride, padding, output_padding, dilation, groups
     )
-    return _convolved(given, bias, [1, -1, 1], name)
+    return _convolved(result, bias, "NCW", name)
 
 
 def conv2d(
@@ -254,14 +261,11 @@ def conv2d(
     name: str = "conv2d",
 ) -> Tensor:
     """A convolution, by OIHW (OHWI where the data are NHWC)."""
-    kernel_layout = "OIHW" if data_layout == "NCHW" else "OHWI"
-    given = R.nn.conv2d(
+    result = R.nn.conv2d(
         x._expr, weight._expr, stride, padding, dilation, groups,  # type: ignore[arg-type]
-        data_layout=data_layout, kernel_layout=kernel_layout,
+        data_layout=data_layout, kernel_layout=_kernel_layout(data_layout),
     )  # fmt: skip
-    return _convolved(
-        given, bias, [1, -1, 1, 1] if data_layout == "NCHW" else [1, 1, 1, -1], name
-    )  # fmt: skip
+    return _convolved(result, bias, data_layout, name)
 
 
 def conv3d(
@@ -276,14 +280,11 @@ def conv3d(
     name: str = "conv3d",
 ) -> Tensor:
     """A convolution of volumes, by OIDHW (ODHWI where the data are NDHWC)."""
-    kernel_layout = "OIDHW" if data_layout == "NCDHW" else "ODHWI"
-    given = R.nn.conv3d(
+    result = R.nn.conv3d(
         x._expr, weight._expr, stride, padding, dilation, groups,  # type: ignore[arg-type]
-        data_layout=data_layout, kernel_layout=kernel_layout,
+        data_layout=data_layout, kernel_layout=_kernel_layout(data_layout),
     )  # fmt: skip
-    return _convolved(
-        given, bias, [1, -1, 1, 1, 1] if data_layout == "NCDHW" else [1, 1, 1, 1, -1], name
-    )  # fmt: skip
+    return _convolved(result, bias, data_layout, name)
 
 
 # Activations and norms
