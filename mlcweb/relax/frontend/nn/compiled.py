@@ -53,9 +53,10 @@ class Compiled:
             return value
         if self.out_format == "numpy":
             return value.numpy()
+        # Without PyTorch a type checker takes the importer beside this package for it.
         import torch
 
-        return torch.from_numpy(value.numpy())
+        return torch.from_numpy(value.numpy())  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _input(value: Any, array: Callable[..., Any]) -> Any:
