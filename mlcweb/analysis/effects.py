@@ -215,7 +215,7 @@ class _FlowVisitor(Visitor):
     def visit_for(self, loop: S.For) -> None:
         self.visit(loop.min)
         self.visit(loop.extent)
-        self.loops[loop.loop_var] = Range(loop.min, loop.extent)
+        self.loops[loop.loop_var] = loop.domain
         self.analyzer = Analyzer({**self.around, **self.loops})
         before = len(self.stored)
         self.visit(loop.body)

@@ -20,7 +20,7 @@ from mlcweb.ir.visitor import Visitor, children, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import uses, variables_in
 
@@ -274,7 +274,7 @@ class _OutOfBounds(Visitor):
 
     @on(S.For)
     def loop(self, loop: S.For) -> None:
-        self.analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+        self.analyzer.bind(loop.loop_var, loop.domain)
         self.visit_children(loop)
 
     @on(S.Block)

@@ -53,7 +53,7 @@ class _Verifier(WellFormed):
         if isinstance(loop.extent, E.IntImm) and loop.extent.value < 0:
             name = loop.loop_var.name
             raise self.fault(f'The loop "{name}" has {loop.extent.value} iterations', loop)
-        self.domains[loop.loop_var] = Range(loop.min, loop.extent)
+        self.domains[loop.loop_var] = loop.domain
         super().visit_for(loop)
 
     @on(S.BufferStore)

@@ -44,7 +44,7 @@ class _Compaction(Mutator):
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
-        self.outer[loop.loop_var] = domain = Range(loop.min, loop.extent)
+        self.outer[loop.loop_var] = domain = loop.domain
         if thread_tag(loop):
             self.threads[loop.loop_var] = domain
         new = self.rewrite_children(loop)

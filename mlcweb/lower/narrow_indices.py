@@ -85,7 +85,7 @@ def narrow_all_indices(func: PrimFunc) -> PrimFunc:
 def narrow_loops(func: PrimFunc, bits: int) -> PrimFunc:
     """Make the loops over int64 narrower of which all index arithmetic fits into `bits`."""
     domains = {
-        node.loop_var: Range(node.min, node.extent)
+        node.loop_var: node.domain
         for node in walk(func.body)
         if isinstance(node, S.For) and node.loop_var.dtype == _WIDE
     }

@@ -55,7 +55,7 @@ class _Placement(Mutator):
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
-        self.domains[loop.loop_var] = Range(loop.min, loop.extent)
+        self.domains[loop.loop_var] = loop.domain
         new = self.rewrite_children(loop)
         del self.domains[loop.loop_var]
         return new
@@ -170,4 +170,4 @@ def _nest(loop: S.Stmt, stops_at_threads: bool) -> list[S.For]:
 
 
 def _inside(nest: Sequence[S.For], domains: Domains) -> Domains:
-    return {**domains, **{loop.loop_var: Range(loop.min, loop.extent) for loop in nest}}
+    return {**domains, **{loop.loop_var: loop.domain for loop in nest}}

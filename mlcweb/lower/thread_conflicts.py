@@ -70,7 +70,7 @@ class Access:
         for loop in loops:
             if loop.loop_var not in fixed:
                 size *= max(const_int_bound(loop.extent, domains).max_value, 1)
-            domains[loop.loop_var] = Range(loop.min, loop.extent)
+            domains[loop.loop_var] = loop.domain
         if size > limit:
             return None
         try:
@@ -216,7 +216,7 @@ def _have_own_elements(a: Access, b: Access, wide: set[str], same: Collection[E.
         return False
     used = {var for index in a.indices for var in variables_in(index)}
     domains = {
-        loop.loop_var: Range(loop.min, loop.extent)
+        loop.loop_var: loop.domain
         for loop in a.loops
         if thread_tag(loop) in wide or (loop.loop_var in used and loop.loop_var not in same)
     }

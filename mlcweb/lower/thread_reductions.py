@@ -136,7 +136,7 @@ def _reduces_only(loop: S.For, update: S.BufferStore, own: Sequence[S.For]) -> b
 
 def _starts_first(body: S.Stmt, update: S.BufferStore, loop: S.For, every: Sequence[S.For]) -> bool:
     """Whether all but the update runs in the first iteration of a loop alone, as an init does."""
-    ranges = {other.loop_var: Range(other.min, other.extent) for other in every}
+    ranges = {other.loop_var: other.domain for other in every}
     ranges[loop.loop_var] = Range(add(loop.min, 1), subtract(loop.extent, 1))
     later = Analyzer(ranges)
 

@@ -41,7 +41,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import logical_not
-from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import tvm_storage_sync
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
@@ -114,7 +114,7 @@ class _Synchronization(Dispatcher):
         self.shared = shared
         self.common = common
         self.varying = Varying()
-        self.analyzer = Analyzer({loop.loop_var: Range(loop.min, loop.extent) for loop in around})
+        self.analyzer = Analyzer({loop.loop_var: loop.domain for loop in around})
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.loops = list(around)
         self.alike = [loop.loop_var for loop in around]
@@ -205,7 +205,7 @@ class _Synchronization(Dispatcher):
     @on(S.For)
     def loop(self, loop: S.For) -> _Summary:
         bounds = [*self.accesses(loop.min), *self.accesses(loop.extent)]
-        self.analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+        self.analyzer.bind(loop.loop_var, loop.domain)
         self.loops.append(loop)
         tag = self.varying.enter(loop)
         with self.diverging(loop, loop.min, loop.extent) as tags:

@@ -205,7 +205,7 @@ class KernelPrinter(Dispatcher):
     def loop(self, loop: S.For) -> None:
         if loop.kind is S.ForKind.VECTORIZED and self.vector_copy(loop):
             return
-        self.analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+        self.analyzer.bind(loop.loop_var, loop.domain)
         name, low = self.name(loop.loop_var), self.text(loop.min)
         end = self.text(self.analyzer.simplify(loop.min + loop.extent), SUM)
         if loop.kind is S.ForKind.UNROLLED and not self.is_wgsl:

@@ -17,7 +17,7 @@ from mlcweb.arith.linear_system import Bound, Form, LinearSystem, constant_ends
 from mlcweb.schedule.analysis.units import let_variables
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import For, ForKind
 
@@ -71,7 +71,7 @@ def distances_of(
     ends: dict[Var, Form] = {}
     steps: list[int] = []
     for loop in chain:
-        low, high = constant_ends(Range(loop.min, loop.extent))
+        low, high = constant_ends(loop.domain)
         step = system.variable(low - high, high - low)
         steps.extend(step.terms)
         starts[loop.loop_var] = system.variable(low, high)

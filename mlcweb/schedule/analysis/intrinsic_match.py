@@ -187,7 +187,7 @@ class DescriptionMatch:
 
     def _compare_loop(self, ours: For, described: For) -> None:
         self._bind(ours.loop_var, described.loop_var)
-        self._bind_domain(ours.loop_var, Range(ours.min, ours.extent))
+        self._bind_domain(ours.loop_var, ours.domain)
         names = f'the loop "{ours.loop_var.name}"', f'"{described.loop_var.name}"'
         for what, mine, theirs in (
             ("starts at", ours.min, described.min),

@@ -174,7 +174,7 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
 
 def loop_ranges(loops: Iterable[For]) -> dict[Var, Range]:
     """The domains of loop variables."""
-    return {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+    return {loop.loop_var: loop.domain for loop in loops}
 
 
 def driven_iterators(realize: BlockRealize, loop: Var) -> dict[Var, IterType]:

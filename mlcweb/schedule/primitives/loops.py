@@ -347,7 +347,7 @@ def simplify_bindings(statement: Stmt, place: LoopPlace, preserve_unit_iters: bo
                 return current
             return replace(current, iter_values=tuple(simplified))
         if isinstance(current, For):
-            ranges = {**ranges, current.loop_var: Range(current.min, current.extent)}
+            ranges = {**ranges, current.loop_var: current.domain}
         changes = {below: visit(below, ranges) for below in substatements(current)}
         return with_substatements(current, changes)
 

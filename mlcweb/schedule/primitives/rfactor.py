@@ -242,7 +242,7 @@ def _partial(buffer: Buffer, axis: int, loop: For) -> Buffer:
 
 def _new_iterator(loop: For, iter_type: IterType) -> IterVar:
     var = Var(f"v{loop.loop_var.name}", loop.loop_var.dtype)
-    return IterVar(Range(loop.min, loop.extent), var, iter_type)
+    return IterVar(loop.domain, var, iter_type)
 
 
 def _parts(
