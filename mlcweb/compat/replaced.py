@@ -110,7 +110,7 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "AlterOpImpl FastMathTransform FuseTransposeMatmul"
         ),
         "write the model in the layout that it is to run in": (
-            "ConvertLayout OptimizeLayoutTransform AttachAttrLayoutFreeBuffers "
+            "OptimizeLayoutTransform AttachAttrLayoutFreeBuffers "
             "SplitLayoutRewritePreproc"
         ),
         'cast by R.astype(x, "float16") what is to be computed so': "ToMixedPrecision",

@@ -98,10 +98,15 @@ def axes_of(operator: str, axis: Any, ndim: int) -> list[int]:
 
     Raises: DiagnosticError where there is no such axis, or one is named twice.
     """
+    return sorted(axes_in_order(operator, axis, ndim))
+
+
+def axes_in_order(operator: str, axis: Any, ndim: int) -> list[int]:
+    """As `axes_of`, in the order in which they are given."""
     if axis is None:
         return list(range(ndim))
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = sorted(axis_of(operator, one, ndim) for one in given)
+    axes = [axis_of(operator, one, ndim) for one in given]
     if len(set(axes)) != len(axes):
         raise DiagnosticError(f"{operator}: an axis is named twice in {list(given)}")
     return axes

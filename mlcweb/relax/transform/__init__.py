@@ -29,6 +29,7 @@ from mlcweb.relax.transform.fuse_tir import FuseTIR
 from mlcweb.relax.transform.gradient import Gradient
 from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
 from mlcweb.relax.transform.lambda_lift import LambdaLift
+from mlcweb.relax.transform.layout import ConvertLayout
 from mlcweb.relax.transform.legalize_ops import LegalizeOps
 from mlcweb.relax.transform.lift_params import LiftTransformParams
 from mlcweb.relax.transform.matmul_rules import (

@@ -76,16 +76,17 @@ def layer_norm(
     epsilon: float = 1e-5,
 ) -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) gamma + beta, with mean and variance over `axis`
-    (Ba et al., "Layer Normalization", 2016)."""
-    places = shapes.axes_of("layer_norm", axis, data.ndim)
-
-    return _normalized(data, places, epsilon, _affine(gamma, beta, places), "T_layer_norm")
+    (Ba et al., "Layer Normalization", 2016). The axes of gamma and beta are those, in this order.
+    """
+    order = shapes.axes_in_order("layer_norm", axis, data.ndim)
+    return _normalized(data, sorted(order), epsilon, _affine(gamma, beta, order), "T_layer_norm")
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:
     """data / sqrt(mean(data²) + epsilon) weight over `axis` (Zhang and Sennrich, "Root Mean Square
     Layer Normalization", 2019)."""
-    places = shapes.axes_of("rms_norm", axis, data.ndim)
+    order = shapes.axes_in_order("rms_norm", axis, data.ndim)
+    places = sorted(order)
     rest = [extent for i, extent in enumerate(data.shape) if i not in places]
     names = [f"ax{i}" for i in range(len(rest))]
     count = _wide(shapes.size([data.shape[i] for i in places]), data.dtype)
@@ -107,7 +108,7 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
 
     def element(*index: PrimExpr) -> Any:
         outside = [i for place, i in enumerate(index) if place not in places]
-        scale = _wide(weight(*(index[place] for place in places)), data.dtype)
+        scale = _wide(weight(*(index[place] for place in order)), data.dtype)
         result = factor(*outside) * _wide(data(*index), data.dtype) * scale
         return arithmetic.cast(data.dtype, result)
 
