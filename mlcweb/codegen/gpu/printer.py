@@ -15,6 +15,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.languages import FORMS, Language
 from mlcweb.codegen.gpu.matrix_units import declare_fragments, matrix_instruction
+from mlcweb.codegen.gpu.vector_copies import vector_copy
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
@@ -22,11 +23,11 @@ from mlcweb.ir.visitor import Dispatcher, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.builtins import unsupported
 from mlcweb.tir.operators import key_of, operands_of, operator_name
-from mlcweb.tir.substitute import substitute, uses
+from mlcweb.tir.substitute import substitute
 
 OTHER, SUM, PRODUCT, ATOM = range(4)
 """How tightly a text holds together; what is OTHER stands in brackets beside any operator."""
@@ -203,7 +204,7 @@ class KernelPrinter(Dispatcher):
 
     @on(S.For)
     def loop(self, loop: S.For) -> None:
-        if loop.kind is S.ForKind.VECTORIZED and self.vector_copy(loop):
+        if self.vector_copy(loop):
             return
         self.analyzer.bind(loop.loop_var, loop.domain)
         name, low = self.name(loop.loop_var), self.text(loop.min)
@@ -220,41 +221,18 @@ class KernelPrinter(Dispatcher):
 
     def vector_copy(self, loop: S.For) -> bool:
         """A loop that copies neighbouring elements, as one load and one store of a vector."""
-        store, extent = loop.body, loop.extent
-        if self.is_wgsl or not isinstance(store, S.BufferStore):
+        copy = None if self.is_wgsl else vector_copy(loop, self.analyzer)
+        if copy is None:
             return False
-        load = store.value
-        if not (isinstance(load, E.BufferLoad) and isinstance(extent, E.IntImm)):
-            return False
-        dtype = f"{store.buffer.dtype}x{extent.value}"
-        width = dtypes.size_in_bytes(store.buffer.dtype) * extent.value
-        same = load.buffer.dtype == store.buffer.dtype
-        if extent.value not in (2, 4) or not same or width > 16:
-            return False
-        if store.buffer.dtype not in ("float32", "int32", "uint32"):
-            return False
-        places = [self.vector_place(part, loop) for part in (store, load)]
-        if None in places:
-            return False
-        vector = self.type(dtype, f'"{store.buffer.name}"')
+        store, load, lanes, *firsts = copy
+        vector = self.type(f"{store.buffer.dtype}x{lanes}", f'"{store.buffer.name}"')
         target, source = (
             f"*({self.language.pointer(self.scope(part.buffer))}{const}{vector}*)"
-            f"({self.name(self.owner(part.buffer))} + {place})"
-            for part, place, const in zip((store, load), places, ("", "const "), strict=True)
+            f"({self.name(self.owner(part.buffer))} + {self.text(first, SUM)})"
+            for part, first, const in zip((store, load), firsts, ("", "const "), strict=True)
         )
         self.line(f"{target} = {source};")
         return True
-
-    def vector_place(self, access: Any, loop: S.For) -> str | None:
-        """The first of neighbouring elements, where a vector may begin."""
-        index, lanes = access.indices[0], loop.extent
-        assert isinstance(lanes, E.IntImm)
-        first = self.analyzer.simplify(substitute(index, {loop.loop_var: loop.min}))
-        step = self.analyzer.simplify(index - first - loop.loop_var)
-        aligned = is_const_int(self.analyzer.simplify(first % lanes.value), 0)
-        if not is_const_int(step, 0) or uses(first, loop.loop_var) or not aligned:
-            return None
-        return self.text(first, SUM)
 
     def scope(self, buffer: Buffer) -> str:
         owner = self.owner(buffer)

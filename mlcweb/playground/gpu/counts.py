@@ -1,0 +1,317 @@
+"""How many memory transactions the warps of a kernel make, access by access.
+
+The address of an access is a sum of terms. Those that depend on the thread, or on what a condition
+depends on, are computed for all threads and all values of the loops in them. All others move the
+whole warp, of which only the position in a line matters: how often each position occurs is counted
+on its own. So the counts are exact, however many iterations there are. Only where too many values
+hang together are they taken of a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from mlcweb.codegen.gpu.kernels import DeviceKernel
+from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
+from mlcweb.ir import TVMError
+from mlcweb.playground.gpu.memory import INACTIVE, LANES, LINE, SECTOR, bank_use, units
+from mlcweb.playground.gpu.sites import Site
+from mlcweb.tir import expr as E
+from mlcweb.tir.substitute import variables_in
+
+MAX_ADDRESSES = 2**20
+"""Addresses of threads that are looked at for one access; beyond them a sample is taken."""
+
+Values = Mapping[E.Var, np.ndarray]
+
+
+class Axis(NamedTuple):
+    """The values of a variable."""
+
+    low: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What an access costs in a whole launch.
+
+    Attributes:
+        requests: Accesses of warps in which some lane takes part.
+        active: Lanes that take part, in all requests.
+        sectors: Transactions of 32 bytes, for global memory.
+        ideal: The fewest that could move the same bytes.
+        lines: Lines of 128 bytes touched, for global memory.
+        passes: How often the banks are read, for shared memory; `ideal` without conflicts.
+        least, most: Of a request: sectors, or the degree of a bank conflict.
+        exact: Whether all requests were counted; else a sample, scaled.
+    """
+
+    requests: float
+    active: float
+    sectors: float
+    ideal: float
+    lines: float
+    passes: float
+    least: int
+    most: int
+    exact: bool
+
+
+class Launch:
+    """The threads of a kernel, by warps. Extents of axes are constant."""
+
+    def __init__(self, kernel: DeviceKernel) -> None:
+        self.kernel = kernel
+        self.block = kernel.block_size()
+        self.threads = prod(self.block)
+        self.warps = -(-self.threads // LANES)
+        self.grid = tuple(_extent(kernel, f"blockIdx.{axis}") for axis in "xyz")
+        lane = np.arange(self.warps * LANES)
+        self.exists = (lane < self.threads).reshape(self.warps, LANES)
+        x, y, _ = self.block
+        index = {"x": lane % x, "y": lane // x % y, "z": lane // (x * y)}
+        self.thread_values: dict[E.Var, np.ndarray] = {}
+        self.axes: dict[E.Var, Axis] = {}
+        for var, tag in kernel.indices.items():
+            if tag.startswith("threadIdx"):
+                self.thread_values[var] = index[tag[-1]].reshape(1, self.warps, LANES)
+            else:
+                self.axes[var] = Axis(0, _extent(kernel, tag))
+        # What the host loops over: the first launch.
+        self.fixed = {var: np.zeros((), np.int64) for var in kernel.scalars}
+
+    @property
+    def blocks(self) -> int:
+        return prod(self.grid)
+
+
+def _extent(kernel: DeviceKernel, tag: str) -> int:
+    extent = kernel.extent(tag)
+    if not isinstance(extent, E.IntImm):
+        raise TVMError(
+            f'"{kernel.name}" has {extent} blocks along {tag}, which is known only when it is '
+            "called; bind its sizes to numbers to see the counts"
+        )
+    return extent.value
+
+
+def count(site: Site, launch: Launch) -> Counts | None:
+    """What an access costs; None where its addresses depend on data."""
+    try:
+        return _Count(site, launch).result()
+    except NotConstant:
+        return None
+
+
+def lane_addresses(site: Site, launch: Launch, warp: int) -> list[int | None] | None:
+    """The bytes that the lanes of a warp of the first block touch in the first iteration of all
+    loops, from the beginning of the buffer; None for a lane that does not take part, and for all
+    where data decide."""
+    values: dict[E.Var, np.ndarray] = dict(launch.fixed)
+    values |= {var: np.zeros((), np.int64) for var in launch.axes}
+    values |= {loop.var: np.array(loop.low) for loop in (*site.loops, *site.tile)}
+    values |= {var: value[0, warp] for var, value in launch.thread_values.items()}
+    try:
+        element = np.broadcast_to(evaluate(site.index, values), LANES)
+        active = _holds(site.conditions, values) & launch.exists[warp]
+    except NotConstant:
+        return None
+    first = element * site.item_bytes
+    return [int(a) if taken else None for a, taken in zip(first, active, strict=True)]
+
+
+def _holds(conditions: Iterable[E.PrimExpr], values: Values) -> np.ndarray:
+    result = np.ones((), bool)
+    for condition in conditions:
+        result = np.logical_and(result, evaluate(condition, values))
+    return result
+
+
+class _Count:
+    def __init__(self, site: Site, launch: Launch) -> None:
+        self.site = site
+        self.launch = launch
+        loops = {loop.var: Axis(loop.low, loop.extent) for loop in site.loops}
+        self.axes = launch.axes | loops
+        self.exact = True
+        self.terms = [(scale * site.item_bytes, term) for scale, term in _terms(site.index, 1)]
+
+    def result(self) -> Counts:
+        joint = self._joint()
+        near = [term for term in self.terms if self._is_near(term[1], joint)]
+        far = [term for term in self.terms if term not in near]
+        free = self.axes.keys() - joint
+        shifts = self._shifts(far, free)
+        lanes = prod(loop.extent for loop in self.site.tile) if self.site.tile else LANES
+        most = max(1, MAX_ADDRESSES // (self.launch.warps * lanes))
+        values, weight, exact = self._values(joint, most)
+        self.exact = self.exact and exact
+        if not weight:
+            return Counts(0, 0, 0, 0, 0, 0, 0, 0, True)
+        addresses, active = self._addresses(near, values)
+        return self._sum(addresses, active, shifts, weight)
+
+    def _is_near(self, term: E.PrimExpr, joint: set[E.Var]) -> bool:
+        return not variables_in(term).isdisjoint(joint | self.launch.thread_values.keys())
+
+    def _joint(self) -> set[E.Var]:
+        """The loops and axes of blocks that hang together with threads and conditions."""
+        conditions = variables_in(*self.site.conditions)
+        joint = conditions & self.axes.keys()
+        while True:
+            near = (t for _, t in self.terms if self._is_near(t, joint))
+            more = variables_in(*near) & self.axes.keys()
+            if more <= joint:
+                return joint
+            joint |= more
+
+    def _shifts(self, far: list[tuple[int, E.PrimExpr]], free: set[E.Var]) -> np.ndarray:
+        """How often the terms that move a whole warp put it at each byte of a line."""
+        shifts = np.zeros(LINE)
+        shifts[0] = 1
+        for together in _components(far, free):
+            variables = variables_in(*(term for _, term in together)) & free
+            values, weight, exact = self._values(variables, MAX_ADDRESSES)
+            self.exact = self.exact and exact
+            total = sum(scale * self._value(term, values) for scale, term in together)
+            here = np.bincount(
+                np.ravel(np.broadcast_to(total, _size(values))) % LINE, minlength=LINE
+            )
+            shifts = (
+                np.array([(shifts * np.roll(here[::-1], shift + 1)).sum() for shift in range(LINE)])
+                * weight
+            )
+            free = free - variables
+        return shifts * prod(self.axes[var].extent for var in free)
+
+    def _values(
+        self, variables: set[E.Var], most: int
+    ) -> tuple[dict[E.Var, np.ndarray], float, bool]:
+        """The values of some variables, their combinations along one axis, `most` of them; how
+        many iterations each stands for; and whether they are all."""
+        order = sorted(variables, key=lambda var: var.name)
+        extents = [self.axes[var].extent for var in order]
+        points = prod(extents)
+        exact = points <= most
+        numbers = np.arange(points)
+        if not exact:
+            numbers = np.sort(np.random.default_rng(0).choice(points, most, replace=False))
+        values: dict[E.Var, np.ndarray] = {}
+        for var, digit in zip(order, np.unravel_index(numbers, extents or (1,)), strict=False):
+            values[var] = (digit + self.axes[var].low).reshape(-1, 1, 1)
+        return values, (0.0 if not points else points / len(numbers)), exact
+
+    def _value(self, term: E.PrimExpr, values: Values) -> np.ndarray:
+        return evaluate(term, {**self.launch.fixed, **self.launch.thread_values, **values})
+
+    def _addresses(
+        self, near: list[tuple[int, E.PrimExpr]], values: Values
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """One row for each warp and combination of values, one column for each lane or element of
+        a tile."""
+        launch = self.launch
+        points = max((len(value) for value in values.values()), default=1)
+        known = {**launch.fixed, **launch.thread_values, **values}
+        shape: tuple[int, ...] = (points, launch.warps, LANES)
+        exists = launch.exists[None]
+        if self.site.tile:
+            # One instruction of the warp: its first lane stands for all.
+            known |= {var: value[..., :1] for var, value in launch.thread_values.items()}
+            extents = [loop.extent for loop in self.site.tile]
+            digits = np.indices(extents).reshape(len(extents), 1, 1, -1)
+            known |= {
+                loop.var: digit + loop.low
+                for loop, digit in zip(self.site.tile, digits, strict=True)
+            }
+            shape = (points, launch.warps, prod(extents))
+            exists = exists[..., :1]
+        total = sum((scale * evaluate(term, known) for scale, term in near), np.zeros((), np.int64))
+        active = np.broadcast_to(_holds(self.site.conditions, known) & exists, shape)
+        rows = (points * launch.warps, shape[2])
+        return np.broadcast_to(total, shape).reshape(rows), active.reshape(rows)
+
+    def _sum(
+        self,
+        addresses: np.ndarray,
+        active: np.ndarray,
+        shifts: np.ndarray,
+        weight: float,
+    ) -> Counts:
+        taking = active.any(1)
+        addresses, active = addresses[taking], active[taking]
+        launches = shifts.sum() * weight
+        if not len(addresses) or not launches:
+            return Counts(0, 0, 0, 0, 0, 0, 0, 0, self.exact)
+        width = self.site.bytes
+        placed = np.where(active, addresses, INACTIVE)
+        useful = units(placed, width) * width
+        if self.site.shared:
+            use = bank_use(placed, width)
+            ideal = -(-useful // LINE)
+            return Counts(
+                float(len(placed) * launches), float(active.sum() * launches), 0,
+                float(np.maximum(ideal, _fewest_passes(placed, width)).sum() * launches), 0,
+                float(use.passes.sum() * launches), int(use.degree.min()), int(use.degree.max()),
+                self.exact,
+            )  # fmt: skip
+        sectors = lines = 0.0
+        least, most = LANES * LINE, 0
+        for shift in np.flatnonzero(shifts):
+            moved = np.where(active, addresses + shift, INACTIVE)
+            touched = units(moved, SECTOR)
+            sectors += float(touched.sum() * shifts[shift] * weight)
+            lines += float(units(moved, LINE).sum() * shifts[shift] * weight)
+            least, most = min(least, int(touched.min())), max(most, int(touched.max()))
+        return Counts(
+            float(len(placed) * launches), float(active.sum() * launches), sectors,
+            float((-(-useful // SECTOR)).sum() * launches), lines, 0, least, most, self.exact,
+        )  # fmt: skip
+
+
+def _fewest_passes(placed: np.ndarray, width: int) -> np.ndarray:
+    """How often the banks are read for a row at least: once for each group of lanes."""
+    groups = max(1, width * LANES // LINE)
+    parts = placed.reshape(len(placed), groups, -1)
+    return (parts != INACTIVE).any(2).sum(1)
+
+
+def _size(values: Values) -> tuple[int, int, int]:
+    return max((len(value) for value in values.values()), default=1), 1, 1
+
+
+def _terms(expression: E.PrimExpr, scale: int) -> list[tuple[int, E.PrimExpr]]:
+    """An expression as a sum: terms, and what each is multiplied by."""
+    if isinstance(expression, E.Add):
+        return _terms(expression.a, scale) + _terms(expression.b, scale)
+    if isinstance(expression, E.Sub):
+        return _terms(expression.a, scale) + _terms(expression.b, -scale)
+    if isinstance(expression, E.Mul):
+        for factor, constant in ((expression.a, expression.b), (expression.b, expression.a)):
+            if isinstance(constant, E.IntImm):
+                return _terms(factor, scale * constant.value)
+    return [(scale, expression)]
+
+
+def _components(
+    terms: list[tuple[int, E.PrimExpr]], free: set[E.Var]
+) -> list[list[tuple[int, E.PrimExpr]]]:
+    """Terms that have variables in common, together."""
+    groups: list[tuple[set[E.Var], list[tuple[int, E.PrimExpr]]]] = []
+    for term in terms:
+        variables = variables_in(term[1]) & free
+        together = [term]
+        apart = []
+        for others, members in groups:
+            if others.isdisjoint(variables):
+                apart.append((others, members))
+            else:
+                variables |= others
+                together += members
+        groups = [*apart, (variables, together)]
+    return [members for _, members in groups]

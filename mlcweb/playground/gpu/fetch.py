@@ -1,0 +1,97 @@
+"""Which thread fetches which element into shared memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
+from mlcweb.ir.visitor import walk
+from mlcweb.playground.gpu.counts import Launch
+from mlcweb.playground.gpu.memory import LANES
+from mlcweb.playground.gpu.sites import Loop, Site
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import constant_shape
+
+MAX_ELEMENTS = 8192
+"""Of a buffer that is shown element by element."""
+MAX_STORES = 2**20
+"""Stores that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fetch:
+    """How the threads of the first block fill a shared buffer, in one run through its phase.
+
+    Attributes:
+        source: The buffer that it comes from.
+        threads: For each element the thread that stores it, -1 for none.
+        turns: For each element which of the thread's stores that is, from 0.
+    """
+
+    site: Site
+    source: str
+    threads: np.ndarray
+    turns: np.ndarray
+
+    @property
+    def elements(self) -> int:
+        """That are stored."""
+        return int((self.threads >= 0).sum())
+
+
+def fetch(site: Site, launch: Launch, waiting: set[E.Var]) -> Fetch | None:
+    """How a store to shared memory from global memory is shared out; None for another access, and
+    where that cannot be told. `waiting` are the loops with barriers in them, of which the first
+    iteration is taken."""
+    source = _source(site, launch)
+    size = prod(constant_shape(site.buffer) or (0,))
+    if source is None or not 0 < size <= MAX_ELEMENTS or site.tile:
+        return None
+    loops = [loop for loop in site.loops if loop.var not in waiting]
+    turns = prod(loop.extent for loop in loops)
+    if not 0 < turns * launch.threads <= MAX_STORES:
+        return None
+    values: dict[E.Var, np.ndarray] = dict(launch.fixed)
+    values |= {var: np.zeros((), np.int64) for var in launch.axes}
+    values |= {loop.var: np.array(loop.low) for loop in site.loops}
+    values |= _all_values(loops)
+    values |= launch.thread_values
+    shape = (turns, launch.warps, LANES)
+    try:
+        index = np.broadcast_to(evaluate(site.index, values), shape)
+        active = np.broadcast_to(launch.exists[None], shape)
+        for condition in site.conditions:
+            active = active & evaluate(condition, values)
+    except NotConstant:
+        return None
+    threads, turn = np.full(size, -1), np.zeros(size, np.int64)
+    when, warp, lane = np.nonzero(active)
+    places = index[active]
+    if not len(places) or places.min() < 0 or places.max() + site.lanes > size:
+        return None
+    for offset in range(site.lanes):
+        threads[places + offset] = warp * LANES + lane
+        turn[places + offset] = when
+    return Fetch(site, source, threads, turn)
+
+
+def _source(site: Site, launch: Launch) -> str | None:
+    statement = site.statement
+    if not (site.shared and site.kind == "store" and isinstance(statement, S.BufferStore)):
+        return None
+    given = {buffer.data: buffer.name for buffer in launch.kernel.buffers}
+    loads = (part for part in walk(statement.value) if isinstance(part, E.BufferLoad))
+    names = [given[load.buffer.data] for load in loads if load.buffer.data in given]
+    return names[0] if names else None
+
+
+def _all_values(loops: list[Loop]) -> dict[E.Var, np.ndarray]:
+    if not loops:
+        return {}
+    extents = [loop.extent for loop in loops]
+    digits = np.indices(extents).reshape(len(extents), -1, 1, 1)
+    return {loop.var: digit + loop.low for loop, digit in zip(loops, digits, strict=True)}

@@ -1,0 +1,93 @@
+"""A kernel as a GPU sees it: its threads, the cost of each access, phases and fetches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from mlcweb.analysis.flop_count import estimate_flops
+from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
+from mlcweb.ir import TVMError
+from mlcweb.playground.gpu.counts import Counts, Launch, count
+from mlcweb.playground.gpu.fetch import Fetch, fetch
+from mlcweb.playground.gpu.occupancy import estimated_registers, global_bytes, shared_bytes
+from mlcweb.playground.gpu.sites import Site, Sites, sites_of
+from mlcweb.tir.function import PrimFunc
+
+
+@dataclass(eq=False)
+class KernelProfile:
+    """What is told of a kernel; `operations` of the whole launch, None where that is not known."""
+
+    kernel: DeviceKernel
+    operations: float | None
+
+    @cached_property
+    def launch(self) -> Launch:
+        return Launch(self.kernel)
+
+    @cached_property
+    def parts(self) -> Sites:
+        return sites_of(self.kernel)
+
+    @property
+    def sites(self) -> list[Site]:
+        return self.parts.sites
+
+    @cached_property
+    def counts(self) -> list[Counts | None]:
+        """Of each site."""
+        return [count(site, self.launch) for site in self.sites]
+
+    @cached_property
+    def fetches(self) -> list[Fetch]:
+        waiting = {step.loop.var for step in self.parts.steps if step.loop is not None}
+        told = (fetch(site, self.launch, waiting) for site in self.sites)
+        return [each for each in told if each is not None]
+
+    @cached_property
+    def registers(self) -> int:
+        """Of a thread, estimated."""
+        return estimated_registers(self.kernel, self.parts)
+
+    @property
+    def shared_bytes(self) -> int:
+        return shared_bytes(self.kernel)
+
+    @property
+    def argument_bytes(self) -> int:
+        return global_bytes(self.kernel)
+
+    @property
+    def moved_bytes(self) -> float:
+        """By the transactions of all warps, as if no cache held anything."""
+        return 32 * self.sectors
+
+    @property
+    def sectors(self) -> float:
+        return sum(counts.sectors for counts in self.counts if counts)
+
+    @property
+    def passes(self) -> float:
+        return sum(counts.passes for counts in self.counts if counts)
+
+
+def profiles(func: PrimFunc, name: str) -> list[KernelProfile]:
+    """The kernels of a function.
+
+    Raises:
+        TVMError: the function computes outside of threads, or its sizes are not known.
+    """
+    _, kernels = kernels_of(func, name)
+    return [KernelProfile(kernel, _operations(func, kernel, len(kernels))) for kernel in kernels]
+
+
+def _operations(func: PrimFunc, kernel: DeviceKernel, kernels: int) -> float | None:
+    try:
+        if kernels == 1:
+            return estimate_flops(func)
+        launch = Launch(kernel)
+        body = PrimFunc(func.params, kernel.body)
+        return estimate_flops(body) * launch.threads * launch.blocks
+    except TVMError:
+        return None
