@@ -6,6 +6,7 @@ look as they do in TVM.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -54,9 +55,11 @@ def cast(dtype: str, value: Any) -> E.PrimExpr:
     if dtypes.lanes(dtype) > 1 and dtypes.lanes(value.dtype) == 1:
         return E.Broadcast(cast(dtypes.element_of(dtype), value), dtypes.lanes(dtype))
     if isinstance(value, E.IntImm):
-        return const(value.value, dtype)
-    if isinstance(value, E.FloatImm) and dtypes.is_float(dtype):
         return folding.number(dtype, value.value)
+    if isinstance(value, E.FloatImm) and dtypes.is_float(dtype):
+        rounded = folding.number(dtype, value.value)
+        # A literal keeps the digits that it is written with.
+        return rounded if math.isinf(rounded.value) else E.FloatImm(dtype, value.value)
     if isinstance(value, E.Broadcast):
         return E.Broadcast(cast(dtypes.element_of(dtype), value.value), value.lanes)
     return E.Cast(dtype, value)
@@ -71,6 +74,9 @@ def match_types(a: Any, b: Any) -> tuple[E.PrimExpr, E.PrimExpr]:
         raise DiagnosticError("Strings have no arithmetic")
     lanes = max(dtypes.lanes(a.dtype), dtypes.lanes(b.dtype))
     common = dtypes.with_lanes(_common_element(a.dtype, b.dtype), lanes)
+    for value in (a, b):
+        if isinstance(value, E.IntImm):
+            const(value.value, common)  # refuses what is beyond the type
     return cast(common, a), cast(common, b)
 
 
@@ -118,10 +124,10 @@ def divide(a: Any, b: Any) -> E.PrimExpr:
             "The division of integers is ambiguous: write `//` (T.floordiv), or T.truncdiv for "
             "rounding towards zero, or cast to a float type first"
         )
-    if isinstance(b, E.FloatImm) and b.value != 0:
+    if isinstance(b, E.FloatImm) and (divisor := folding.value_of(b)) != 0:
         if isinstance(a, E.FloatImm):
-            return folding.number(a.dtype, a.value / b.value)
-        if b.value == 1:
+            return folding.number(a.dtype, folding.value_of(a) / divisor)
+        if divisor == 1:
             return a
     return E.Div(a, b)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 
@@ -94,14 +95,39 @@ def _integer_range(dtype: str) -> tuple[int, int]:
     return -(2 ** (width - 1)), 2 ** (width - 1) - 1
 
 
+_FLOATS = {
+    "float64": (53, -1022, (2 - 2**-52) * 2.0**1023),
+    "float32": (24, -126, (2 - 2**-23) * 2.0**127),
+    "bfloat16": (8, -126, (2 - 2**-7) * 2.0**127),
+    "float16": (11, -14, 65504.0),
+    "float8_e5m2": (3, -14, 57344.0),
+    "float8_e4m3fn": (4, -6, 448.0),
+}
+"""Of each float type the significant bits, the exponent of the least normal number and the greatest
+finite value."""
+
+
 def _float_max(dtype: str) -> float:
-    small = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
-    if bits(dtype) < 16:
-        if element_of(dtype) not in small:
-            raise DiagnosticError(f"The greatest {dtype} is not known")
-        return small[element_of(dtype)]
-    maxima = {16: 65504.0, 32: (2 - 2**-23) * 2.0**127, 64: (2 - 2**-52) * 2.0**1023}
-    return (2 - 2**-7) * 2.0**127 if kind(dtype) == "bfloat" else maxima[bits(dtype)]
+    known = _FLOATS.get(element_of(dtype))
+    if known is None:
+        raise DiagnosticError(f"The greatest {dtype} is not known")
+    return known[2]
+
+
+def round_float(value: int | float, dtype: str) -> float:
+    """The value of a float type that is nearest to a number, of two the one whose last bit is zero;
+    infinite where it is beyond the greatest."""
+    if not value or not math.isfinite(value):
+        return float(value)
+    greatest = _float_max(dtype)
+    precision, least_exponent, _ = _FLOATS[element_of(dtype)]
+    if isinstance(value, int) and (excess := abs(value).bit_length() - 53) > 0 and precision < 53:
+        # A double has no room for it: what is cut off is kept as a last bit, to be rounded once.
+        kept, cut = divmod(abs(value), 1 << excess)
+        value = math.copysign((kept | bool(cut)) << excess, value)
+    unit = max(math.frexp(value)[1] - 1, least_exponent) - precision + 1
+    nearest = math.ldexp(round(math.ldexp(value, -unit)), unit)
+    return math.copysign(nearest if abs(nearest) <= greatest else math.inf, value)
 
 
 class DataType(str):

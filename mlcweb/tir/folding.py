@@ -7,6 +7,7 @@ has one type from the start, and most of the time of a schedule is spent in it.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
@@ -65,13 +66,26 @@ integer = cast(Callable[[int, str], E.IntImm], _constant_of)
 """The constant of an integer type; mostly the same object for the same constant."""
 
 
-def number(dtype: str, value: int | float) -> E.PrimExpr:
-    """The constant that an operation on constants gives: what is beyond a float is infinite."""
-    if type(value) is int:
-        return _constant_of(value, dtype)
-    if abs(value) > dtypes.max_value(dtype):
-        value = math.copysign(math.inf, value)
-    return E.FloatImm(dtype, value)
+def number(dtype: str, value: int | float) -> E.IntImm | E.FloatImm:
+    """The constant that an operation on constants gives, rounded: what is beyond a float type is
+    infinite."""
+    if dtypes.is_float(dtype):
+        return E.FloatImm(dtype, dtypes.round_float(value, dtype))
+    return integer(int(value), dtype)
+
+
+def value_of(constant: Any) -> Any:
+    """The value that a constant has in its type: the 0.1 of a float32 is not that of a float64."""
+    if type(constant) is E.FloatImm:
+        return dtypes.round_float(constant.value, constant.dtype)
+    return constant.value
+
+
+def _folded(compute: Callable[[Any, Any], Any], a: Any, b: Any) -> E.PrimExpr:
+    """An operation on constants of one type."""
+    if type(a) is E.IntImm:
+        return _constant_of(compute(a.value, b.value), a.dtype)
+    return number(a.dtype, compute(value_of(a), value_of(b)))
 
 
 _NUMBERS = frozenset((E.IntImm, E.FloatImm))
@@ -80,7 +94,7 @@ _NUMBERS = frozenset((E.IntImm, E.FloatImm))
 def add(a: Any, b: Any) -> E.PrimExpr:
     if type(b) in _NUMBERS:
         if type(a) in _NUMBERS:
-            return number(a.dtype, a.value + b.value)
+            return _folded(operator.add, a, b)
         if b.value == 0:
             return a
     elif type(a) in _NUMBERS and a.value == 0:
@@ -91,7 +105,7 @@ def add(a: Any, b: Any) -> E.PrimExpr:
 def subtract(a: Any, b: Any) -> E.PrimExpr:
     if type(b) in _NUMBERS:
         if type(a) in _NUMBERS:
-            return number(a.dtype, a.value - b.value)
+            return _folded(operator.sub, a, b)
         if b.value == 0:
             return a
     return E.Sub(a, b)
@@ -100,7 +114,7 @@ def subtract(a: Any, b: Any) -> E.PrimExpr:
 def multiply(a: Any, b: Any) -> E.PrimExpr:
     if type(b) in _NUMBERS:
         if type(a) in _NUMBERS:
-            return number(a.dtype, a.value * b.value)
+            return _folded(operator.mul, a, b)
         if b.value == 1:
             return a
         if b.value == 0 and type(b) is E.IntImm:
@@ -158,7 +172,7 @@ def _extremum(node: type[E.BinaryExpr]) -> Builder:
 
     def build(a: Any, b: Any) -> E.PrimExpr:
         if type(a) in _NUMBERS and type(b) in _NUMBERS:
-            return number(a.dtype, choose(a.value, b.value))
+            return _folded(choose, a, b)
         return a if a is b else node(a, b)
 
     return build
@@ -172,7 +186,7 @@ def _comparison(node: type[E.ComparisonExpr]) -> Builder:
 
     def build(a: Any, b: Any) -> E.PrimExpr:
         if type(a) in _NUMBERS and type(b) in _NUMBERS:
-            return _constant_of(int(test(a.value, b.value)), "bool")
+            return _constant_of(int(test(value_of(a), value_of(b))), "bool")
         return node(a, b)
 
     return build

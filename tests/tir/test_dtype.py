@@ -1,5 +1,9 @@
 """Data types by name."""
 
+import math
+import random
+
+import numpy as np
 import pytest
 
 from mlcweb.ir import DiagnosticError
@@ -49,3 +53,17 @@ def test_ranges() -> None:
 )
 def test_integers_wrap(value: int, dtype: str, wrapped: int) -> None:
     assert dtypes.wrap_integer(value, dtype) == wrapped
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_rounding_is_that_of_numpy(dtype: str) -> None:
+    rng = random.Random(dtype)
+    integers = [rng.randrange(-(2**63), 2**63) >> rng.randrange(63) for _ in range(500)]
+    near = [(n >> 20 << 20) + rng.choice([-1, 0, 1]) for n in integers]
+    floats = [rng.uniform(-1, 1) * 2.0 ** rng.randrange(-160, 130) for _ in range(500)]
+    small = [rng.uniform(-1, 1) * 2.0 ** rng.randrange(-30, 18) for _ in range(500)]
+    with np.errstate(over="ignore"):
+        for value in [*integers, *near, *floats, *small, 65519.99, 65520.0, -0.0, math.inf]:
+            source = "int64" if isinstance(value, int) else "float64"
+            wanted = np.array(value, source).astype(dtype).item()
+            assert dtypes.round_float(value, dtype) == wanted, value

@@ -1,5 +1,6 @@
 """Builders fold constants and neutral operands, and never change a value: at every type."""
 
+import math
 import random
 from itertools import product
 
@@ -68,3 +69,38 @@ def test_conditions() -> None:
             assert evaluate(folding.logical_or(left, right), known) == (a or b)
             assert evaluate(folding.logical_not(left), known) == (not a)
             assert evaluate(folding.select(left, right, p), known) == (b if a else a)
+
+
+@pytest.mark.parametrize(
+    ("built", "value"),
+    [
+        (lambda: arithmetic.cast("float16", folding.const(65531, "uint16")), math.inf),
+        (lambda: arithmetic.cast("float16", folding.const(65510, "uint16")), 65504.0),
+        (lambda: arithmetic.cast("float16", folding.const(65519.0, "float64")), 65519.0),
+        (lambda: arithmetic.cast("float32", folding.const(2**60 + 2**36 + 1, "int64")),
+         2.0**60 + 2.0**37),
+        (lambda: _float16(65504.0) + _float16(8.0), 65504.0),
+        (lambda: _float16(65504.0) + _float16(16.0), math.inf),
+        (lambda: _float16(2049.0) + _float16(1.0), 2048.0),
+        (lambda: folding.const(16777217.0) + folding.const(1.0), 16777216.0),
+        (lambda: folding.const(0.1) + folding.const(0.2), 0.30000001192092896),
+        (lambda: arithmetic.equal(_float16(2049.0), _float16(2048.0)), 1),
+        (lambda: arithmetic.divide(_float16(1.0), _float16(3.0)), 0.333251953125),
+    ],
+)  # fmt: skip
+def test_constants_are_rounded_as_their_type_rounds(built, value) -> None:
+    assert built().value == value
+
+
+def test_a_literal_keeps_its_digits_when_it_is_converted() -> None:
+    assert arithmetic.cast("float64", folding.const(0.1)).value == 0.1
+    assert (Var("x", "float16") * 0.1).b.value == 0.1
+
+
+def test_a_literal_beyond_the_other_operand_is_refused() -> None:
+    with pytest.raises(DiagnosticError, match="70000 is beyond float16"):
+        Var("x", "float16") + 70000
+
+
+def _float16(value: float) -> E.PrimExpr:
+    return folding.const(value, "float16")
