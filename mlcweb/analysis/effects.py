@@ -99,17 +99,17 @@ def exact_box(
     return box
 
 
-def may_be_empty(loop: S.For, part: S.Stmt) -> bool:
-    """Whether a loop perhaps has no iteration, as far as a part of its body tells: the extents of
-    the buffers that this accesses are taken for positive."""
-    if isinstance(loop.extent, E.IntImm):
-        return loop.extent.value <= 0
-    unknown = variables_in(loop.extent)
+def may_be_empty(extent: E.PrimExpr, part: S.Stmt) -> bool:
+    """Whether a loop of an extent perhaps has no iteration, as far as a part of its body tells: the
+    extents of the buffers that this accesses are taken for positive."""
+    if isinstance(extent, E.IntImm):
+        return extent.value <= 0
+    unknown = variables_in(extent)
     for node in walk(part):
         buffer = getattr(node, "buffer", None)
         if isinstance(buffer, Buffer):
             unknown -= {var for extent in buffer.shape for var in variables_in(extent)}
-    return bool(unknown) or reads_memory(loop.extent)
+    return bool(unknown) or reads_memory(extent)
 
 
 class _Flow(NamedTuple):
@@ -201,15 +201,21 @@ class _FlowVisitor(Visitor):
         key = store, *ended
         if key not in self.boxes:
             self.boxes[key] = exact_box(store.region, ended, store.predicate)
-        box, proves = self.boxes[key], self.analyzer.can_prove
+        box = self.boxes[key]
         return box is not None and (
             all(map(same_range, box, region.region))
-            or all(
-                proves(inner.min >= outer.min)
-                and proves(inner.min + inner.extent <= outer.min + outer.extent)
-                for outer, inner in zip(box, region.region, strict=True)
-            )
+            or all(map(self.holds, box, region.region, region.buffer.shape))
         )
+
+    def holds(self, outer: Range, inner: Range, extent: E.PrimExpr) -> bool:
+        """Whether a range of indices holds another one, or all indices of a dimension: what is
+        accessed is within the buffer."""
+
+        def within(low: E.PrimExpr, high: E.PrimExpr) -> bool:
+            proves = self.analyzer.can_prove
+            return proves(low >= outer.min) and proves(high <= outer.min + outer.extent)
+
+        return within(inner.min, inner.min + inner.extent) or within(const(0), extent)
 
     @on(S.For)
     def visit_for(self, loop: S.For) -> None:
@@ -221,7 +227,7 @@ class _FlowVisitor(Visitor):
         self.visit(loop.body)
         del self.loops[loop.loop_var]
         self.analyzer = Analyzer({**self.around, **self.loops})
-        if may_be_empty(loop, loop.body):
+        if may_be_empty(loop.extent, loop.body):
             stored = self.stored[before:]
             self.stored[before:] = [s for s in stored if loop.loop_var in variables_in(s.region)]
 
@@ -238,7 +244,7 @@ class _FlowVisitor(Visitor):
     def visit_branch(self, branch: S.IfThenElse) -> None:
         self.visit(branch.condition)
         stored, otherwise = self.stored_in(branch.then_case), self.stored_in(branch.else_case)
-        first = self.variables_at_start(branch.condition)
+        first = self.variables_at_start(branch)
         self.stored += [
             store
             for store in stored
@@ -246,15 +252,15 @@ class _FlowVisitor(Visitor):
             or (first is not None and first.isdisjoint(store.variables))
         ]
 
-    def variables_at_start(self, condition: E.PrimExpr) -> set[E.Var] | None:
+    def variables_at_start(self, branch: S.IfThenElse) -> set[E.Var] | None:
         """The variables of a condition on the loops alone that holds in their first iteration, as
         that of the init of a reduction does (without variables where its loops have one iteration);
         None for others."""
+        condition = branch.condition
         used = variables_in(condition)
         if not used <= self.loops.keys():
             return None
-        sizes = (domain.extent for domain in self.loops.values())
-        if used and not all(isinstance(size, E.IntImm) and size.value > 0 for size in sizes):
+        if any(may_be_empty(self.loops[var].extent, branch) for var in used):
             return None
         start = substitute(condition, {var: self.loops[var].min for var in used})
         return used if Analyzer().can_prove(start) else None

@@ -138,7 +138,7 @@ class _Synchronization(Dispatcher):
         for index in store.indices:
             reads += self.accesses(index)
         writes = self.access(store.buffer, store.indices, True, store)
-        reduces = is_shared(store.buffer) or store.buffer.data in self.common
+        reduces = store.buffer.data in self.shared or store.buffer.data in self.common
         if reduces and self.meet(reads, writes, thorough=True):
             raise ThreadError(
                 f'A thread reads an element of "{store.buffer.name}" that another may write in '

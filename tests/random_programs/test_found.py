@@ -5,11 +5,65 @@ import pytest
 
 import mlcweb
 from mlcweb.ir import IRModule, assert_structural_equal
+from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.random_programs.plain_python import evaluate
 from tests.random_programs.test_random_programs import TARGETS, check_numbers
+
+SUM_OF_EACH_THREAD = """
+@T.prim_func
+def main(a: T.handle, C: T.Buffer((4,), "int32")):
+    n = T.int32()
+    A = T.match_buffer(a, (n, n), "int32")
+    B = T.alloc_buffer((n, n), "int32")
+    S = T.alloc_buffer((4,), "int32", scope="shared")
+    for tx in T.thread_binding(4, thread="threadIdx.x"):
+        for i, j, k in T.grid(n, n, {extent}):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    B[vi, vj] = 0
+                B[vi, vj] = B[vi, vj] + A[vi, vj]
+        with T.block("S"):
+            v = T.axis.spatial(4, tx)
+            S[v] = B[n - 4, v]
+        with T.block("C"):
+            v = T.axis.spatial(4, tx)
+            C[v] = S[3 - v]
+"""
+
+SUM_OF_ALL_THREADS = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+    B = T.alloc_buffer((4,), "int32")
+    S = T.alloc_buffer((4,), "int32", scope="shared")
+    for i in range(4):
+        B[i] = 0
+    for tx in T.thread_binding(4, thread="threadIdx.x"):
+        for k in range(4):
+            B[k] = B[k] + A[k]
+        S[tx] = B[tx]
+        C[tx] = S[3 - tx]
+"""
+
+TRIANGLE = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        for j in range(i + 1):
+            with T.block("B"):
+                v = T.axis.spatial(8, j)
+                B[v] = A[v] + 1
+"""
+
+BELOW_ZERO_AS_HALF = """
+@T.prim_func
+def main(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "float16")):
+    for i in T.unroll(2):
+        B[i] = T.Cast("float16", T.Cast("uint16", i) - T.uint16(5))
+"""
 
 GUARDED_ROW = """
 @T.prim_func
@@ -465,3 +519,33 @@ def test_a_sum_is_not_moved_under_a_loop_that_runs_it_from_its_end():
         sch.reverse_compute_at("C", sch.get_loops("B")[0])
 
     check(SUMMED_FROM_ITS_END.replace("3 - i", "i"), forwards)
+
+
+@pytest.mark.parametrize("extent", ["8", "n"])
+def test_memory_that_each_thread_writes_as_a_whole_is_its_own(extent):
+    """That `B[n - 4, v]` is among what is written was not seen, and all threads added to one B."""
+    rows = np.arange(16, dtype="int32").reshape(4, 4)
+    mod = from_source(SUM_OF_EACH_THREAD.format(extent=extent))
+    for target in TARGETS:
+        result = mlcweb.nd.array(np.zeros(4, "int32"))
+        mlcweb.build(mod, target=target)["main"](mlcweb.nd.array(rows), result)
+        times = 8 if extent == "8" else 4
+        np.testing.assert_array_equal(result.numpy(), rows[0, ::-1] * times)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_threads_do_not_add_to_one_element_of_memory_that_they_share(target):
+    with pytest.raises(ThreadError, match='reads an element of "B" that another may write'):
+        mlcweb.build(from_source(SUM_OF_ALL_THREADS), target=target)
+
+
+def test_no_block_is_made_of_a_loop_whose_extent_another_decides():
+    check(TRIANGLE)
+    sch = Schedule(from_source(TRIANGLE))
+    for loop in sch.get_loops("B"):
+        with pytest.raises(ScheduleError, match='bounds of loop "j" depend on the loop "i"'):
+            sch.blockize(loop)
+
+
+def test_an_integer_beyond_float16_is_infinite():
+    check(BELOW_ZERO_AS_HALF)

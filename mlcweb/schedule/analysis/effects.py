@@ -74,7 +74,7 @@ def _may_not_run(place: BlockPlace, buffer: Buffer, outer: For | None = None) ->
     inside = place.inner_loops(outer)
     return bool(guards(place, outer)) or any(
         loop.loop_var in inside
-        and may_be_empty(loop, place.realize)
+        and may_be_empty(loop.extent, place.realize)
         and written.isdisjoint({loop.loop_var, *driven_iterators(place.realize, loop.loop_var)})
         for loop in place.loops
     )

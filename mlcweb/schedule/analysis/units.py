@@ -203,7 +203,7 @@ def _decides(statement: Stmt, place: Place) -> bool:
     out, the regions tell.)"""
     if isinstance(statement, For):
         unit = place.statement
-        return may_be_empty(statement, unit) and not uses(unit, statement.loop_var)
+        return may_be_empty(statement.extent, unit) and not uses(unit, statement.loop_var)
     return isinstance(statement, (IfThenElse, While))
 
 

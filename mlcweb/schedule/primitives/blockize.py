@@ -42,9 +42,9 @@ def blockize(
     reduction moves to the new block, with loops of its own. Without `preserve_unit_iters`, an
     iterator over one value is replaced by that value.
 
-    Checked: the nest is loops around one block, which uses the loops by its iterators alone; each
-    iterator can be divided between the loops outside and inside; no loop inside repeats a
-    reduction.
+    Checked: the nest is loops around one block, which uses the loops by its iterators alone; the
+    bounds of these loops do not depend on other loops; each iterator can be divided between the
+    loops outside and inside; no loop inside repeats a reduction.
 
     rewrite:
         for i_0, i_1 in T.grid(4, 16):            for i_0 in range(4):

@@ -215,7 +215,24 @@ def _check_loop(nest: Nest, loop: For) -> None:
         )
 
 
+def _check_bounds(nest: Nest, around: Sequence[For]) -> None:
+    """Refuse bounds of the loops inside that other loops decide: axes have domains of their own,
+    and the new block takes nothing from outside but by these."""
+    if not nest.block.iter_vars:
+        return
+    loops = {loop.loop_var: loop for loop in (*around, *nest.loops)}
+    for loop in nest.loops:
+        for var in variables_in(loop.min, loop.extent) & loops.keys():
+            raise LoopError(
+                f'The bounds of loop "{loop.loop_var.name}" depend on the loop "{var.name}", and '
+                "the domain of an axis cannot",
+                [loop, loops[var]],
+                "give the loop bounds of its own, and the block a predicate (T.where)",
+            )
+
+
 def divided(nest: Nest, around: Sequence[For], preserve_unit_iters: bool) -> Division:
+    _check_bounds(nest, around)
     division = divide(nest.realize, around, nest.loops, preserve_unit_iters)
     if division is not None:
         return division
