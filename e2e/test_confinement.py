@@ -111,3 +111,29 @@ def test_what_a_program_tells_the_page_falsely_is_ignored(playground):
     playground.open_view("search")
     playground.run_to_end("print('once ' + 'more')")
     expect(console).to_contain_text("once more")
+
+
+FORGED_EVENTS = """
+import js
+from pyodide.ffi import to_js
+
+call = {
+    "type": "call", "id": 10**6, "name": "cell.execute", "args": ["import sys; sys.forged = 1"]
+}
+event = js.MessageEvent.new("message", to_js({"data": call}, dict_converter=js.Object.fromEntries))
+js.dispatchEvent(event)
+if js.onmessage:
+    js.onmessage(event)
+said = to_js({"message": "a forged error"}, dict_converter=js.Object.fromEntries)
+js.dispatchEvent(js.ErrorEvent.new("error", said))
+print("the " + "end")
+"""
+
+
+def test_events_of_a_program_do_not_command_its_worker(playground):
+    playground.run_to_end(FORGED_EVENTS)
+    console = playground["console"]
+    expect(console).to_contain_text("the end")
+    expect(console).not_to_contain_text("forged")
+    playground.run_to_end("import sys; print('called', hasattr(sys, 'forged'))")
+    expect(console).to_contain_text("called False")

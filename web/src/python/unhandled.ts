@@ -16,7 +16,8 @@ interface Listener {
 export function listenToUnhandled(scope: EventTarget, listener: Listener): void {
   const hear = (event: Event, reason: unknown): void => {
     const alive = listener.isAlive();
-    if (alive === null) return;
+    // What a program dispatches itself is its own affair.
+    if (alive === null || !event.isTrusted) return;
     event.preventDefault();
     if (alive) listener.failed(reason);
     else listener.ended(reason);

@@ -14,10 +14,7 @@ import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./wire";
 
 type Loader = typeof import("pyodide");
 
-const port = self as unknown as {
-  postMessage(message: FromWorker): void;
-  onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
-};
+const port = self as unknown as { postMessage(message: FromWorker): void };
 /** Held here, since programs are not to speak for the worker. */
 const post = port.postMessage.bind(port);
 let backlog: Backlog | null = null;
@@ -35,7 +32,7 @@ let loaded: PyodideAPI | null = null;
 let rest: Promise<void> | null = null;
 let queue: Promise<void> = Promise.resolve();
 
-port.onmessage = ({ data }) => {
+function receive(data: ToWorker): void {
   if (data.type === "start") {
     lockDown(self, data.base);
     // Python's host finds them under these names.
@@ -69,7 +66,12 @@ port.onmessage = ({ data }) => {
   } else if (data.type === "interrupt") {
     void runtime?.then((pyodide) => pyodide.checkInterrupt());
   }
-};
+}
+
+// A listener, since programs could call `onmessage`; and they may dispatch events.
+addEventListener("message", ({ isTrusted, data }: MessageEvent<ToWorker>) => {
+  if (isTrusted) receive(data);
+});
 
 /** Characters that may be on their way to the page. */
 const AHEAD = 32_000;
