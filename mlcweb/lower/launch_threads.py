@@ -19,7 +19,7 @@ from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.global_exchange import passed_through_global_memory
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import LoweringPass
-from mlcweb.lower.pipeline import run_pipeline
+from mlcweb.lower.pipeline import Observer, run_pipeline
 from mlcweb.lower.place_allocations import place_outside_of_threads
 from mlcweb.lower.serialize_threads import Fission, synchronize_threads
 from mlcweb.lower.simplify import simplify
@@ -35,12 +35,12 @@ AXES = tuple(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") f
 """The axes of a launch, outermost first."""
 
 
-def lower_for_device(func: PrimFunc) -> PrimFunc:
+def lower_for_device(func: PrimFunc, observe: Observer | None = None) -> PrimFunc:
     """The function as launches of threads: no blocks, buffers of one dimension, barriers in place.
 
-    Raises a ThreadError where threads cannot run as they are written.
+    `observe` hears of each pass. Raises a ThreadError where threads cannot run as they are written.
     """
-    return run_pipeline(func, _passes())
+    return run_pipeline(func, _passes(), observe=observe)
 
 
 @functools.cache

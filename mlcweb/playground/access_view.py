@@ -8,13 +8,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from dataclasses import astuple
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.ir import IRModule, TVMError, structural_equal
-from mlcweb.playground.access import derivation
 from mlcweb.playground.access.small import Small, access_count, smaller
 from mlcweb.playground.code_view import function_names
+from mlcweb.playground.compared import Program, same_function
+from mlcweb.playground.compared import program as program_of
 from mlcweb.playground.protocol.access import (
     FIRST_CACHE,
     AccessBuffer,
@@ -30,13 +31,11 @@ from mlcweb.playground.protocol.access import (
     CacheSettings,
     OtherFigures,
 )
-from mlcweb.playground.session import Document, session
 
 if TYPE_CHECKING:
     import numpy as np
 
     from mlcweb.playground.access.cache import Cache
-    from mlcweb.playground.access.derivation import Derivation
     from mlcweb.playground.access.recording import Recording
     from mlcweb.playground.access.sentences import AccessProfile
     from mlcweb.playground.access.strides import Strides
@@ -62,8 +61,8 @@ def explain(
             that its schedule started from, None for no comparison.
         size: the largest size that may stay; 0 for the program as it is, None for a good choice.
     """
-    program = _program(program_id)
-    chosen = _same_function(program.module, function_name or "main")
+    program = program_of(program_id)
+    chosen = same_function(program.module, function_name or "main")
     other = _default_comparison(program) if other_id == "" else other_id
     most, note = _chosen_size(program, chosen, size)
     recording, strides = _recorded(program, chosen, most)
@@ -74,7 +73,7 @@ def explain(
         other=other,
         steps=[
             AccessStep(str(step.number), f"after step {step.number}, {step.method}")
-            for step in _steps(program)
+            for step in program.steps
         ],
         size=AccessSize(most, _with_ending(note, recording.unfinished)),
         lines=recording.listing.text.split("\n"),
@@ -114,7 +113,7 @@ def simulate(
     from mlcweb.playground.access.sentences import compare, describe
 
     model = Cache(cache.line, cache.size, cache.ways)
-    program = _program(program_id)
+    program = program_of(program_id)
     profile = _walk("this program", program, function_name, size, model)
     result = AccessResult(
         hit=_packed(profile.outcome.hit, "u1"),
@@ -127,8 +126,8 @@ def simulate(
     if other_id is None or other_id == program_id:
         return result
     try:
-        start = _other(program, other_id)
-        function = _same_function(start.module, function_name)
+        start = program.other(other_id)
+        function = same_function(start.module, function_name)
         before = _walk("the other program", start, function, size, model)
     except TVMError as error:
         result.sentences.insert(0, f"The other program cannot be compared: {error}.")
@@ -138,20 +137,7 @@ def simulate(
     return result
 
 
-class _Program(NamedTuple):
-    """A program of a document, and how it was made."""
-
-    document: Document
-    module: IRModule
-    made: Derivation | None
-
-
-def _program(identifier: str) -> _Program:
-    document, module = session.program(identifier)
-    return _Program(document, module, derivation.of(document, module))
-
-
-def _default_comparison(program: _Program) -> str | None:
+def _default_comparison(program: Program) -> str | None:
     """The program that the schedule of a program started from, where the page can ask for it."""
     made = program.made
     if made is None:
@@ -162,11 +148,7 @@ def _default_comparison(program: _Program) -> str | None:
     return None
 
 
-def _steps(program: _Program) -> tuple[derivation.Step, ...]:
-    return program.document.cached(derivation.steps, program.made)
-
-
-def _chosen_size(program: _Program, name: str, asked: int | None) -> tuple[int, str]:
+def _chosen_size(program: Program, name: str, asked: int | None) -> tuple[int, str]:
     """The limit on sizes to take, 0 for the program as it is, and a sentence about it."""
     if asked == 0:
         return 0, "This is the program as it is."
@@ -200,21 +182,13 @@ def _with_ending(note: str, unfinished: str | None) -> str:
     return f"{note} It was ended {unfinished}." if unfinished else note
 
 
-def _other(program: _Program, other: str) -> _Program:
-    """The program to compare one with: a step on the way, or another that the page knows."""
-    for step in _steps(program):
-        if str(step.number) == other:
-            return _Program(program.document, step.derivation.result, step.derivation)
-    return _program(other)
-
-
-def _small(program: _Program, name: str, most: int) -> Small:
+def _small(program: Program, name: str, most: int) -> Small:
     if not most:
         return Small(program.module)
     return program.document.cached(smaller, program.module, name, most, program.made)
 
 
-def _recorded(program: _Program, name: str, most: int) -> tuple[Recording, tuple[Strides, ...]]:
+def _recorded(program: Program, name: str, most: int) -> tuple[Recording, tuple[Strides, ...]]:
     return program.document.cached(_record, _small(program, name, most).module, name)
 
 
@@ -226,7 +200,7 @@ def _record(module: IRModule, name: str) -> tuple[Recording, tuple[Strides, ...]
     return recording, strides(recording)
 
 
-def _walk(title: str, program: _Program, name: str, most: int, cache: Cache) -> AccessProfile:
+def _walk(title: str, program: Program, name: str, most: int, cache: Cache) -> AccessProfile:
     from mlcweb.playground.access.cache import simulate as run_through
     from mlcweb.playground.access.sentences import AccessProfile
 
@@ -277,12 +251,6 @@ def _rows(profile: AccessProfile) -> list[AccessFigures]:
 
 def _total(profile: AccessProfile) -> AccessFigures:
     return AccessFigures(*map(sum, zip(*map(astuple, _rows(profile)), strict=True)))
-
-
-def _same_function(module: IRModule, name: str) -> str:
-    """The function of that name in another module, or else its main or first one."""
-    names = function_names(module)
-    return name if name in names else "main" if "main" in names else names[0]
 
 
 def _packed(values: np.ndarray, dtype: str) -> str:

@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
 from mlcweb.playground import bridge
-from mlcweb.playground.protocol import access, code, program, search, trace, workers
+from mlcweb.playground.protocol import access, code, gpu, program, search, trace, workers
 from mlcweb.playground.protocol.wire import to_json
 from mlcweb.runtime.host import trial_messages
 from mlcweb.runtime.host.trial_messages import camel_case
@@ -31,7 +31,7 @@ HEADER = """\
  * the dataclasses of `mlcweb.playground.protocol`: change those.
  */
 """
-FAMILIES = (program, trace, access, code, search, trial_messages, workers)
+FAMILIES = (program, trace, access, gpu, code, search, trial_messages, workers)
 NOT_JSON = {trial_messages.__name__, workers.__name__}
 """Their messages are objects of JavaScript, whose fields may be missing."""
 PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", NoneType: "null"}

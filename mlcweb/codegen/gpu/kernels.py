@@ -9,6 +9,7 @@ from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import children, walk
 from mlcweb.lower.launch_threads import lower_for_device
+from mlcweb.lower.pipeline import Observer
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
@@ -67,14 +68,17 @@ class DeviceKernel:
         return sizes[0], sizes[1], sizes[2]
 
 
-def kernels_of(func: PrimFunc, name: str) -> tuple[PrimFunc, list[DeviceKernel]]:
-    """The lowered function, and its kernels in the order of the program.
+def kernels_of(
+    func: PrimFunc, name: str, observe: Observer | None = None
+) -> tuple[PrimFunc, list[DeviceKernel]]:
+    """The lowered function, and its kernels in the order of the program; `observe` hears of each
+    pass.
 
     Raises:
         TVMError: the function computes outside of threads.
         ThreadError: its threads cannot run as they are written.
     """
-    lowered = lower_for_device(func)
+    lowered = lower_for_device(func, observe)
     allocated = {
         part.buffer.data: part.buffer
         for part in S.statements_in(lowered.body)

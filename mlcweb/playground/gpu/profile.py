@@ -8,19 +8,29 @@ from functools import cached_property
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
 from mlcweb.ir import TVMError
+from mlcweb.lower.pipeline import PassRecord
 from mlcweb.playground.gpu.counts import Counts, Launch, count
 from mlcweb.playground.gpu.fetch import Fetch, fetch
 from mlcweb.playground.gpu.occupancy import estimated_registers, global_bytes, shared_bytes
 from mlcweb.playground.gpu.sites import Site, Sites, sites_of
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
 
 
 @dataclass(eq=False)
 class KernelProfile:
-    """What is told of a kernel; `operations` of the whole launch, None where that is not known."""
+    """What is told of a kernel.
+
+    Attributes:
+        operations: Of the whole launch, None where that is not known.
+        columns: How many elements of a buffer of several dimensions lie between its rows, by its
+            data.
+    """
 
     kernel: DeviceKernel
     operations: float | None
+    columns: dict[E.Var, int]
 
     @cached_property
     def launch(self) -> Launch:
@@ -78,8 +88,23 @@ def profiles(func: PrimFunc, name: str) -> list[KernelProfile]:
     Raises:
         TVMError: the function computes outside of threads, or its sizes are not known.
     """
-    _, kernels = kernels_of(func, name)
-    return [KernelProfile(kernel, _operations(func, kernel, len(kernels))) for kernel in kernels]
+    columns: dict[E.Var, int] = {}
+
+    def observe(record: PassRecord) -> None:
+        if record.name == "FlattenBuffer":
+            columns.update(_columns(record.before))
+
+    _, kernels = kernels_of(func, name, observe)
+    return [
+        KernelProfile(kernel, _operations(func, kernel, len(kernels)), columns)
+        for kernel in kernels
+    ]
+
+
+def _columns(func: PrimFunc) -> dict[E.Var, int]:
+    buffers = [s.buffer for s in S.statements_in(func.body) if isinstance(s, S.AllocBuffer)]
+    rows = {b.data: b.strides[-2] if b.strides else b.shape[-1] for b in buffers if b.ndim > 1}
+    return {data: row.value for data, row in rows.items() if isinstance(row, E.IntImm)}
 
 
 def _operations(func: PrimFunc, kernel: DeviceKernel, kernels: int) -> float | None:

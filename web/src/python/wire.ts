@@ -26,6 +26,9 @@ export interface Calls {
   "trace_export.load": (documentName: string, title: string, steps: unknown[]) => ShownTrace;
   "access_view.explain": (programId: string, functionName?: string | null, otherId?: string | null, size?: number | null, cache?: CacheSettings) => AccessReport;
   "access_view.simulate": (programId: string, functionName: string, otherId: string | null, size: number, cache?: CacheSettings) => AccessResult;
+  "gpu_view.explain": (programId: string, functionName?: string | null, otherId?: string | null) => GpuReport;
+  "gpu_view.lanes": (programId: string, functionName: string, kernel: number, site: number, warp: number) => GpuLanes;
+  "gpu_view.occupancy": (programId: string, functionName: string, kernel: number, tag: string, registers?: number | null) => GpuOccupancy;
   "code_view.code": (programId: string, functionName?: string | null, fused?: boolean | null) => MachineCode;
   "code_view.after_pass": (programId: string, functionName: string, index: number) => PassResult;
   "code_measure.measure": (programId: string, functionName: string, fused?: boolean | null) => CodeMeasurement;
@@ -53,6 +56,10 @@ export type Changes = Record<string, unknown>;
 export type FromTrialWorker = UpMessage | OutcomeMessage;
 
 export type FromWorker = ProgressMessage | ReadyMessage | LoadedMessage | KeptMessage | PongMessage | FailedMessage | RestartedMessage | OutputMessage | EventMessage | AnswerMessage | RefusalMessage;
+
+export type GpuAccessKind = "load" | "store" | "atomic";
+
+export type GpuStepKind = "phase" | "barrier" | "loop";
 
 export type LineChange = "same" | "added" | "removed";
 
@@ -346,6 +353,165 @@ export interface FusedUse {
   available: boolean;
   on: boolean;
   used: number;
+}
+
+/** An axis of blocks or threads: its tag, the loop that is bound to it, and how long it is. */
+export interface GpuAxis {
+  tag: string;
+  loop: string;
+  extent: number;
+}
+
+/** What an access costs in a launch. */
+export interface GpuCost {
+  /** Of warps. */
+  requests: number;
+  /** Lanes that take part, in all requests. */
+  active: number;
+  /** Transactions of 32 bytes with global memory. */
+  sectors: number;
+  /** Through the banks of shared memory. */
+  passes: number;
+  /** The fewest transactions or passes. */
+  ideal: number;
+  /** In one request: transactions, or words that one bank has to give. */
+  least: number;
+  /** In one request: transactions, or words that one bank has to give. */
+  most: number;
+  /** Whether all were counted, rather than a sample. */
+  exact: boolean;
+}
+
+/** Which thread fetches which element of a shared buffer, in the first block. */
+export interface GpuFetch {
+  /** Number of the store. */
+  site: number;
+  source: string;
+  buffer: string;
+  /** Of the buffer, as its rows are written. */
+  columns: number;
+  /** For each element, -1 for none. */
+  threads: number[];
+  /** For each element, which of the thread's stores it is. */
+  turns: number[];
+  sentence: string;
+}
+
+/** A launch of threads. */
+export interface GpuKernel {
+  name: string;
+  /** Along x, y and z. */
+  grid: number[];
+  /** Along x, y and z. */
+  block: number[];
+  axes: GpuAxis[];
+  threads: number;
+  warps: number;
+  sharedBytes: number;
+  /** Of a thread, estimated. */
+  registers: number;
+  /** Of the launch, null if not known. */
+  operations: number | null;
+  /** Of the arrays, once for reading and once for writing. */
+  argumentBytes: number;
+  /** By all transactions. */
+  movedBytes: number;
+  sites: GpuSite[];
+  steps: GpuStep[];
+  fetches: GpuFetch[];
+}
+
+/** What the lanes of a warp of the first block touch, in the first iteration of all loops. */
+export interface GpuLanes {
+  warp: number;
+  bytes: number;
+  shared: boolean;
+  /** In bytes from the beginning of the buffer; null for a lane that takes no part. */
+  addresses: (number | null)[];
+  /** Sectors of 32 bytes that are moved, or, for shared memory, the words at a time that the busiest bank gives. */
+  units: number;
+  sentence: string;
+}
+
+/** Blocks at a time, as far as one thing goes. */
+export interface GpuLimit {
+  name: string;
+  blocks: number;
+}
+
+/** How full a multiprocessor is. */
+export interface GpuOccupancy {
+  tag: string;
+  arch: string;
+  registers: number;
+  /** At a time. */
+  blocks: number;
+  /** At a time. */
+  warps: number;
+  /** Warps that it can hold. */
+  most: number;
+  /** The tightest first. */
+  limits: GpuLimit[];
+  sentence: string;
+  /** Operations on float32 a second, null if not known. */
+  peak: number | null;
+  /** Bytes a second, null if not known. */
+  bandwidth: number | null;
+}
+
+/** The kernels of a function. */
+export interface GpuReport {
+  functions: string[];
+  function: string;
+  /** Programs that it can be compared with. */
+  others: string[];
+  /** The one that it is compared with. */
+  other: string | null;
+  /** Of its schedule, to compare with, too. */
+  steps: AccessStep[];
+  /** The text of the function. */
+  lines: string[];
+  kernels: GpuKernel[];
+  /** Why there are no kernels, and what to do. */
+  problem: string;
+  /** On the kernels, or on what differs from the other program. */
+  sentences: string[];
+  /** Of GPUs. */
+  tags: string[];
+  tag: string;
+}
+
+/** An access of a kernel. */
+export interface GpuSite {
+  buffer: string;
+  dtype: string;
+  kind: GpuAccessKind;
+  shared: boolean;
+  /** Such as "A[vi, vk]". */
+  text: string;
+  /** The element, by threadIdx, blockIdx and loops. */
+  index: string;
+  /** In the program; null if it is not known. */
+  line: number | null;
+  /** Of one thread. */
+  bytes: number;
+  phase: number;
+  /** Null where the addresses depend on data. */
+  cost: GpuCost | null;
+  /** What is to be said about the counts. */
+  note: string;
+}
+
+/** What the threads of a block do, in order: a phase, a barrier, or a loop around what follows with one more in `depth`. */
+export interface GpuStep {
+  kind: GpuStepKind;
+  depth: number;
+  /** Its name and iterations, for a loop. */
+  loop: string;
+  /** How often that is in all, for each block. */
+  times: number;
+  /** Numbers of the accesses of a phase. */
+  sites: number[];
 }
 
 /** An instruction of a trace. */
