@@ -23,5 +23,12 @@ def _numpy() -> Builder:
     return build
 
 
+def _simulated() -> Builder:
+    from mlcweb.codegen.simulated import build
+
+    return build
+
+
+register_target("simulated", _simulated, rank=-1)
 register_target("interpreter", _interpreter, rank=0)
 register_target("numpy", _numpy, rank=10)

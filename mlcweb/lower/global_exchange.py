@@ -25,11 +25,12 @@ from mlcweb.tir.function import PrimFunc
 Block = tuple[int, ...]
 
 
-def passed_through_global_memory(func: PrimFunc) -> list[Buffer]:
+def passed_through_global_memory(func: PrimFunc, refuses: bool = True) -> list[Buffer]:
     """The buffers, not allocated in a kernel, through which threads of one block pass data.
 
     Raises:
-        ThreadError: a block of threads reads what another one writes in the same kernel.
+        ThreadError: it `refuses`, and a block of threads reads what another one writes in the same
+            kernel.
     """
     passed: dict[Buffer, None] = {}
     for kernel in _kernels(func.body):
@@ -38,7 +39,8 @@ def passed_through_global_memory(func: PrimFunc) -> list[Buffer]:
         for write in search.accesses:
             for read in search.accesses:
                 if write.writes and not read.writes and read.buffer is write.buffer:
-                    _check_blocks(write, read)
+                    if refuses:
+                        _check_blocks(write, read)
                     if _surely_meet(write, read):
                         passed[read.buffer] = None
     return list(passed)

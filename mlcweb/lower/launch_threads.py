@@ -19,12 +19,19 @@ from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.global_exchange import passed_through_global_memory
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.lower.matrix_units import by_one_lane
 from mlcweb.lower.pipeline import Observer, run_pipeline
 from mlcweb.lower.place_allocations import place_outside_of_threads
-from mlcweb.lower.serialize_threads import Fission, synchronize_threads
+from mlcweb.lower.serialize_threads import (
+    Fission,
+    give_memory_to_its_owners,
+    synchronize_threads,
+)
 from mlcweb.lower.simplify import simplify
+from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, check_one_index
 from mlcweb.lower.thread_reductions import reduce_through_shared_memory
+from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const
 from mlcweb.tir.buffer import Buffer
@@ -57,6 +64,32 @@ def _passes() -> tuple[LoweringPass, ...]:
         flatten_buffers,
         simplify,
     )
+
+
+@functools.cache
+def passes_to_simulated_threads() -> tuple[LoweringPass, ...]:
+    """The passes to launches whose threads are watched while they run: nothing is refused that can
+    be seen then. With ThreadSync among `disabled_pass` the barriers are those of the program."""
+    return (
+        lower_init_block,
+        convert_blocks_to_loops,
+        LoweringPass(place_outside_of_threads, "PlaceSharedAllocations", needed=True),
+        LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
+        LoweringPass(launch_threads, "LaunchThreads", needed=True),
+        LoweringPass(_reduce_in_steps, "LowerThreadAllreduce", needed=True),
+        LoweringPass(give_memory_to_its_owners, "PlaceThreadMemory", needed=True),
+        LoweringPass(_insert_barriers_where_possible, "ThreadSync"),
+        LoweringPass(by_one_lane, "SimulateMatrixUnits", needed=True),
+    )
+
+
+def _reduce_in_steps(func: PrimFunc) -> PrimFunc:
+    return reduce_through_shared_memory(func, barriers=True)
+
+
+def _insert_barriers_where_possible(func: PrimFunc) -> PrimFunc:
+    passed = passed_through_global_memory(func, refuses=False)
+    return insert_barriers(store_once(func), passed, refuses=False)
 
 
 def launch_threads(func: PrimFunc) -> PrimFunc:

@@ -46,16 +46,21 @@ def synchronize_threads(func: PrimFunc, passed: Sequence[Buffer] = ()) -> PrimFu
     """One loop for each axis of threads, with memory where its owner is and barriers where threads
     wait for each other; no blocks before and after. `passed` are buffers through which the threads
     of a block pass data although they are not allocated for them."""
+    func = compact_buffers(give_memory_to_its_owners(func))
+    return insert_barriers(store_once(func), passed)
+
+
+def give_memory_to_its_owners(func: PrimFunc) -> PrimFunc:
+    """One loop for each axis of threads, around it the memory that threads share, inside it what
+    each has for itself; no blocks before and after."""
     for run in (
         place_outside_of_threads,
         compact_shared_buffers,
         unify_thread_bindings,
         place_in_threads,
-        compact_buffers,
-        store_once,
     ):
         func = run(func)
-    return insert_barriers(func, passed)
+    return func
 
 
 def split_at_barriers(func: PrimFunc) -> PrimFunc:

@@ -13,6 +13,7 @@ from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.thread_axes import ThreadError
+from mlcweb.lower.thread_sync import barrier
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, is_const_int, logical_and, multiply, subtract
@@ -23,15 +24,17 @@ from mlcweb.tir.operators import OPERATORS
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
 
-def reduce_through_shared_memory(func: PrimFunc) -> PrimFunc:
+def reduce_through_shared_memory(func: PrimFunc, barriers: bool = False) -> PrimFunc:
     """Threads that reduce to one element reduce in loops of their own first, put their values side
     by side in shared memory, add them up in pairs, and the first thread brings the sum to the
-    element."""
-    return func.with_body(_Reductions().rewrite(func.body))
+    element. With `barriers` they wait for each other at each step, else the pass ThreadSync has to
+    see to that."""
+    return func.with_body(_Reductions(barriers).rewrite(func.body))
 
 
 class _Reductions(Mutator):
-    def __init__(self) -> None:
+    def __init__(self, barriers: bool) -> None:
+        self.barriers = barriers
         self.axes: dict[str, S.For] = {}
 
     @on(S.For)
@@ -56,7 +59,17 @@ class _Reductions(Mutator):
         if statement.attr_key != CROSS_THREAD_REDUCTION:
             return self.rewrite_children(statement)
         done = self.together(statement, ())
-        return _by_the_first(statement.body, self.reduced(statement)) if done is None else done
+        if done is not None:
+            return done
+        return self.in_steps(statement, [_by_the_first(statement.body, self.reduced(statement))])
+
+    def in_steps(self, reduction: S.AttrStmt, steps: Sequence[S.Stmt]) -> S.Stmt:
+        """The steps of a reduction. If this pass makes threads wait after each, the last one tells
+        that its result is for all of them."""
+        if not self.barriers:
+            return S.sequence(*steps)
+        steps = [*steps[:-1], replace(reduction, body=steps[-1])]
+        return S.sequence(*(part for step in steps for part in (step, barrier())))
 
     def own_loops(self, loop: S.For) -> S.Stmt | None:
         """The reduction of loops over nothing else, which a thread runs through by itself; None
@@ -95,7 +108,11 @@ class _Reductions(Mutator):
         if not all(_starts_first(statement.body, update, loop, every) for loop in own):
             return None
         threads = [loop for tag, loop in self.axes.items() if is_thread_tag(tag)]
-        return _in_pairs(statement.body, update, threads, reduced, own)
+        steps, buffers = _in_pairs(statement.body, update, threads, reduced, own)
+        whole = self.in_steps(statement, steps)
+        for buffer in buffers:
+            whole = S.AllocBuffer(buffer, whole)
+        return whole
 
 
 def _update_in(body: S.Stmt) -> S.BufferStore | None:
@@ -162,7 +179,8 @@ def _in_pairs(
     threads: list[S.For],
     reduced: list[S.For],
     own: Sequence[S.For],
-) -> S.Stmt:
+) -> tuple[list[S.Stmt], list[Buffer]]:
+    """The steps of a reduction, and the memory that they need."""
     combined: Any = update.value
     combine, dtype = type(combined), update.buffer.dtype
     count = prod(loop.extent.value for loop in reduced if isinstance(loop.extent, E.IntImm))
@@ -216,8 +234,7 @@ def _in_pairs(
     }
     first |= {loop.loop_var: loop.min for loop in own}
     steps.append(S.IfThenElse(E.EQ(position, const(0)), substitute(ending, first)))
-    whole = S.AllocBuffer(partial, S.sequence(*steps))
-    return S.AllocBuffer(sum_, whole) if sum_ is not None else whole
+    return steps, [partial] if sum_ is None else [partial, sum_]
 
 
 def _nested(loops: Sequence[S.For], body: S.Stmt) -> S.Stmt:

@@ -18,7 +18,6 @@ from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
     MATRIX_UNIT,
     is_barrier,
-    is_shared,
     thread_tag,
 )
 from mlcweb.arith import Analyzer
@@ -59,10 +58,14 @@ def thread_sync(func: PrimFunc) -> PrimFunc:
     return insert_barriers(func)
 
 
-def insert_barriers(func: PrimFunc, passed: Sequence[Buffer] = ()) -> PrimFunc:
-    """The same where the threads of a block pass data through some buffers more."""
+def insert_barriers(
+    func: PrimFunc, passed: Sequence[Buffer] = (), refuses: bool = True
+) -> PrimFunc:
+    """The same where the threads of a block pass data through some buffers more. If it does not
+    refuse, barriers are left out where not all threads would reach them."""
     shared = {buffer.data: buffer for buffer in passed}
-    return func.with_body(_Blocks(reduced_across_threads(func), shared).rewrite(func.body))
+    blocks = _Blocks(reduced_across_threads(func), shared, refuses)
+    return func.with_body(blocks.rewrite(func.body))
 
 
 def barrier() -> S.Stmt:
@@ -72,9 +75,12 @@ def barrier() -> S.Stmt:
 class _Blocks(Mutator):
     """Finds the loops over threads that are in no other."""
 
-    def __init__(self, common: set[E.Var], shared: dict[E.Var, Buffer]) -> None:
+    def __init__(
+        self, common: set[E.Var], shared: dict[E.Var, Buffer], refuses: bool = True
+    ) -> None:
         self.common = common
         self.shared = shared
+        self.refuses = refuses
         self.around: list[S.For] = []
 
     @on(S.AllocBuffer)
@@ -85,7 +91,7 @@ class _Blocks(Mutator):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         if thread_tag(loop):
-            block = _Synchronization(self.shared, self.common, self.around)
+            block = _Synchronization(self.shared, self.common, self.around, self.refuses)
             return block.summary(loop).statement
         self.around.append(loop)
         new = self.rewrite_children(loop)
@@ -109,10 +115,15 @@ class _Synchronization(Dispatcher):
     reduce to together, `around` the loops around the block."""
 
     def __init__(
-        self, shared: dict[E.Var, Buffer], common: set[E.Var], around: Sequence[S.For]
+        self,
+        shared: dict[E.Var, Buffer],
+        common: set[E.Var],
+        around: Sequence[S.For],
+        refuses: bool,
     ) -> None:
         self.shared = shared
         self.common = common
+        self.refuses = refuses
         self.varying = Varying()
         self.analyzer = Analyzer({loop.loop_var: loop.domain for loop in around})
         self.values: dict[E.Var, E.PrimExpr] = {}
@@ -138,6 +149,12 @@ class _Synchronization(Dispatcher):
         for index in store.indices:
             reads += self.accesses(index)
         writes = self.access(store.buffer, store.indices, True, store)
+        if self.refuses:
+            self.check_store(store, reads, writes)
+        return _Summary(store, reads + writes, reads + writes)
+
+    def check_store(self, store: S.BufferStore, reads: list[Access], writes: list[Access]) -> None:
+        """Refuse a statement whose threads get into each other's way."""
         reduces = store.buffer.data in self.shared or store.buffer.data in self.common
         if reduces and self.meet(reads, writes, thorough=True):
             raise ThreadError(
@@ -154,7 +171,6 @@ class _Synchronization(Dispatcher):
                     "one statement; use an element for each thread",
                     store.span,
                 )
-        return _Summary(store, reads + writes, reads + writes)
 
     def varying_parts(self, value: E.PrimExpr) -> list[E.PrimExpr]:
         """What differs between threads of the integers that a value is a function of, while memory
@@ -188,8 +204,7 @@ class _Synchronization(Dispatcher):
         pending = before
         for part in parts:
             new = self.summary(part)
-            if self.meet(pending, new.head):
-                self.check_alike(part)
+            if self.meet(pending, new.head) and self.check_alike(part):
                 done.append(barrier())
                 head, pending = (pending if head is None else head), []
             done.append(new.statement)
@@ -224,9 +239,8 @@ class _Synchronization(Dispatcher):
 
     def repeated(self, body: _Summary, var: E.Var | None, loop: S.Stmt) -> _Summary:
         """The body of a loop, with a barrier between its iterations if they need one."""
-        if not self.meet(body.tail, body.head, var):
+        if not self.meet(body.tail, body.head, var) or not self.check_alike(loop):
             return body
-        self.check_alike(loop)
         return _Summary(S.sequence(barrier(), body.statement), [], body.tail, True)
 
     @on(S.While)
@@ -302,7 +316,7 @@ class _Synchronization(Dispatcher):
             return
         if any(access.buffer is not accesses[0].buffer for access in accesses):
             return
-        read = read_of_another(accesses, threads)
+        read = read_of_another(accesses, threads) if self.refuses else None
         if read is not None:
             raise ThreadError(
                 f'A thread reads an element of "{buffer.name}" that only others have written, and '
@@ -327,7 +341,7 @@ class _Synchronization(Dispatcher):
     def check_warp(self, statement: S.AttrStmt) -> None:
         """Refuse an instruction of a whole warp where not all of its threads come."""
         for tags, reason, _ in self.divergent:
-            if "threadIdx.x" in tags:
+            if "threadIdx.x" in tags and self.refuses:
                 raise ThreadError(
                     "The threads of a warp work on a fragment of a matrix together, and here not "
                     f"all of them come: {reason}",
@@ -397,8 +411,11 @@ class _Synchronization(Dispatcher):
         limit = THOROUGH if thorough or self.divergent else QUICK
         return any(may_conflict(a, b, self.alike, carried, limit) for a in before for b in after)
 
-    def check_alike(self, statement: S.Stmt) -> None:
-        """Refuse a barrier before a statement that not all threads reach alike."""
+    def check_alike(self, statement: S.Stmt) -> bool:
+        """Whether all threads reach a statement alike, so that a barrier may stand before it; it is
+        refused where not."""
+        if not self.refuses:
+            return self.reduction is None and not self.divergent
         if self.reduction is not None:
             raise ThreadError("A reduction across threads cannot hold a barrier", statement.span)
         if self.divergent:
@@ -408,6 +425,7 @@ class _Synchronization(Dispatcher):
                 "the barrier, and what has to wait for other threads, out of it",
                 statement.span or where.span,
             )
+        return True
 
 
 def _divergence(statement: Any, tags: frozenset[str]) -> str:

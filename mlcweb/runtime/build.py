@@ -55,6 +55,8 @@ def build(
             the best for this machine. "llvm", "c" and "cpu" mean that best one, too. For "cuda",
             "opencl", "metal", "vulkan" and "webgpu" the module's `imports` have the source of the
             kernels; as no GPU is used yet, calls run them thread by thread on this machine.
+            "simulated" is a GPU that watches its threads, for small inputs: a call stops where two
+            threads race, not all threads reach a barrier, or an index is out of bounds.
         name: the name of a single function; by default its "global_symbol", else "main".
         config: options by name, over those of the target's attributes (``"wasm -bounds_check=1"``)
             and of the surrounding `PassContext`. "mlcweb.bounds_check": compiled code stops at an

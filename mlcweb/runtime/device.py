@@ -14,6 +14,7 @@ DEVICE_TYPES = {
 """DLPack's numbers of the device types that programs name."""
 
 _ALIASES = {"llvm": "cpu", "c": "cpu", "numpy": "cpu", "interpreter": "cpu", "wasm": "cpu",
+            "simulated": "cpu",
             "gpu": "cuda", "nvptx": "cuda"}  # fmt: skip
 
 

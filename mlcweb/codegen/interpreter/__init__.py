@@ -6,13 +6,14 @@ as lowered programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
+from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.pipeline import run_pipeline, without_threads
 from mlcweb.tir.function import PrimFunc
 
@@ -38,15 +39,16 @@ def compile_python(
     lookup: FunctionLookup,
     build_called: BuildFunction,
     target: str,
+    lowering: Sequence[LoweringPass] = (without_threads,),
 ) -> tuple[Callable[..., Any], str]:
-    """The function that a writer writes, and its text. PrimFuncs that it calls are built by
-    `build_called`."""
+    """The function that a writer writes after passes, and its text. PrimFuncs that it calls are
+    built by `build_called`."""
     import numpy as np
 
     from mlcweb.codegen.interpreter import support
 
     identifier = NameTable(writer.namespace).fresh(name)
-    source = writer.function(run_pipeline(func, [without_threads]), identifier)
+    source = writer.function(run_pipeline(func, lowering), identifier)
     names = {
         **writer.namespace,
         **writer.constants,

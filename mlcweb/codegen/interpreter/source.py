@@ -38,6 +38,9 @@ class PythonSource(Visitor):
         self.lines: list[str] = []
         self.depth = 0
         self.nested = 0
+        self.calls = ""
+        """What stands before calls of functions that the text defines: "yield from " where these
+        are generators."""
         self.defined: set[Node] = set()
         self.aliases: dict[E.PrimExpr, list[Buffer]] = defaultdict(list)
 
@@ -66,9 +69,12 @@ class PythonSource(Visitor):
         outer, defined = self.nested, set(self.defined)
         self.nested = 0
         name = self.expressions.names.fresh("nest")
-        with self.indented(f"def {name}():"), self.looped(header):
-            yield
-        self.line(f"{name}()")
+        with self.indented(f"def {name}():"):
+            if self.calls:
+                self.line("yield from ()")
+            with self.looped(header):
+                yield
+        self.line(f"{self.calls}{name}()")
         # What is defined in there is not known out here.
         self.nested, self.defined = outer, defined
 

@@ -1,0 +1,273 @@
+"""Running the threads of blocks in turns, and noticing where the result depends on their order.
+
+Within a phase (from one barrier to the next) the threads of a block run one after the other, and
+so do the blocks of a launch. So it is enough to know who came to an address first: if that was not
+the one who comes now, two of them meet there.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Generator, Iterator, Sequence
+from enum import Enum
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mlcweb.codegen.interpreter.support import IndexOutOfBounds
+from mlcweb.ir.span import Span
+from mlcweb.lower.thread_axes import ThreadError
+
+MAX_THREADS = 1024
+"""The threads of a block that GPUs have at most."""
+
+Array = np.ndarray[Any, Any]
+Axes = Sequence[tuple[str, int]]
+
+
+class DataRace(ThreadError):
+    """Two threads touch one element, one of them to write, and nothing says who comes first."""
+
+
+class BarrierDivergence(ThreadError):
+    """Not all threads of a block reach a barrier."""
+
+
+class Kind(Enum):
+    """What is done to an element."""
+
+    READ = "reads"
+    WRITE = "writes"
+    ATOMIC = "atomically updates"
+
+
+_RIVALS = {
+    Kind.READ: (Kind.WRITE, Kind.ATOMIC),
+    Kind.WRITE: (Kind.READ, Kind.WRITE, Kind.ATOMIC),
+    Kind.ATOMIC: (Kind.READ, Kind.WRITE),
+}
+"""What may not be done to an element meanwhile by another thread."""
+
+
+class Statement(NamedTuple):
+    """A part of the program, and where it is in the source text if that is known."""
+
+    text: str
+    span: Span | None
+
+    def __str__(self) -> str:
+        if self.span is None:
+            return f"`{self.text.strip()}`"
+        line = linecache.getline(self.span.filename, self.span.line).strip()
+        return f"in line {self.span.line}, `{line or self.text.strip()}`"
+
+
+class Access(NamedTuple):
+    """An access in the text. `in_launch`: whether other blocks see the memory."""
+
+    kind: Kind
+    buffer: str
+    statement: Statement
+    in_launch: bool
+
+
+class _Touch(NamedTuple):
+    """Who came to an address: the `party` is a thread of a block, or a block of a launch."""
+
+    party: int
+    access: int
+    thread: int
+    block: tuple[int, ...]
+
+
+class _Log:
+    """Who first touched each address, in each way, since all parties waited for each other."""
+
+    def __init__(self) -> None:
+        self.first: dict[Kind, dict[int, _Touch]] = {kind: {} for kind in Kind}
+
+    def rivals(self, kind: Kind, address: int, touch: _Touch) -> Iterator[tuple[Kind, _Touch]]:
+        """Others who do at an address what does not go together with a touch, which is noted."""
+        for rival in _RIVALS[kind]:
+            other = self.first[rival].get(address)
+            if other is not None and other.party != touch.party:
+                yield rival, other
+        self.first[kind].setdefault(address, touch)
+
+
+class Simulation:
+    """The GPU of one function. `accesses` and `barriers` are those of its text."""
+
+    def __init__(self) -> None:
+        self.accesses: list[Access] = []
+        self.barriers: list[Statement] = []
+        self.launch()
+
+    def launch(self) -> None:
+        """A kernel begins: what was done before is done."""
+        self.in_launch = _Log()
+        self.block_number = -1
+
+    def run(
+        self, block: Axes, threads: Axes, thread: Callable[..., Generator[int, None, None]]
+    ) -> None:
+        """Run a block of threads.
+
+        Args:
+            block: its indices, by axis.
+            threads: the extents of the axes of threads.
+            thread: what one thread does; yields the numbers of barriers.
+
+        Raises:
+            DataRace, BarrierDivergence: the result depends on the order of threads, or there
+                is none.
+            IndexOutOfBounds: an index is out of bounds; the message tells in which thread.
+        """
+        self.block_number += 1
+        self.block, self.threads = block, threads
+        if prod(extent for _, extent in threads) > MAX_THREADS:
+            extents = " * ".join(f"{extent} ({tag})" for tag, extent in threads)
+            raise ThreadError(f"A block has {extents} threads, and GPUs have {MAX_THREADS} at most")
+        running = [thread(*index) for index in product(*(range(n) for _, n in threads))]
+        stops: list[int | None] = [-1]
+        while any(stop is not None for stop in stops):
+            self.in_phase = _Log()
+            self.bases: dict[int, tuple[Array, int]] = {}
+            self.race: DataRace | None = None
+            self.outside: IndexOutOfBounds | None = None
+            stops = [self.go_on(number, each) for number, each in enumerate(running)]
+            if self.outside is not None:
+                # An index that comes out of a race is no cause.
+                raise self.race or self.outside
+            self.check_alike(stops)
+            if self.race is not None:
+                raise self.race
+
+    def go_on(self, number: int, thread: Generator[int, None, None]) -> int | None:
+        """The barrier at which a thread stops; None where it ends."""
+        self.thread = number
+        try:
+            return next(thread, None)
+        except IndexOutOfBounds as error:
+            who = _capital(self.who(number, self.block_indices))
+            found = IndexOutOfBounds(f"{who}: {error.message}", error.span)
+            self.outside = self.outside or found
+            return None
+
+    def check_alike(self, stops: Sequence[int | None]) -> None:
+        """Refuse threads that stop at different barriers."""
+        if len(set(stops)) < 2:
+            return
+        waiting = next(i for i, stop in enumerate(stops) if stop is not None)
+        other = next(i for i, stop in enumerate(stops) if stop != stops[waiting])
+        first, second = stops[waiting], stops[other]
+        assert first is not None
+        does = "ends" if second is None else f"waits at another one, {self.barriers[second]}"
+        raise BarrierDivergence(
+            f"{_capital(self.who(waiting, self.block_indices))} waits at the barrier "
+            f"{self.barriers[first]}, and {self.who(other, self.block_indices)} {does}. All "
+            "threads of a block have to come to each barrier: move it out of the condition or "
+            "loop that is not the same for all of them",
+            self.barriers[first].span,
+        )
+
+    # Accesses
+
+    def read(self, number: int, array: Array, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Notes a read, and hands the indices on."""
+        for address in self.addresses(array, indices):
+            for rival, other in self.rivals(number, address):
+                self.race = self.race or self.error(number, rival, other, indices)
+        return indices
+
+    def write(self, value: Any, number: int, array: Array, indices: tuple[Any, ...]) -> None:
+        """Stores a value. Threads that write the same value do not race."""
+        before = np.copy(array[indices]).reshape(-1)
+        array[indices] = value
+        after = np.asarray(array[indices]).reshape(-1)
+        for lane, address in enumerate(self.addresses(array, indices)):
+            for rival, other in self.rivals(number, address):
+                old, new = before[lane], after[lane]
+                both = self.accesses[number].kind is Kind.WRITE and rival is Kind.WRITE
+                if both and old.tobytes() == new.tobytes():
+                    continue
+                values = f", first {old}, then {new}" if both else ""
+                self.race = self.race or self.error(number, rival, other, indices, values)
+
+    def rivals(self, number: int, address: int) -> Iterator[tuple[Kind, _Touch]]:
+        """Others who get in the way of an access of the present thread."""
+        access, thread, block = self.accesses[number], self.thread, self.block_indices
+        yield from self.in_phase.rivals(access.kind, address, _Touch(thread, number, thread, block))
+        if access.in_launch:
+            touch = _Touch(self.block_number, number, thread, block)
+            yield from self.in_launch.rivals(access.kind, address, touch)
+
+    def addresses(self, array: Array, indices: tuple[Any, ...]) -> list[int]:
+        """Where in memory elements are."""
+        base = self.bases.get(id(array))
+        if base is None:
+            base = self.bases[id(array)] = array, array.__array_interface__["data"][0]
+        offsets = (i * stride for i, stride in zip(indices, array.strides, strict=True))
+        where = sum(offsets, base[1])
+        return where.tolist() if isinstance(where, np.ndarray) else [where]
+
+    # What errors say
+
+    @property
+    def block_indices(self) -> tuple[int, ...]:
+        return tuple(index for _, index in self.block)
+
+    def who(self, thread: int, block: tuple[int, ...]) -> str:
+        """Such as "thread (threadIdx.x=3) of block (blockIdx.x=0)"."""
+        shape = tuple(extent for _, extent in self.threads)
+        indices = np.unravel_index(thread, shape) if shape else ()
+        names = ", ".join(
+            f"{tag}={index}" for (tag, _), index in zip(self.threads, indices, strict=True)
+        )
+        text = f"thread ({names})" if names else "the thread"
+        if self.block:
+            names = ", ".join(
+                f"{tag}={index}" for (tag, _), index in zip(self.block, block, strict=True)
+            )
+            text += f" of block ({names})"
+        return text
+
+    def error(
+        self,
+        number: int,
+        rival: Kind,
+        other: _Touch,
+        indices: tuple[Any, ...],
+        values: str = "",
+    ) -> DataRace:
+        """What to say of two threads that meet at an element."""
+        mine, theirs = self.accesses[number], self.accesses[other.access]
+        element = ", ".join(map(str, indices))
+        here = self.block_indices
+        if other.block != here:
+            advice = (
+                "and blocks do not wait for each other. Give each block elements of its own, use "
+                "two kernels, or add by T.atomic_add"
+            )
+        elif str(mine.statement) == str(theirs.statement) or mine.kind is rival:
+            advice = (
+                "with no barrier between the two. Give each thread an element of its own, keep "
+                "the value in a local buffer across a barrier, or add by T.atomic_add"
+            )
+        else:
+            advice = (
+                "with no barrier between the two. Put "
+                'T.evaluate(T.tvm_storage_sync("shared")) between them'
+            )
+        return DataRace(
+            f"Threads race for {mine.buffer}[{element}]: {self.who(other.thread, other.block)} "
+            f"{rival.value} it {theirs.statement}, and {self.who(self.thread, here)} "
+            f"{mine.kind.value} it {mine.statement}{values}, {advice}",
+            mine.statement.span,
+        )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,183 @@
+"""Launches as Python text: what one thread does is a generator that yields at barriers.
+
+A function becomes
+
+    def main(A, B):
+        gpu.launch()
+        for bx in range(4):
+            S = allocate((64,), "float32")
+            def thread(tx):
+                yield from ()
+                gpu.write(A[gpu.read(0, A, (bx * 64 + tx,))], 1, S, (tx,))
+                yield 0
+                gpu.write(S[gpu.read(2, S, (63 - tx,))], 3, B, (bx * 64 + tx,))
+            gpu.run((("blockIdx.x", bx),), (("threadIdx.x", 64),), thread)
+
+where `gpu` is a `Simulation`, which gets the number of each access and of each barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mlcweb.analysis.threads import ATOMIC, is_barrier, thread_tag
+from mlcweb.codegen.interpreter import support
+from mlcweb.codegen.interpreter.expressions import ExpressionText
+from mlcweb.codegen.interpreter.source import PythonSource
+from mlcweb.codegen.simulated.simulation import Access, Kind, Simulation, Statement
+from mlcweb.ir.span import Span
+from mlcweb.ir.visitor import on
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+
+
+class SimulatedSource(PythonSource):
+    """Writes functions whose loops over blocks and threads are where `launch_threads` puts them."""
+
+    def __init__(self) -> None:
+        super().__init__(support.namespace)
+        self.simulation = Simulation()
+        self.constants["gpu"] = self.simulation
+        self.expressions: _WatchedText = _WatchedText(self.simulation, support.namespace)
+        self.blocks: list[S.For] = []
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> None:
+        if loop.thread_binding is None or self.expressions.in_threads:
+            super().loop(loop)
+        elif thread_tag(loop):
+            self.line("gpu.launch()")
+            self.threads(loop)
+        else:
+            self.line("gpu.launch()")
+            self.one_block(loop)
+
+    def one_block(self, statement: S.Stmt) -> None:
+        """What is around the threads of a block: loops over blocks, and memory of each."""
+        if isinstance(statement, S.AllocBuffer):
+            self.expressions.of_a_block.add(statement.buffer.data)
+            self.allocate(statement.buffer)
+            self.one_block(statement.body)
+            return
+        if (
+            not isinstance(statement, S.For)
+            or not statement.thread_binding
+            or thread_tag(statement)
+        ):
+            self.threads(statement)
+            return
+        self.blocks.append(statement)
+        name, extent = self.bound(statement)
+        with self.looped(f"for {name} in range({extent}):"):
+            self.one_block(statement.body)
+        self.blocks.pop()
+
+    def bound(self, loop: S.For) -> tuple[str, str]:
+        """The name and the extent of a loop over blocks or threads, which starts at 0."""
+        extent = self.expressions.ranges.interval(loop.extent)[1]
+        self.expressions.ranges.bind(loop.loop_var, 0, max(extent, 1) - 1)
+        return self.name(loop.loop_var), self.text(loop.extent)
+
+    def threads(self, statement: S.Stmt) -> None:
+        """The threads of one block."""
+        axes: list[tuple[str, str, str]] = []
+        while isinstance(statement, S.For) and thread_tag(statement):
+            axes.append((thread_tag(statement), *self.bound(statement)))
+            statement = statement.body
+        name = self.expressions.names.fresh("thread")
+        with self.generator(f"def {name}({', '.join(name for _, name, _ in axes)}):"):
+            self.visit(statement)
+        block = "".join(
+            f'("{loop.thread_binding.thread_tag}", {self.name(loop.loop_var)}), '
+            for loop in self.blocks
+            if loop.thread_binding
+        )
+        extents = "".join(f'("{tag}", {extent}), ' for tag, _, extent in axes)
+        self.line(f"gpu.run(({block}), ({extents}), {name})")
+
+    @contextmanager
+    def generator(self, header: str) -> Iterator[None]:
+        outer, defined = self.nested, set(self.defined)
+        self.nested, self.calls, self.expressions.in_threads = 0, "yield from ", True
+        with self.indented(header):
+            self.line("yield from ()")
+            yield
+        self.nested, self.calls, self.expressions.in_threads = outer, "", False
+        self.defined = defined
+
+    def allocate(self, buffer: Buffer) -> None:
+        if self.expressions.in_threads:
+            self.expressions.own.add(buffer.data)
+        super().allocate(buffer)
+
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> None:
+        update = statement.body
+        if statement.attr_key != ATOMIC or not isinstance(update, S.BufferStore):
+            super().attribute(statement)
+            return
+        self.expressions.updated = update.buffer
+        self.visit(update)
+        self.expressions.updated = None
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> None:
+        self.expressions.statement = Statement(str(store), store.span)
+        if not self.expressions.watches(store.buffer):
+            super().store(store)
+            return
+        value = self.text(store.value)
+        arguments = self.expressions.watched(Kind.WRITE, store.buffer, store.indices, store.span)
+        self.line(f"gpu.write({value}, {arguments})")
+
+    @on(S.Evaluate)
+    def evaluate(self, statement: S.Evaluate) -> None:
+        said = Statement(str(statement), statement.span or statement.value.span)
+        self.expressions.statement = said
+        if not is_barrier(statement):
+            super().evaluate(statement)
+        elif self.expressions.in_threads:
+            self.simulation.barriers.append(said)
+            self.line(f"yield {len(self.simulation.barriers) - 1}")
+
+
+class _WatchedText(ExpressionText):
+    """Writes accesses that are noted: those of threads to memory that others see."""
+
+    def __init__(self, simulation: Simulation, reserved: Any) -> None:
+        super().__init__((*reserved, "gpu"))
+        self.simulation = simulation
+        self.in_threads = False
+        self.own: set[E.Var] = set()
+        self.of_a_block: set[E.Var] = set()
+        self.updated: Buffer | None = None
+        self.statement = Statement("", None)
+
+    def watches(self, buffer: Buffer) -> bool:
+        return self.in_threads and buffer.data not in self.own
+
+    def access(
+        self, action: str, buffer: Buffer, indices: tuple[E.PrimExpr, ...], span: Span | None
+    ) -> str:
+        if action != "Reading" or not self.watches(buffer):
+            return super().access(action, buffer, indices, span)
+        return f"{self.names[buffer]}[gpu.read({self.watched(Kind.READ, buffer, indices, span)})]"
+
+    def watched(
+        self, kind: Kind, buffer: Buffer, indices: Sequence[E.PrimExpr], span: Span | None
+    ) -> str:
+        """The number of an access, the array, and its indices, which are in bounds."""
+        number, name = len(self.simulation.accesses), self.names[buffer]
+        if buffer is self.updated:
+            kind = Kind.ATOMIC
+        statement = self.statement if span is None else self.statement._replace(span=span)
+        in_launch = buffer.data not in self.of_a_block
+        self.simulation.accesses.append(Access(kind, buffer.name, statement, in_launch))
+        texts = "".join(f"{self.text(index)}, " for index in indices)
+        if self.ranges.in_bounds(buffer, tuple(indices)):
+            return f"{number}, {name}, ({texts})"
+        action = "Reading" if kind is Kind.READ else "Writing"
+        return f"{number}, {name}, at({self.new_site(action, buffer, span)}, {name}, {texts})"
