@@ -110,10 +110,8 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "AlterOpImpl FastMathTransform FuseTransposeMatmul"
         ),
         "write the model in the layout that it is to run in": (
-            "OptimizeLayoutTransform AttachAttrLayoutFreeBuffers "
-            "SplitLayoutRewritePreproc"
+            "OptimizeLayoutTransform AttachAttrLayoutFreeBuffers SplitLayoutRewritePreproc"
         ),
-        'cast by R.astype(x, "float16") what is to be computed so': "ToMixedPrecision",
         "DecomposeOpsForInference and FoldConstant compute what is constant": (
             "FoldBatchnormToConv2D"
         ),

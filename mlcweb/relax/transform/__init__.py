@@ -35,6 +35,7 @@ from mlcweb.relax.transform.lift_params import LiftTransformParams
 from mlcweb.relax.transform.matmul_rules import (
     AdjustMatmulOrder, ExpandMatmulOfSum, ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul,
 )  # fmt: skip
+from mlcweb.relax.transform.mixed_precision import ToMixedPrecision
 from mlcweb.relax.transform.normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from mlcweb.relax.transform.op_pattern import AnnotateTIROpPattern
 from mlcweb.relax.transform.parameters import (

@@ -1,0 +1,112 @@
+"""What operators do with half precision: products and convolutions take it always, some follow
+their arguments, and all others are left as they were written."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from mlcweb.ir.op import Op
+from mlcweb.relax import expr as E
+from mlcweb.relax.op.elementwise import astype
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+
+HALF = "float16"
+FLOATS = ("float16", "float32")
+"""The types of elements that are converted into each other."""
+
+_LARGEST_HALF = 65504
+
+
+class Policy(Enum):
+    ALWAYS = "always"
+    FOLLOW = "follow"
+    NEVER = "never"
+
+
+_ALWAYS = (
+    "matmul", "outer", "nn.attention", "nn.attention_bias", "nn.attention_var_len", "nn.conv1d",
+    "nn.conv1d_transpose", "nn.conv2d", "nn.conv2d_transpose", "nn.conv3d", "nn.conv3d_transpose",
+)  # fmt: skip
+_FOLLOW = (
+    "abs", "acos", "acosh", "add", "arange", "asin", "asinh", "astype", "atan", "atan2", "atanh",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "ceil", "concat",
+    "cos", "cosh", "divide", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "flatten",
+    "floor", "floor_divide", "floor_mod", "full", "full_like", "greater", "greater_equal",
+    "image.grid_sample", "image.resize2d", "isfinite", "isinf", "isnan", "layout_transform",
+    "left_shift", "less", "less_equal", "log", "log_add_exp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "maximum", "meshgrid", "minimum", "mod", "multiply", "negative",
+    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "nn.avg_pool1d",
+    "nn.avg_pool2d", "nn.avg_pool3d", "nn.batch_flatten", "nn.dropout", "nn.gelu", "nn.gelu_tanh",
+    "nn.group_norm", "nn.instance_norm", "nn.layer_norm", "nn.max_pool1d", "nn.max_pool2d",
+    "nn.max_pool3d", "nn.relu", "nn.rms_norm", "nn.selu", "nn.silu", "not_equal", "ones",
+    "permute_dims", "power", "reshape", "right_shift", "round", "rsqrt", "sigmoid", "sign", "sin",
+    "sinh", "split", "sqrt", "square", "squeeze", "strided_slice", "subtract", "tan", "tanh",
+    "trunc", "zeros",
+)  # fmt: skip
+_POLICIES = {
+    **{f"relax.{name}": Policy.ALWAYS for name in _ALWAYS},
+    **{f"relax.{name}": Policy.FOLLOW for name in _FOLLOW},
+}
+
+
+def policy_of(call: E.Call) -> Policy:
+    """What is done with a call. Products of other types than FLOATS are left alone."""
+    policy = _POLICIES.get(call.op.name, Policy.NEVER) if isinstance(call.op, Op) else Policy.NEVER
+    if policy == Policy.ALWAYS and not all(map(_float, (*call.args, call))):
+        return Policy.NEVER
+    return policy
+
+
+def _float(value: E.RelaxExpr) -> bool:
+    info = value.struct_info if isinstance(value, E.Expr) else None
+    return not isinstance(info, TensorStructInfo) or info.dtype in FLOATS
+
+
+def in_half(info: StructInfo) -> StructInfo:
+    """What is known of a value when all its floats are in half precision."""
+    if isinstance(info, TupleStructInfo):
+        return TupleStructInfo(list(map(in_half, info.fields)))
+    if isinstance(info, TensorStructInfo) and info.dtype in FLOATS:
+        return TensorStructInfo(info.shape, HALF, info.vdevice, info.ndim)
+    return info
+
+
+def converted(value: E.Value, wanted: StructInfo) -> E.Value:
+    """A value with its floats in the types of elements of a struct info."""
+    info = value.struct_info if isinstance(value, E.Expr) else None
+    if info is None or not _differs(info, wanted):
+        return value
+    if isinstance(wanted, TensorStructInfo):
+        return astype(value, wanted.dtype)
+    assert isinstance(wanted, TupleStructInfo)
+    parts: list[E.RelaxExpr] = []
+    for index, field in enumerate(wanted.fields):
+        part = value.fields[index] if isinstance(value, E.Tuple) else E.TupleGetItem(value, index)
+        parts.append(converted(part, field) if isinstance(part, E.Expr) else part)
+    return E.Tuple(parts)
+
+
+def _differs(info: StructInfo, wanted: StructInfo) -> bool:
+    """Whether some tensor of floats is wanted in another type."""
+    if isinstance(info, TupleStructInfo) and isinstance(wanted, TupleStructInfo):
+        return any(map(_differs, info.fields, wanted.fields))
+    if not isinstance(info, TensorStructInfo) or not isinstance(wanted, TensorStructInfo):
+        return False
+    return info.dtype in FLOATS and info.dtype != wanted.dtype
+
+
+def fits_half(value: E.RelaxExpr) -> bool:
+    """Whether a value is in half precision, or is a constant that can be."""
+    if isinstance(value, E.Tuple):
+        return all(map(fits_half, value.fields))
+    info = value.struct_info if isinstance(value, E.Expr) else None
+    if isinstance(value, E.Constant) and not _half(info):
+        array = value.data.numpy()
+        return array.dtype == "float32" and bool((abs(array) <= _LARGEST_HALF).all())
+    return _half(info)
+
+
+def _half(info: StructInfo | None) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return all(map(_half, info.fields))
+    return not isinstance(info, TensorStructInfo) or info.dtype == HALF
