@@ -68,9 +68,9 @@ def _definitions(node: Node) -> list[E.Var]:
     return [node.buffer.data] if isinstance(node, S.AllocBuffer) else []
 
 
-def undefined_vars(node: Node, defs: Iterable[E.Var] = ()) -> list[E.Var]:
+def undefined_vars(node: Node, defs: Iterable[E.Var] | None = None) -> list[E.Var]:
     """The variables that a program uses and does not define, in the order of their first uses."""
-    defined = set(defs)
+    defined = set(defs or ())
     if isinstance(node, PrimFunc):
         defined.update(node.params, *(_of_buffer(b) for b in node.buffer_map.values()))
         node = node.body

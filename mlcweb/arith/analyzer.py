@@ -86,8 +86,8 @@ class Analyzer:
 
     def bind(
         self,
-        variable: E.Var,
-        value: Range | ConstIntBound | E.PrimExpr | int,
+        var: E.Var,
+        expr: Range | ConstIntBound | E.PrimExpr | int,
         allow_override: bool = True,
     ) -> None:
         """Say what a variable is: a range, constant bounds, or the same as an expression.
@@ -95,21 +95,21 @@ class Analyzer:
         A variable whose range has one value stands for that value. What was said before is
         forgotten.
         """
-        if isinstance(value, Range):
-            low, extent = value.min, value.extent
+        if isinstance(expr, Range):
+            low, extent = expr.min, expr.extent
             if type(extent) is not E.IntImm:
-                self._bind_symbolic(variable, value)
+                self._bind_symbolic(var, expr)
             elif extent.value == 1:
-                self._bind_expression(variable, low)
+                self._bind_expression(var, low)
             elif type(low) is E.IntImm:
                 last = low.value + extent.value - 1
-                self.bound_of_variable[variable] = ConstIntBound(low.value, last)
+                self.bound_of_variable[var] = ConstIntBound(low.value, last)
             else:
-                self._bind_symbolic(variable, value)
-        elif isinstance(value, ConstIntBound):
-            self.bound_of_variable[variable] = value
+                self._bind_symbolic(var, expr)
+        elif isinstance(expr, ConstIntBound):
+            self.bound_of_variable[var] = expr
         else:
-            self._bind_expression(variable, convert(value))
+            self._bind_expression(var, convert(expr))
         if self._bounds or self._modular_sets or self.rewritten or self.canonical_values:
             self._forget()
 
@@ -125,16 +125,14 @@ class Analyzer:
         self.modular_set_of_variable[variable] = self.modular_set(expression)
         self._value_of_variable[variable] = expression
 
-    def update(
-        self, variable: E.Var, info: ConstIntBound | ModularSet, override: bool = False
-    ) -> None:
+    def update(self, var: E.Var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
         """Say between which values a variable lies, or which remainders it has."""
         if isinstance(info, ModularSet):
-            self.modular_set_of_variable[variable] = info
+            self.modular_set_of_variable[var] = info
         else:
-            bound = self.bound_of_variable.get(variable)
+            bound = self.bound_of_variable.get(var)
             new = info if override or bound is None else info.intersect(bound)
-            self.bound_of_variable[variable] = new
+            self.bound_of_variable[var] = new
         self._forget()
 
     def constraint_scope(self, constraint: E.PrimExpr | bool) -> AbstractContextManager[None]:
@@ -183,30 +181,30 @@ class Analyzer:
         if bound is not None:
             self._known_bounds.append(bound)
 
-    def const_int_bound_is_bound(self, variable: E.Var) -> bool:
+    def const_int_bound_is_bound(self, var: E.Var) -> bool:
         """Whether it has been said between which values a variable lies."""
-        return variable in self.bound_of_variable
+        return var in self.bound_of_variable
 
-    def const_int_bound(self, expression: E.PrimExpr) -> ConstIntBound:
+    def const_int_bound(self, expr: E.PrimExpr) -> ConstIntBound:
         """The least and greatest value of an integer expression."""
-        if isinstance(expression, E.IntImm):
-            return ConstIntBound(expression.value, expression.value)
-        known = self._bounds.get(expression)
+        if isinstance(expr, E.IntImm):
+            return ConstIntBound(expr.value, expr.value)
+        known = self._bounds.get(expr)
         if known is not None:
             return known
-        bound = bounds.compute_bound(expression, self)
+        bound = bounds.compute_bound(expr, self)
         for constrained, limit in self._known_bounds:
-            if same_expression(constrained, expression):
+            if same_expression(constrained, expr):
                 bound = bound.intersect(limit)
-        self._bounds[expression] = bound
+        self._bounds[expr] = bound
         return bound
 
-    def modular_set(self, expression: E.PrimExpr) -> ModularSet:
+    def modular_set(self, expr: E.PrimExpr) -> ModularSet:
         """What is known of the remainders of an integer expression."""
-        known = self._modular_sets.get(expression)
+        known = self._modular_sets.get(expr)
         if known is None:
-            known = modular.compute_modular_set(expression, self)
-            self._modular_sets[expression] = known
+            known = modular.compute_modular_set(expr, self)
+            self._modular_sets[expr] = known
         return known
 
     def int_set(self, expr: E.PrimExpr, dom_map: Domains | None = None) -> IntSet:
@@ -224,14 +222,14 @@ class Analyzer:
         """The expression that a variable stands for, or the variable."""
         return self._value_of_variable.get(variable, variable)
 
-    def simplify(self, expression: E.PrimExpr, steps: int = 2) -> E.PrimExpr:
+    def simplify(self, expr: E.PrimExpr, steps: int = 2) -> E.PrimExpr:
         """The expression in its simplest form, as TVM writes it; itself where it is simple. `steps`
         is TVM's: the form is found in as many as it takes."""
-        if isinstance(expression, _LEAVES):
-            return self.value_of(expression) if isinstance(expression, E.Var) else expression
-        known = self._simplified.get(expression)
+        if isinstance(expr, _LEAVES):
+            return self.value_of(expr) if isinstance(expr, E.Var) else expr
+        known = self._simplified.get(expr)
         if known is None:
-            known = self._simplified[expression] = self._simplified_once_more(expression)
+            known = self._simplified[expr] = self._simplified_once_more(expr)
         return known
 
     def _simplified_once_more(self, expression: E.PrimExpr) -> E.PrimExpr:
@@ -281,13 +279,13 @@ class Analyzer:
         return any(self.const_int_bound(limit).max_value < 0 for limit in limits)
 
     def can_prove(
-        self, condition: E.PrimExpr | bool, strength: ProofStrength = ProofStrength.SYMBOLIC_BOUND
+        self, expr: E.PrimExpr | bool, strength: ProofStrength = ProofStrength.SYMBOLIC_BOUND
     ) -> bool:
         """Whether a condition always holds. False means: not known to hold. Every `strength` does
         all that is known here."""
-        if isinstance(condition, (bool, E.IntImm)):
-            return bool(condition)
-        simple = self.simplify(condition)
+        if isinstance(expr, (bool, E.IntImm)):
+            return bool(expr)
+        simple = self.simplify(expr)
         if isinstance(simple, E.IntImm):
             return bool(simple.value)
         return self._follows(simple)
@@ -309,11 +307,11 @@ class Analyzer:
         """Whether a condition never holds."""
         return self.can_prove(negation(condition))
 
-    def can_prove_equal(self, a: E.PrimExpr | int, b: E.PrimExpr | int) -> bool:
+    def can_prove_equal(self, lhs: E.PrimExpr | int, rhs: E.PrimExpr | int) -> bool:
         """Whether two integer expressions always have the same value."""
-        if type(a) is E.IntImm and type(b) is E.IntImm:
-            return a.value == b.value
-        return a is b or self.can_prove(equal(a, b))
+        if type(lhs) is E.IntImm and type(rhs) is E.IntImm:
+            return lhs.value == rhs.value
+        return lhs is rhs or self.can_prove(equal(lhs, rhs))
 
     def can_prove_multiple(self, expression: E.PrimExpr, divisor: E.PrimExpr) -> bool:
         """Whether a positive `divisor` always divides an expression; a common factor is enough."""

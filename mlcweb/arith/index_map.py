@@ -99,7 +99,9 @@ class IndexMap:
         values = {var: _argument(index, var.dtype) for var, index in pairs}
         return [analyzer.simplify(substitute(index, values)) for index in self.final_indices]
 
-    def map_shape(self, shape: Sequence[PrimExpr | int]) -> list[PrimExpr]:
+    def map_shape(
+        self, shape: Sequence[PrimExpr | int], analyzer: Analyzer | None = None
+    ) -> list[PrimExpr]:
         """The shape of the smallest array that has all final indices of an array of `shape`.
 
         An IndexMapError where the final indices do not start at 0.
@@ -119,7 +121,9 @@ class IndexMap:
             extents.append(reached.extent)
         return extents
 
-    def inverse(self, shape: Sequence[PrimExpr | Range | int]) -> IndexMap:
+    def inverse(
+        self, shape: Sequence[PrimExpr | Range | int], analyzer: Analyzer | None = None
+    ) -> IndexMap:
         """The inverse on an array of `shape`; an IndexMapError where the map is not bijective."""
         inverse, padding = self.non_surjective_inverse(shape)
         if not is_const_int(padding, 0):
@@ -129,7 +133,7 @@ class IndexMap:
         return inverse
 
     def non_surjective_inverse(
-        self, shape: Sequence[PrimExpr | Range | int]
+        self, shape: Sequence[PrimExpr | Range | int], analyzer: Analyzer | None = None
     ) -> tuple[IndexMap, PrimExpr]:
         """The inverse, and the condition on the final indices under which an element of the new
         array is padding, so that the inverse is outside of the old array.
@@ -144,14 +148,14 @@ class IndexMap:
             return self.inverse_index_map, const(False)
         return padded_inverse(self, domains)
 
-    def is_equivalent_to(self, other_map: IndexMap) -> bool:
+    def is_equivalent_to(self, other_map: IndexMap, analyzer: Analyzer | None = None) -> bool:
         """Whether both maps give the same final indices for all initial ones."""
         if len(self.initial_indices) != len(other_map.initial_indices):
             return False
         if len(self.final_indices) != len(other_map.final_indices):
             return False
         mapped = other_map.map_indices(self.initial_indices)
-        analyzer = Analyzer()
+        analyzer = analyzer or Analyzer()
         pairs = zip(self.final_indices, mapped, strict=True)
         return all(analyzer.can_prove_equal(mine, other) for mine, other in pairs)
 

@@ -42,17 +42,17 @@ class IntSet(NamedTuple):
         return IntSet(value, value)
 
     @staticmethod
-    def single_point(value: Any) -> IntSet:
+    def single_point(point: Any) -> IntSet:
         """One integer, under TVM's name."""
-        return IntSet.point(convert(value))
+        return IntSet.point(convert(point))
 
     @staticmethod
-    def vector(vector: E.PrimExpr) -> IntSet:
+    def vector(vec: E.PrimExpr) -> IntSet:
         """What holds the lanes of a vector."""
-        if not isinstance(vector, E.Ramp):
-            return IntSet.point(vector.value if isinstance(vector, E.Broadcast) else vector)
-        last = add(vector.base, multiply(vector.stride, vector.lanes - 1))
-        return IntSet(vector.base, last)
+        if not isinstance(vec, E.Ramp):
+            return IntSet.point(vec.value if isinstance(vec, E.Broadcast) else vec)
+        last = add(vec.base, multiply(vec.stride, vec.lanes - 1))
+        return IntSet(vec.base, last)
 
     def is_nothing(self) -> bool:
         """Whether the set is known to be empty."""

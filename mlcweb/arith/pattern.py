@@ -70,7 +70,7 @@ def detect_clip_bound(expr: Any, var_list: Sequence[E.Var]) -> list[E.PrimExpr |
 
 
 def deduce_bound(
-    v: E.Var,
+    var: E.Var,
     cond: Any,
     hint_map: Mapping[E.Var, IntSet],
     relax_map: Mapping[E.Var, IntSet],
@@ -82,9 +82,9 @@ def deduce_bound(
         TVMError: the comparison does not contain the variable once.
     """
     difference, analyzer = _not_negative(convert(cond)), Analyzer()
-    if difference is None or isinstance(cond, E.EQ) or not uses(difference, v):
-        raise TVMError(f"{cond!r} is no comparison of {v.name}")
-    linear = _linear(difference, v)
+    if difference is None or isinstance(cond, E.EQ) or not uses(difference, var):
+        raise TVMError(f"{cond!r} is no comparison of {var.name}")
+    linear = _linear(difference, var)
     if linear is None:
         return IntervalSet.nothing()
     coefficient, base = (analyzer.simplify(part) for part in linear)

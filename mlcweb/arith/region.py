@@ -32,20 +32,20 @@ def estimate_region(
 
 def estimate_region_upper_bound(
     region: Sequence[Range],
-    domains: Mapping[E.Var, Range],
+    var_dom: Mapping[E.Var, Range],
     predicate: E.PrimExpr | bool = True,
     analyzer: Analyzer | None = None,
 ) -> list[IntSet]:
-    """A box that holds the union of `region` over the variables of `domains`; an end that cannot
+    """A box that holds the union of `region` over the variables of `var_dom`; an end that cannot
     be found is infinite. Each dimension is exact where it can be."""
-    analyzer = analyzer or Analyzer(domains)
-    exact = _strict_sets(region, domains, predicate, analyzer)
+    analyzer = analyzer or Analyzer(var_dom)
+    exact = _strict_sets(region, var_dom, predicate, analyzer)
     if exact is not None:
         return exact
     result = []
     for dimension in region:
-        alone = _strict_sets([dimension], domains, predicate, analyzer)
-        result.append(alone[0] if alone else eval_range(dimension, domains, analyzer))
+        alone = _strict_sets([dimension], var_dom, predicate, analyzer)
+        result.append(alone[0] if alone else eval_range(dimension, var_dom, analyzer))
     return result
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 class TempDirectory:
     """A folder that goes with this object, or with the end of a `with`."""
 
-    def __init__(self, custom_path: str | None = None, keep_for_debug: bool = False) -> None:
+    def __init__(self, custom_path: str | None = None, keep_for_debug: bool | None = None) -> None:
         self._folder = None
         if custom_path:
             Path(custom_path).mkdir(parents=True)
@@ -45,6 +45,6 @@ class TempDirectory:
         self.remove()
 
 
-def tempdir(custom_path: str | None = None, keep_for_debug: bool = False) -> TempDirectory:
+def tempdir(custom_path: str | None = None, keep_for_debug: bool | None = None) -> TempDirectory:
     """A new folder. `custom_path` names it, and must not exist yet."""
     return TempDirectory(custom_path, keep_for_debug)

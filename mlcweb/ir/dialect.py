@@ -91,13 +91,22 @@ KEYWORDS = {
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def takes_newer_keywords(function: Function) -> Function:
-    """The function, which takes keywords by their names since 2026 as well."""
+def also_named(**names: str) -> Callable[[Function], Function]:
+    """Makes a function take keywords under other names too: `names` says, for a name that another
+    version of TVM has, what it is here."""
 
-    @wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        if options:
-            options = {KEYWORDS.get(name, name): value for name, value in options.items()}
-        return function(*args, **options)
+    def with_names(function: Function) -> Function:
+        @wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            if options:
+                options = {names.get(name, name): value for name, value in options.items()}
+            return function(*args, **options)
 
-    return cast(Function, call)
+        vars(call)["also_named"] = names
+        return cast(Function, call)
+
+    return with_names
+
+
+takes_newer_keywords = also_named(**KEYWORDS)
+"""Makes a function take keywords by their names since 2026 as well."""

@@ -68,13 +68,13 @@ class PassPrintingInstrument(PassInstrument):
         self.before = print_before_pass_names
         self.after = print_after_pass_names
 
-    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        if info.name in self.before:
-            PrintBeforeAll().run_before_pass(mod, info)
+    def run_before_pass(self, mod: IRModule, pass_info: PassInfo) -> None:
+        if pass_info.name in self.before:
+            PrintBeforeAll().run_before_pass(mod, pass_info)
 
-    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        if info.name in self.after:
-            PrintAfterAll().run_after_pass(mod, info)
+    def run_after_pass(self, mod: IRModule, pass_info: PassInfo) -> None:
+        if pass_info.name in self.after:
+            PrintAfterAll().run_after_pass(mod, pass_info)
 
 
 @dataclass(slots=True)

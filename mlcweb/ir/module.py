@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from mlcweb.ir import printing
@@ -32,14 +32,19 @@ class BaseFunc(Node):
 
     attrs: Mapping[str, Any] = attribute(default_factory=dict, kw_only=True)
 
-    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Self:
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Self:
         """The function with one attribute (or a mapping of them) set."""
-        changes = dict(key) if isinstance(key, Mapping) else {key: value}
+        keys = attr_key_or_dict
+        changes = dict(keys) if isinstance(keys, Mapping) else {keys: attr_value}
         return replace(self, attrs={**self.attrs, **changes})
 
-    def without_attr(self, key: str) -> Self:
-        """The function without the attribute `key`."""
-        return replace(self, attrs={k: v for k, v in self.attrs.items() if k != key})
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> Self:
+        """The function with these attributes alone."""
+        return replace(self, attrs=dict(attr_map))
+
+    def without_attr(self, attr_key: str) -> Self:
+        """The function without the attribute `attr_key`."""
+        return replace(self, attrs={k: v for k, v in self.attrs.items() if k != attr_key})
 
     def __repr__(self) -> str:
         return printing.text(self)
@@ -56,7 +61,9 @@ class IRModule(printing.Scriptable):
         self,
         functions: Mapping[Any, BaseFunc] | None = None,
         attrs: Mapping[str, Any] | None = None,
+        global_infos: Mapping[str, Any] | None = None,
     ) -> None:
+        self.global_infos: dict[str, Any] = dict(global_infos or {})
         self.functions: dict[GlobalVar, BaseFunc] = {
             (GlobalVar(key) if isinstance(key, str) else key): func
             for key, func in (functions or {}).items()
@@ -64,10 +71,10 @@ class IRModule(printing.Scriptable):
         self.attrs: dict[str, Any] = dict(attrs or {})
 
     @staticmethod
-    def from_expr(func: BaseFunc, functions: Mapping[Any, BaseFunc] | None = None) -> IRModule:
-        """A module with `func` under its global symbol ("main" where it has none)."""
+    def from_expr(expr: BaseFunc, functions: Mapping[Any, BaseFunc] | None = None) -> IRModule:
+        """A module with `expr` under its global symbol ("main" where it has none)."""
         module = IRModule(functions)
-        module.functions[GlobalVar(func.attrs.get("global_symbol", "main"))] = func
+        module.functions[GlobalVar(expr.attrs.get("global_symbol", "main"))] = expr
         return module
 
     def get_global_var(self, name: str) -> GlobalVar:
@@ -89,18 +96,32 @@ class IRModule(printing.Scriptable):
         functions = other.functions if isinstance(other, IRModule) else other
         self.functions.update(IRModule(functions).functions)
 
+    def functions_items(self) -> list[tuple[GlobalVar, BaseFunc]]:
+        """The functions with their variables, by name."""
+        return sorted(self.functions.items(), key=lambda item: item[0].name_hint)
+
     def copy(self) -> IRModule:
         """A module of its own with the same functions."""
-        return IRModule(self.functions, self.attrs)
+        return self.with_attrs(self.attrs)
 
-    def with_attr(self, key: str, value: Any) -> IRModule:
-        return IRModule(self.functions, {**self.attrs, key: value})
+    clone = copy
 
-    def without_attr(self, key: str) -> IRModule:
-        return IRModule(self.functions, {k: v for k, v in self.attrs.items() if k != key})
+    def update_global_info(self, name: str, global_info: Sequence[Any]) -> None:
+        """Replace (or add) a list of what holds for the whole module, such as devices."""
+        self.global_infos[name] = list(global_info)
 
-    def get_attr(self, key: str) -> Any:
-        return self.attrs.get(key)
+    def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
+        return self.with_attrs({**self.attrs, attr_key: attr_value})
+
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
+        """A module with the same functions and these attributes alone."""
+        return IRModule(self.functions, attr_map, self.global_infos)
+
+    def without_attr(self, attr_key: str) -> IRModule:
+        return self.with_attrs({k: v for k, v in self.attrs.items() if k != attr_key})
+
+    def get_attr(self, attr_key: str) -> Any:
+        return self.attrs.get(attr_key)
 
     def structural_form(self) -> dict[str, Any]:
         """What structural equality compares: the functions by name, and the attributes."""

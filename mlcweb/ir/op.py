@@ -19,9 +19,9 @@ class Op:
     arguments: tuple[str, ...] = field(default=(), compare=False)
 
     @staticmethod
-    def get(name: str) -> Op:
-        """The operator registered under `name`; KeyError where there is none."""
-        return _operators[name]
+    def get(op_name: str) -> Op:
+        """The operator registered under `op_name`; KeyError where there is none."""
+        return _operators[op_name]
 
     @staticmethod
     def list_op_names() -> list[str]:
@@ -32,21 +32,21 @@ class Op:
     def num_inputs(self) -> int:
         return len(self.arguments)
 
-    def get_attr(self, key: str) -> Any:
+    def get_attr(self, attr_name: str) -> Any:
         """The value of an attribute, or None."""
-        return _attributes.get((self.name, key), (None, 0))[0]
+        return _attributes.get((self.name, attr_name), (None, 0))[0]
 
-    def has_attr(self, key: str) -> bool:
-        return (self.name, key) in _attributes
+    def has_attr(self, attr_name: str) -> bool:
+        return (self.name, attr_name) in _attributes
 
-    def set_attr(self, key: str, value: Any, plevel: int = 10) -> None:
+    def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
         """Set an attribute, unless it was set with a higher `plevel`."""
-        if _attributes.get((self.name, key), (None, 0))[1] <= plevel:
-            _attributes[self.name, key] = value, plevel
+        if _attributes.get((self.name, attr_name), (None, 0))[1] <= plevel:
+            _attributes[self.name, attr_name] = value, plevel
 
-    def reset_attr(self, key: str) -> None:
+    def reset_attr(self, attr_name: str) -> None:
         """Take an attribute away."""
-        _attributes.pop((self.name, key), None)
+        _attributes.pop((self.name, attr_name), None)
 
     def __repr__(self) -> str:
         return f'Op("{self.name}")'

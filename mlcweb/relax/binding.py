@@ -70,7 +70,7 @@ class Substitution(Mutator):
         return replace(func, params=params, body=body, ret_struct_info=ret)
 
 
-def bind_params(func: E.Function, binding: E.ByParameter) -> E.Function:
+def bind_params(func: E.Function, binding_map: E.ByParameter) -> E.Function:
     """`func` with parameters replaced by values: expressions, arrays or numbers.
 
     The keys are parameters or their names. Symbolic extents that the values determine are replaced
@@ -78,7 +78,7 @@ def bind_params(func: E.Function, binding: E.ByParameter) -> E.Function:
     """
     given: dict[E.Var, E.Expr] = {}
     values: dict[PrimVar, PrimExpr] = {}
-    for key, value in binding.items():
+    for key, value in binding_map.items():
         param = _parameter(func, key)
         value = value if isinstance(value, E.Expr) else E.Constant(host_array(value))
         _unify(param, value, values)
@@ -112,11 +112,11 @@ def _unify(param: E.Var, value: E.Expr, values: dict[PrimVar, PrimExpr]) -> None
         )
 
 
-def bind_symbolic_vars(func: E.Function, binding: E.ByExtent) -> E.Function:
+def bind_symbolic_vars(func: E.Function, binding_map: E.ByExtent) -> E.Function:
     """`func` with symbolic extents (by variable or name) replaced by integers or expressions."""
     there = symbolic_vars_used(func)
     values: dict[PrimVar, PrimExpr] = {}
-    for key, value in binding.items():
+    for key, value in binding_map.items():
         found = [var for var in there if var is key or (isinstance(key, str) and var.name == key)]
         if not found:
             names = ", ".join(var.name for var in there) or "none"

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.op import Op
@@ -149,8 +150,8 @@ class BlockBuilder:
         name: str,
         params: E.Var | E.Tuple | Sequence[E.Var] | None = None,
         attrs: Mapping[str, object] | None = None,
-        private: bool = False,
         pure: bool = True,
+        private: bool = False,
     ) -> FunctionScope:
         """A scope in which a function is built. `params` may wait until `emit_func_output`."""
         given = None if params is None else _parameters(params)
@@ -211,6 +212,7 @@ class BlockBuilder:
         """Bind an expression to a variable that is seen outside of the dataflow block."""
         return self._bind(self.normalize(output), name_hint, False)
 
+    @takes_newer_keywords
     def match_cast(self, value: E.ExprLike, struct_info: StructInfo, name_hint: str = "") -> E.Var:
         """A variable for `value`, checked at run time to be what `struct_info` says."""
         inside = self.normalize_argument(value)

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from mlcweb.ir import printing
-from mlcweb.ir.dialect import takes_newer_keywords
+from mlcweb.ir.dialect import KEYWORDS, also_named, takes_newer_keywords
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
@@ -402,8 +402,8 @@ class Function(BaseFunc, Expr):
 
     if TYPE_CHECKING:  # binding.py implements these two
 
-        def bind_params(self, /, binding: ByParameter) -> Function: ...
-        def bind_symbolic_vars(self, /, binding: ByExtent) -> Function: ...
+        def bind_params(self, /, binding_map: ByParameter) -> Function: ...
+        def bind_symbolic_vars(self, /, binding_map: ByExtent) -> Function: ...
 
     __repr__ = BaseFunc.__repr__
 
@@ -419,8 +419,8 @@ class ExternFunc(BaseFunc, Expr):
         self,
         global_symbol: str,
         struct_info: StructInfo | None = None,
-        attrs: Mapping[str, object] | None = None,
         span: Span | None = None,
+        attrs: Mapping[str, object] | None = None,
     ) -> None:
         self.global_symbol = global_symbol
         self.struct_info = struct_info or FuncStructInfo.opaque_func()
@@ -431,9 +431,12 @@ class ExternFunc(BaseFunc, Expr):
         return printing.text(self)
 
 
-def extern(name: str, struct_info: StructInfo | None = None) -> ExternFunc:
+@takes_newer_keywords
+def extern(
+    name: str, struct_info: StructInfo | None = None, span: Span | None = None
+) -> ExternFunc:
     """An external function by name."""
-    return ExternFunc(name, struct_info)
+    return ExternFunc(name, struct_info, span=span)
 
 
 def const(value: ArrayLike, dtype: str | StructInfo | None = None) -> Constant:
@@ -492,4 +495,5 @@ def constant_int(value: PrimExpr | int) -> int | None:
 
 _renamed: tuple[Any, ...] = (Var, DataflowVar, Constant, Call, MatchCast, Function, ExternFunc)
 for _class in _renamed:
-    _class.__init__ = takes_newer_keywords(_class.__init__)
+    names = KEYWORDS | ({"name": "name_hint"} if issubclass(_class, Var) else {})
+    _class.__init__ = also_named(**names)(_class.__init__)

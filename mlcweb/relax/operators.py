@@ -36,7 +36,7 @@ class ExprOperators:
     if TYPE_CHECKING:
         struct_info: StructInfo
 
-    def astype(self, dtype: str) -> Expr:
+    def astype(self, dtype: str, span: object = None) -> Expr:
         return Op.get("relax.astype").get_attr("FBuild")(self, dtype)
 
     def __neg__(self) -> Expr:

@@ -198,11 +198,11 @@ class VirtualMachine:
         number: int = 10,
         repeat: int = 1,
         min_repeat_ms: float = 0,
-        limit_zero_time_iterations: int = 100,
         cooldown_interval_ms: float = 0,
         repeats_to_cooldown: int = 1,
-        cache_flush_bytes: int = 0,
         f_preproc: str = "",
+        limit_zero_time_iterations: int = 100,
+        cache_flush_bytes: int = 0,
     ) -> Callable[..., BenchmarkResult]:
         """A function that measures `func_name` on its arguments; see `Module.time_evaluator`."""
         if dev is not None and dev != self.device:

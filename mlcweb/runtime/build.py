@@ -44,6 +44,7 @@ class UnknownFunction(TVMError, ValueError):
 def build(
     mod: IRModule | PrimFunc | Mapping[Any, PrimFunc],
     target: str | Mapping[str, Any] | Target | None = None,
+    pipeline: str | Callable[[IRModule], IRModule] | None = "default",
     name: str | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Module:
@@ -63,7 +64,11 @@ def build(
             access outside of its buffer and names buffer and index (default False; the targets
             that are not compiled always check). "mlcweb.relaxed_madd": a product and a sum of
             vectors may be rounded once (default: where the engine has the instruction).
+        pipeline: a pass, or any function of modules, to run first; a name means no other than the
+            lowering that is always done.
     """
+    if callable(pipeline):
+        mod = pipeline(mod if isinstance(mod, IRModule) else IRModule(_functions(mod, name)))
     if isinstance(mod, IRModule) and any(map(_is_graph_function, mod.functions.values())):
         return provided(__name__, "build_model")(mod, target)
     functions = _functions(mod, name)
@@ -82,6 +87,22 @@ def build(
     if chosen:
         _say_what_is_meant(chosen.kind.name, entry.name)
     return Module(entry.build(functions, lookup_in(functions), options), main, entry.name)
+
+
+def compile(
+    mod: Any,
+    target: str | Mapping[str, Any] | Target | None = None,
+    *,
+    relax_pipeline: Any = "default",
+    tir_pipeline: Any = "default",
+) -> Any:
+    """A module that runs: what `relax.build` makes where there are graph functions, or `build`.
+    The pipelines are as in both."""
+    functions = mod.functions.values() if isinstance(mod, IRModule) else [mod]
+    if any(map(_is_graph_function, functions)):
+        build_model = provided(__name__, "build_model")
+        return build_model(mod, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline)
+    return build(mod, target, pipeline=tir_pipeline)
 
 
 def _is_graph_function(func: BaseFunc) -> bool:

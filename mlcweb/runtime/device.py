@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import TVMError
 
 DEVICE_TYPES = {
@@ -43,7 +44,7 @@ class Device:
         live in its memory."""
         return self.type == "cpu" and self.index == 0
 
-    def sync(self) -> None:
+    def sync(self, stream: object = None) -> None:
         """Wait until the device is idle; the processor always is when Python runs."""
 
     def __str__(self) -> str:
@@ -53,15 +54,16 @@ class Device:
         return f"device(type='{self.type}', index={self.index})"
 
 
-def device(dev: str | Device, index: int = 0) -> Device:
+@also_named(dev="device_type", dev_id="index")
+def device(device_type: str | Device, index: int | None = None) -> Device:
     """A device by name: "cpu", "cpu:0", or a target's name such as "llvm"."""
-    if isinstance(dev, Device):
-        return dev
-    name, _, number = dev.split()[0].partition(":")
+    if isinstance(device_type, Device):
+        return device_type
+    name, _, number = device_type.split()[0].partition(":")
     name = _ALIASES.get(name, name)
     if name not in DEVICE_TYPES:
-        raise TVMError(f'Unknown device "{dev}"; there are {", ".join(DEVICE_TYPES)}')
-    return _device(name, int(number or index))
+        raise TVMError(f'Unknown device "{device_type}"; there are {", ".join(DEVICE_TYPES)}')
+    return _device(name, int(number or index or 0))
 
 
 @cache
@@ -70,25 +72,25 @@ def _device(name: str, index: int) -> Device:
     return Device(name, index)
 
 
-def cpu(index: int = 0) -> Device:
+def cpu(dev_id: int = 0) -> Device:
     """The processor."""
-    return _device("cpu", index)
+    return _device("cpu", dev_id)
 
 
-def cuda(index: int = 0) -> Device:
-    return _device("cuda", index)
+def cuda(dev_id: int = 0) -> Device:
+    return _device("cuda", dev_id)
 
 
-def metal(index: int = 0) -> Device:
-    return _device("metal", index)
+def metal(dev_id: int = 0) -> Device:
+    return _device("metal", dev_id)
 
 
-def vulkan(index: int = 0) -> Device:
-    return _device("vulkan", index)
+def vulkan(dev_id: int = 0) -> Device:
+    return _device("vulkan", dev_id)
 
 
-def webgpu(index: int = 0) -> Device:
-    return _device("webgpu", index)
+def webgpu(dev_id: int = 0) -> Device:
+    return _device("webgpu", dev_id)
 
 
 def require(dev: Device) -> Device:
@@ -98,17 +100,17 @@ def require(dev: Device) -> Device:
     return dev
 
 
-def rocm(index: int = 0) -> Device:
-    return _device("rocm", index)
+def rocm(dev_id: int = 0) -> Device:
+    return _device("rocm", dev_id)
 
 
-def opencl(index: int = 0) -> Device:
-    return _device("opencl", index)
+def opencl(dev_id: int = 0) -> Device:
+    return _device("opencl", dev_id)
 
 
-def hexagon(index: int = 0) -> Device:
-    return _device("hexagon", index)
+def hexagon(dev_id: int = 0) -> Device:
+    return _device("hexagon", dev_id)
 
 
-def ext_dev(index: int = 0) -> Device:
-    return _device("ext_dev", index)
+def ext_dev(dev_id: int = 0) -> Device:
+    return _device("ext_dev", dev_id)

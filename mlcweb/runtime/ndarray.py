@@ -102,10 +102,11 @@ class NDArray:
 
     asnumpy = numpy
 
-    def copyfrom(self, source: Any) -> NDArray:
+    def copyfrom(self, source_array: Any) -> NDArray:
         """Overwrite the elements with those of an array of the same shape; types are converted."""
         import numpy as np
 
+        source = source_array
         values = source.numpy() if isinstance(source, NDArray) else np.asarray(source)
         if values.shape != self.shape:
             raise ArrayError(
@@ -114,8 +115,10 @@ class NDArray:
         self.storage.write(np.ascontiguousarray(values, _numpy_dtype(self.dtype)))
         return self
 
-    def copyto(self, target: NDArray | Device) -> NDArray:
-        """Copy into another array, or into a new one on a device."""
+    def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
+        """Copy into another array, or into a new one on a device, whose memory has one scope."""
+        if mem_scope not in (None, "", "global"):
+            raise ArrayError(f'Arrays live in "global" memory here, not in "{mem_scope}"')
         if isinstance(target, Device):
             target = empty(self.shape, self.dtype, target)
         if target.dtype != self.dtype:
@@ -196,11 +199,11 @@ def default_integer() -> str:
     return np.arange(0).dtype.name
 
 
-def from_dlpack(source: Any) -> NDArray:
+def from_dlpack(ext_tensor: Any) -> NDArray:
     """An array over the memory of another library's tensor, without a copy where it is compact."""
     import numpy as np
 
-    values = np.from_dlpack(source)
+    values = np.from_dlpack(ext_tensor)
     if not (values.flags.c_contiguous and values.flags.writeable):
         return array(values)
     storage = HostStorage(values.reshape(-1).view(np.uint8), BORROWED)

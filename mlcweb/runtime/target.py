@@ -137,9 +137,9 @@ class Target:
         return chosen
 
     @staticmethod
-    def from_device(dev: str | Device) -> Target:
+    def from_device(device: str | Device) -> Target:
         """The target that a device's programs are built for."""
-        name = dev.type if isinstance(dev, Device) else dev.partition(":")[0]
+        name = device.type if isinstance(device, Device) else device.partition(":")[0]
         if name != "cpu":
             return Target(name)
         return Target({"kind": "llvm", "num-cores": os.cpu_count() or 1})

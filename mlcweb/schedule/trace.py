@@ -151,7 +151,7 @@ class Trace:
             table.update(zip(inst.outputs, outputs, strict=True))
 
     def show(
-        self, style: str | None = None, black_format: bool = True, *, dialect: str = "tir"
+        self, style: str | None = None, black_format: bool = False, *, dialect: str = "tir"
     ) -> None:
         """Show the trace as a Python function."""
         publish(self if dialect == "tir" else Listing(self.text("  ", dialect)))

@@ -10,10 +10,11 @@ from typing import Any
 
 
 def prim_func(
-    function: FunctionType | None = None,
-    *,
+    func: FunctionType | None = None,
     private: bool = False,
     check_well_formed: bool = True,
+    s_tir: bool = False,
+    persistent: bool = False,
     **options: Any,
 ) -> Any:
     """Turn a Python function into a `PrimFunc`.
@@ -21,14 +22,13 @@ def prim_func(
     Inside a class the function is returned as it is: the class's decorator reads it.
     """
 
-    if function is not None:
-        return _read_definition(function, sys._getframe(1))
-    return lambda function: _read_definition(function, sys._getframe(1))
+    if func is not None:
+        return _read_definition(func, sys._getframe(1))
+    return lambda func: _read_definition(func, sys._getframe(1))
 
 
 def relax_function(
-    function: FunctionType | None = None,
-    *,
+    f: FunctionType | None = None,
     pure: bool = True,
     private: bool = False,
     check_well_formed: bool = True,
@@ -38,9 +38,9 @@ def relax_function(
 
     Inside a class the function is returned as it is: the class's decorator reads it.
     """
-    if function is not None:
-        return _read_definition(function, sys._getframe(1))
-    return lambda function: _read_definition(function, sys._getframe(1))
+    if f is not None:
+        return _read_definition(f, sys._getframe(1))
+    return lambda f: _read_definition(f, sys._getframe(1))
 
 
 def _read_definition(function: FunctionType, frame: FrameType) -> Any:
@@ -54,21 +54,28 @@ def _read_definition(function: FunctionType, frame: FrameType) -> Any:
     return parse_function(tree, source, names_around(frame, [function]))
 
 
-def ir_module(cls: type | None = None, **options: Any) -> Any:
+def ir_module(
+    mod: type | None = None,
+    check_well_formed: bool = True,
+    s_tir: bool = False,
+    **options: Any,
+) -> Any:
     """Turn a Python class of functions into an `IRModule`.
 
     `check_well_formed=False` leaves out the checks of whole functions.
     """
 
-    def decorate(cls: type, frame: FrameType) -> Any:
+    given = {"check_well_formed": check_well_formed, "s_tir": s_tir, **options}
+
+    def decorate(mod: type, frame: FrameType) -> Any:
         from mlcweb.script.parser.environment import names_around
         from mlcweb.script.parser.functions import parse_module
         from mlcweb.script.parser.source import source_of_class
 
-        tree, source = source_of_class(cls, frame)
-        functions = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
-        return parse_module(tree, source, names_around(frame, functions), options)
+        tree, source = source_of_class(mod, frame)
+        functions = [value for value in vars(mod).values() if isinstance(value, FunctionType)]
+        return parse_module(tree, source, names_around(frame, functions), given)
 
-    if cls is not None:
-        return decorate(cls, sys._getframe(1))
-    return lambda cls: decorate(cls, sys._getframe(1))
+    if mod is not None:
+        return decorate(mod, sys._getframe(1))
+    return lambda mod: decorate(mod, sys._getframe(1))

@@ -11,9 +11,11 @@ from mlcweb.script.decorators import ir_module
 from mlcweb.script.namespace.older import REPLACED
 
 
-def module_attrs(values: Mapping[str, Any]) -> constructs.ModuleAttributes:
+def module_attrs(
+    attrs: Mapping[str, Any], allow_overwrite: bool = False
+) -> constructs.ModuleAttributes:
     """Attributes of the module."""
-    return constructs.ModuleAttributes(values)
+    return constructs.ModuleAttributes(attrs)
 
 
 NAMES: dict[str, Any] = {

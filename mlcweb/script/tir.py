@@ -43,8 +43,8 @@ NAMES: dict[str, Any] = {
     "Ptr": older.PointerType(),
     "Buffer": BufferType(),
     "Range": loops.loop_range,
-    "var": lambda dtype="int32": E.Var("", str(dtype)),
-    "Var": lambda name, dtype="int32": E.Var(name, str(dtype)),
+    "var": lambda dtype="int32", name="": E.Var(name, str(dtype)),
+    "Var": expressions.variable,
     # for the time while the script is read
     "macro": macros.macro,
     "inline": macros.inline,

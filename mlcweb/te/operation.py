@@ -100,9 +100,9 @@ class ExternOp(Operation):
         return Tensor(buffer.shape, buffer.dtype, self, index)
 
 
-def placeholder(shape: Any, dtype: str = "float32", name: str = "placeholder") -> Tensor:
-    """A tensor that is given from outside."""
-    return PlaceholderOp(name, _extents(shape), dtype).output()
+def placeholder(shape: Any, dtype: str | None = None, name: str = "placeholder") -> Tensor:
+    """A tensor, by default of float32, that is given from outside."""
+    return PlaceholderOp(name, _extents(shape), str(dtype or "float32")).output()
 
 
 def compute(

@@ -73,7 +73,7 @@ class Tensor(Node):
     def __neg__(self) -> Tensor:
         return _operator("negative", self)
 
-    def astype(self, dtype: str) -> Tensor:
+    def astype(self, dtype: str, span: Any = None) -> Tensor:
         return _operator("cast", self, dtype)
 
     def __repr__(self) -> str:

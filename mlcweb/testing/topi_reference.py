@@ -82,9 +82,14 @@ def depthwise_conv2d_python_nchw(
 
 
 def conv2d_transpose_nchw_python(
-    a_np: Array, w_np: Array, stride: Any, padding: Size, output_padding: Any = (0, 0)
-) -> Array:
-    """The transpose of a convolution: data (n, c, h, w), weights (c, o, kh, kw)."""
+    a_np: Array, w_np: Array, stride: Any, padding: Size, output_padding: Any = (0, 0),
+    groups: int = 1,
+) -> Array:  # fmt: skip
+    """The transpose of a convolution: data (n, c, h, w), weights (c, o / groups, kh, kw)."""
+    if groups > 1:
+        parts = zip(np.split(a_np, groups, 1), np.split(w_np, groups), strict=True)
+        options = (stride, padding, output_padding)
+        return np.concatenate([conv2d_transpose_nchw_python(*p, *options) for p in parts], 1)
     kernel, strides, extra = w_np.shape[2:], _pair(stride), _pair(output_padding)
     data = dilate_python(a_np, (1, 1, *strides))
     pads = _pads(padding, kernel, strides)

@@ -201,13 +201,13 @@ def select(condition: Any, true_value: Any, false_value: Any) -> E.PrimExpr:
 def _bitwise(name: str) -> Any:
     op, fold = register_op(f"tir.{name}"), folding.fold_of(name)
 
-    def build(a: Any, b: Any) -> E.PrimExpr:
-        a, b = match_types(a, b)
-        if dtypes.is_float(a.dtype):
-            raise DiagnosticError(f"{name} needs integers, not {a.dtype}")
-        if isinstance(a, E.IntImm) and isinstance(b, E.IntImm):
-            return const(fold(a.value, b.value), a.dtype)
-        return E.Call(a.dtype, op, (a, b))
+    def build(x: Any, y: Any) -> E.PrimExpr:
+        x, y = match_types(x, y)
+        if dtypes.is_float(x.dtype):
+            raise DiagnosticError(f"{name} needs integers, not {x.dtype}")
+        if isinstance(x, E.IntImm) and isinstance(y, E.IntImm):
+            return const(fold(x.value, y.value), x.dtype)
+        return E.Call(x.dtype, op, (x, y))
 
     return build
 
@@ -217,8 +217,8 @@ bitwise_xor = _bitwise("bitwise_xor")
 shift_left, shift_right = _bitwise("shift_left"), _bitwise("shift_right")
 
 
-def bitwise_not(a: Any) -> E.PrimExpr:
-    a = convert(a)
-    if dtypes.is_bool(a.dtype):
-        return logical_not(a)
-    return E.Call(a.dtype, register_op("tir.bitwise_not"), (a,))
+def bitwise_not(x: Any) -> E.PrimExpr:
+    x = convert(x)
+    if dtypes.is_bool(x.dtype):
+        return logical_not(x)
+    return E.Call(x.dtype, register_op("tir.bitwise_not"), (x,))

@@ -23,8 +23,8 @@ class Range(Node):
     extent: PrimExpr
 
     @staticmethod
-    def from_min_extent(low: Any, extent: Any) -> Range:
-        return Range(convert(low), convert(extent))
+    def from_min_extent(min_value: Any, extent: Any) -> Range:
+        return Range(convert(min_value), convert(extent))
 
     def __repr__(self) -> str:
         return f"T.Range({self.min!r}, {self.min + self.extent!r})"
@@ -130,7 +130,7 @@ BINDING_CLASSES.add(Buffer)
 
 def decl_buffer(
     shape: Sequence[Any] | Any,
-    dtype: str = "float32",
+    dtype: str | None = None,
     name: str = "buffer",
     data: Var | None = None,
     strides: Sequence[Any] | None = None,
@@ -139,10 +139,13 @@ def decl_buffer(
     data_alignment: int = -1,
     offset_factor: int = 0,
     axis_separators: Sequence[int] | None = None,
+    span: Any = None,
 ) -> Buffer:
-    """A buffer with TVM's defaults. A symbolic `elem_offset` is made where `offset_factor` asks
-    for one; it counts in the type of the shape, and in int64 for a scalar."""
+    """A buffer with TVM's defaults, of float32 where none is given. A symbolic `elem_offset` is
+    made where `offset_factor` asks for one; it counts in the type of the shape, and in int64 for a
+    scalar."""
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    dtype = dtype or "float32"
     extents = tuple(convert(extent) for extent in dims)
     index_type = extents[0].dtype if extents else "int64"
     if data is None:
@@ -161,6 +164,7 @@ def decl_buffer(
         data_alignment if data_alignment > 0 else 64,
         offset_factor or 1,
         tuple(axis_separators or ()),
+        span=span,
     )
 
 

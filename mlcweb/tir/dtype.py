@@ -152,5 +152,5 @@ class DataType(str):
         """DLPack's number of the kind; a bool is an unsigned integer of one bit."""
         return {"int": 0, "uint": 1, "bool": 1, "float": 2, "handle": 3, "bfloat": 4}[kind(self)]
 
-    def with_lanes(self, count: int) -> DataType:
-        return DataType(with_lanes(self, count))
+    def with_lanes(self, lanes: int) -> DataType:
+        return DataType(with_lanes(self, lanes))

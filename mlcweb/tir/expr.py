@@ -43,7 +43,7 @@ class Arithmetic:
     __gt__ = _methods("greater")[0]
     __ge__ = _methods("greater_equal")[0]
 
-    def astype(self, dtype: str) -> PrimExpr:
+    def astype(self, dtype: str, span: Any = None) -> PrimExpr:
         return arithmetic.cast(dtype, self)
 
     def __neg__(self) -> PrimExpr:
@@ -52,7 +52,7 @@ class Arithmetic:
     def __invert__(self) -> PrimExpr:
         return arithmetic.bitwise_not(self)
 
-    def equal(self, other: Any) -> PrimExpr:
+    def equal(self, other: Any, span: Any = None) -> PrimExpr:
         """The comparison, without the question of `EqualOp` what is meant."""
         return arithmetic.equal(self, other)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import Op, register_op
 from mlcweb.tir import arithmetic as A
@@ -66,8 +67,9 @@ def absolute(x: Any) -> PrimExpr:
 
 
 def _binary(name: str) -> Callable[[Any, Any], PrimExpr]:
-    def build(x: Any, y: Any) -> PrimExpr:
-        a, b = match_types(x, y)
+    @also_named(x="x1", y="x2")
+    def build(x1: Any, x2: Any) -> PrimExpr:
+        a, b = match_types(x1, x2)
         return call(a.dtype, name, a, b)
 
     build.__name__ = name
@@ -96,18 +98,18 @@ def _of_floats(name: str, x: PrimExpr) -> PrimExpr:
     return call(dtype, name, x) if dtypes.is_float(x.dtype) else const(False, dtype)
 
 
-def if_then_else(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
+def if_then_else(cond: Any, t: Any, f: Any) -> PrimExpr:
     """One of two values; the other is not computed, so that it may be out of bounds."""
-    condition = cast("bool", convert(condition))
-    true_value, false_value = match_types(true_value, false_value)
-    if isinstance(condition, IntImm):
-        return true_value if condition.value else false_value
-    return call(true_value.dtype, "if_then_else", condition, true_value, false_value)
+    cond = cast("bool", convert(cond))
+    t, f = match_types(t, f)
+    if isinstance(cond, IntImm):
+        return t if cond.value else f
+    return call(t.dtype, "if_then_else", cond, t, f)
 
 
-def likely(condition: Any) -> PrimExpr:
+def likely(cond: Any) -> PrimExpr:
     """A condition that nearly always holds."""
-    return call("bool", "likely", condition)
+    return call("bool", "likely", cond)
 
 
 def min_value(dtype: str) -> PrimExpr:
@@ -149,15 +151,17 @@ BUILDERS: Mapping[Any, Callable[..., PrimExpr]] = register_column(
 where they are constant."""
 
 
-def call_extern(dtype: str, name: str, *args: Any) -> Call:
+def call_extern(dtype: str, func_name: str, *args: Any) -> Call:
     """A call of an external function by name."""
-    return call(dtype, "call_extern", StringImm(name), *args)
+    return call(dtype, "call_extern", StringImm(func_name), *args)
 
 
-def call_packed(name: str, *args: Any) -> Call:
-    """A call of a registered Python function by name. Buffers are passed as arrays."""
-    arguments = (_packed_argument(arg) for arg in args)
-    return call("int32", "tvm_call_packed", StringImm(name), *arguments)
+def call_packed(*args: Any) -> Call:
+    """A call of a registered Python function: its name, then arguments. Buffers are passed as
+    arrays."""
+    name, *rest = args
+    arguments = (_packed_argument(arg) for arg in rest)
+    return call("int32", "tvm_call_packed", convert(name), *arguments)
 
 
 def tvm_storage_sync(storage_scope: str) -> Call:

@@ -6,6 +6,7 @@ Every builtin is one, by the name that it has in `T`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from mlcweb.tir import arithmetic
@@ -25,9 +26,9 @@ def builtin_function(row: Builtin) -> Callable[..., E.PrimExpr]:
     return apply
 
 
-def ceildiv(a: Any, b: Any) -> E.PrimExpr:
+def ceildiv(lhs: Any, rhs: Any) -> E.PrimExpr:
     """a / b, rounded up."""
-    return arithmetic.floordiv(arithmetic.subtract(arithmetic.add(a, b), 1), b)
+    return arithmetic.floordiv(arithmetic.subtract(arithmetic.add(lhs, rhs), 1), rhs)
 
 
 def logaddexp(a: Any, b: Any, span: Any = None) -> E.PrimExpr:
@@ -52,7 +53,12 @@ def _integers(*operands: Any) -> bool:
 
 def _without_span(build: Callable[..., Any]) -> Callable[..., Any]:
     """The builder with the parameter `span` that TVM's functions have."""
-    return lambda *operands, span=None: build(*operands)
+
+    @wraps(build)
+    def apply(*operands: Any, span: Any = None, **named: Any) -> Any:
+        return build(*operands, **named)
+
+    return apply
 
 
 BUILTIN_FUNCTIONS: dict[str, Callable[..., E.PrimExpr]] = {

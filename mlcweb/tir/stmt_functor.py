@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children
 from mlcweb.ir.visitor import post_order_visit as _post_order_visit
@@ -18,11 +19,13 @@ from mlcweb.tir.substitute import substitute as _substitute
 __all__ = ["ir_transform", "post_order_visit", "pre_order_visit", "renew_defs", "substitute"]
 
 
+@also_named(node="stmt")
 def post_order_visit(stmt: Node, fvisit: Callable[[Any], Any]) -> None:
     """Call `fvisit` on each statement and expression of `stmt`, children first."""
     _post_order_visit(stmt, fvisit)
 
 
+@also_named(node="stmt")
 def pre_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
     """Call `fvisit` on each statement and expression of `stmt`, parents first. What is below a node
     for which it gives False is left out."""

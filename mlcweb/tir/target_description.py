@@ -12,4 +12,5 @@ class TargetDescription(Node):
     """What `T.target(…)` says: a kind with options as a string, or a dictionary of them. It need
     not be a target that this package builds for."""
 
-    value: Any = attribute()
+    target_config: Any = attribute()
+    host: Any = attribute(default=None)

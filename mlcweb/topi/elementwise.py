@@ -65,8 +65,6 @@ isfinite = _operator(
 )
 negative = _operator("negative", lambda x: x * arithmetic.const(-1, x.dtype))
 identity = _operator("identity", lambda x: x)
-logical_not = _operator("logical_not", arithmetic.logical_not)
-bitwise_not = _operator("bitwise_not", arithmetic.bitwise_not)
 square = _operator("square", lambda x: x * x)
 
 
@@ -90,6 +88,16 @@ def clip(x: Tensor, a_min: Any, a_max: Any) -> Tensor:
         return arithmetic.maximum(arithmetic.minimum(value, high), low)
 
     return elementwise(x, element)
+
+
+def logical_not(data: Tensor) -> Tensor:
+    """`logical_not` of every element."""
+    return elementwise(data, arithmetic.logical_not)
+
+
+def bitwise_not(data: Tensor) -> Tensor:
+    """`bitwise_not` of every element."""
+    return elementwise(data, arithmetic.bitwise_not)
 
 
 def cast(x: Any, dtype: str) -> Any:

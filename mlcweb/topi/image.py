@@ -42,7 +42,7 @@ def resize2d(
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
     rounding_method: str = "",
-    bicubic_alpha: float = -0.5,
+    bicubic_alpha: float = -0.75,
     bicubic_exclude: int = 0,
     extrapolation_value: float = 0.0,
     out_dtype: str | None = None,

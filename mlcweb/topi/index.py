@@ -89,24 +89,24 @@ def one_hot(
     return moved(shape, element, "T_one_hot")
 
 
-def gather_nd(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
-    """The slices of `data` at the positions that the first axis of `indices` holds: out[y, z] =
+def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
+    """The slices of `a` at the positions that the first axis of `indices` holds: out[y, z] =
     data[indices[0, y], …, indices[m - 1, y], z]. The first `batch_dims` axes after it are those of
-    `data`."""
+    `a`."""
     count = shapes.constant(indices.shape[0])
-    if count is None or batch_dims + count > data.ndim:
+    if count is None or batch_dims + count > a.ndim:
         raise DiagnosticError(
             f"gather_nd: indices {shapes.show(indices.shape)} name their first dimension's number "
-            f"of axes of {shapes.show(data.shape)}"
+            f"of axes of {shapes.show(a.shape)}"
         )
     rank = indices.ndim - 1
 
     def element(*index: PrimExpr) -> Any:
         outer = index[:rank]
         place = [indices(arithmetic.const(i, index_type(indices)), *outer) for i in range(count)]
-        return data(*index[:batch_dims], *place, *index[rank:])
+        return a(*index[:batch_dims], *place, *index[rank:])
 
-    shape = [*indices.shape[1:], *data.shape[batch_dims + count :]]
+    shape = [*indices.shape[1:], *a.shape[batch_dims + count :]]
     return moved(shape, element, "T_gather_nd")
 
 

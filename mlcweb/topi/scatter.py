@@ -151,12 +151,12 @@ def index_put(
 
 
 def slice_scatter(
-    data: Tensor, source: Tensor, start: Any, end: Any, step: Any, axis: int = 0
+    input_tensor: Tensor, src: Tensor, start: Any, end: Any, step: Any, axis: int = 0
 ) -> Tensor:
-    """`data` with the slices start, start + step, … before end along an axis taken from `source`.
-    Positions count as in a slice of Python."""
-    place = shapes.axis_of("slice_scatter", axis, data.ndim)
-    low, _ = shapes.slice_range(data.shape[place], start, end, step)
+    """`input_tensor` with the slices start, start + step, … before end along an axis taken from
+    `src`. Positions count as in a slice of Python."""
+    place = shapes.axis_of("slice_scatter", axis, input_tensor.ndim)
+    low, _ = shapes.slice_range(input_tensor.shape[place], start, end, step)
 
     def element(*index: PrimExpr) -> Any:
         away = arithmetic.subtract(index[place], low)
@@ -165,10 +165,10 @@ def slice_scatter(
             arithmetic.equal(arithmetic.multiply(number, step), away),
             arithmetic.logical_and(
                 arithmetic.greater_equal(number, 0),
-                arithmetic.less(number, source.shape[place]),
+                arithmetic.less(number, src.shape[place]),
             ),
         )
-        taken = source(*index[:place], number, *index[place + 1 :])
-        return intrinsics.if_then_else(met, taken, data(*index))
+        taken = src(*index[:place], number, *index[place + 1 :])
+        return intrinsics.if_then_else(met, taken, input_tensor(*index))
 
-    return compute(data.shape, element, "T_slice_scatter")
+    return compute(input_tensor.shape, element, "T_slice_scatter")

@@ -77,7 +77,7 @@ def topk(
 
 
 def searchsorted(
-    sorted_sequence: Tensor, values: Tensor, right: bool = False, dtype: str = "int64"
+    sorted_sequence: Tensor, values: Tensor, right: bool = False, out_dtype: str = "int64"
 ) -> Tensor:
     """Where in a sorted vector each value would be put: before those equal to it, or behind them if
     `right`."""
@@ -93,7 +93,7 @@ def searchsorted(
 
     def place(*index: PrimExpr) -> Any:
         before = goes_before(sorted_sequence(k.var), values(*index))
-        return reducers.sum(arithmetic.cast(dtype, before), [k])
+        return reducers.sum(arithmetic.cast(out_dtype, before), [k])
 
     return compute(values.shape, place, "T_searchsorted")
 

@@ -69,12 +69,12 @@ def _source(a: Tensor, index: Sequence[PrimExpr], shape: Sequence[PrimExpr]) -> 
     return shapes.unravel_index(shapes.ravel_index(index, shape), a.shape)
 
 
-def flatten(a: Tensor) -> Tensor:
+def flatten(data: Tensor) -> Tensor:
     """(n, …) as (n, product of the rest)."""
-    rest = shapes.size(a.shape[1:])
+    rest = shapes.size(data.shape[1:])
     return compute(
-        (a.shape[0], rest),
-        lambda i, j: a(i, *shapes.unravel_index(j, a.shape[1:])),
+        (data.shape[0], rest),
+        lambda i, j: data(i, *shapes.unravel_index(j, data.shape[1:])),
         tag=tags.INJECTIVE,
     )
 
@@ -288,19 +288,28 @@ def strided_slice(
     end: Sequence[Any],
     strides: Sequence[Any] | None = None,
     axes: Sequence[int] | None = None,
-    inbound: bool = False,
+    slice_mode: str = "end",
+    assume_inbound: bool = False,
 ) -> Tensor:
     """Elements begin, begin + stride, … before end, along `axes` (the first ones by default).
 
     Negative positions count from the end, positions outside are kept to the tensor, negative
-    strides go backwards, as slices in Python do. With `inbound` positions are taken as they are.
+    strides go backwards, as slices in Python do. With `assume_inbound` positions are taken as they
+    are. In the `slice_mode` "size" `end` has numbers of elements, -1 for all, and strides are 1.
     """
+    if slice_mode not in ("end", "size"):
+        raise DiagnosticError(f'strided_slice: slice_mode is "end" or "size", not {slice_mode!r}')
     places = (
         list(range(len(begin)))
         if axes is None
         else [shapes.axis_of("strided_slice", axis, a.ndim) for axis in axes]
     )
-    steps = list(strides) if strides else [1] * len(places)
+    steps = list(strides) if strides and slice_mode == "end" else [1] * len(places)
+    if slice_mode == "size":
+        end = [
+            a.shape[place] if shapes.constant(size) == -1 else arithmetic.add(low, size)
+            for place, low, size in zip(places, begin, end, strict=True)
+        ]
     if len(steps) == 1:
         steps = steps * len(places)
     shape: list[Any] = [*a.shape]
@@ -309,7 +318,9 @@ def strided_slice(
     for place, low, high, step in zip(places, begin, end, steps, strict=True):
         if shapes.constant(step) == 0:
             raise DiagnosticError("strided_slice: a stride is 0")
-        starts[place], shape[place] = shapes.slice_range(shape[place], low, high, step, inbound)
+        starts[place], shape[place] = shapes.slice_range(
+            shape[place], low, high, step, assume_inbound
+        )
         factors[place] = step
 
     def element(*index: PrimExpr) -> Any:
@@ -390,18 +401,18 @@ def tril(data: Tensor, k: int = 0) -> Tensor:
     return tril_or_triu(data, k, False, "trilu")
 
 
-def shape_of(tensor: Tensor, dtype: str = "int64") -> Tensor:
-    """The extents as a tensor of one dimension."""
+def shape_of(array: Tensor, dtype: str = "int32") -> Tensor:
+    """The extents as a array of one dimension."""
 
     def element(i: PrimExpr) -> Any:
         value = arithmetic.const(0, dtype)
-        for place, extent in enumerate(tensor.shape):
+        for place, extent in enumerate(array.shape):
             value = arithmetic.select(
                 arithmetic.equal(i, place), arithmetic.cast(dtype, extent), value
             )
         return value
 
-    return moved((tensor.ndim,), lambda *index: element(index[0]), "T_shape")
+    return moved((array.ndim,), lambda *index: element(index[0]), "T_shape")
 
 
 def index_type(a: Tensor) -> str:

@@ -52,7 +52,7 @@ from tvm.s_tir.schedule import Schedule
 from tvm.script import tirx
 assert Schedule is tvm.tir.Schedule is tvm.s_tir.Schedule
 assert tirx is tvm.script.tir
-assert tvm.compile is tvm.build
+assert tvm.compile is tvm.driver.compile
 assert tvm.runtime.tensor is tvm.nd.array
 assert tvm.tir.SBlock is tvm.tir.Block
 assert Schedule.get_sblock is Schedule.get_block

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.relax import dims
 from mlcweb.relax.errors import DTypeError
 from mlcweb.relax.struct_info import (
@@ -211,11 +212,13 @@ _COMMON: dict[type, Callable[[Any, Any], StructInfo]] = {
 }
 
 
+@also_named(ty="info", sinfo="info")
 def tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
     """The symbolic extents that occur, each once."""
     return list(dict.fromkeys(dims.prim_vars(info)))
 
 
+@also_named(ty="info", sinfo="info")
 def definable_tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
     """The symbolic extents that are extents of their own, which a value determines."""
     if isinstance(info, TupleStructInfo):
@@ -229,6 +232,7 @@ def definable_tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
     return list(dict.fromkeys(found))
 
 
+@also_named(ty="info", sinfo="info")
 def erase_to_well_defined(
     info: StructInfo,
     shape_var_map: Mapping[PrimVar, PrimExpr] | None = None,
@@ -282,6 +286,7 @@ def _is_explicit(info: TensorStructInfo) -> bool:
     return isinstance(info.shape, ShapeExpr)
 
 
+@also_named(func_ty="info", func_sinfo="info", ctx="context")
 def derive_call_ret_struct_info(
     info: FuncStructInfo, call: Call, context: Context | None = None
 ) -> StructInfo:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.relax import dims
@@ -13,6 +14,7 @@ from mlcweb.relax.struct_info import StructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
 
+@also_named(check_ty="check_struct_info")
 def well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> bool:
     """Whether a module or function is well-formed."""
     try:
@@ -22,6 +24,7 @@ def well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> boo
     return True
 
 
+@also_named(check_ty="check_struct_info")
 def check_well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> None:
     """Raise a DiagnosticError that says what is wrong with a module or function, if anything is."""
     if isinstance(obj, IRModule):

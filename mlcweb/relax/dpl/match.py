@@ -105,7 +105,7 @@ def _is_extern(pattern: P.ExternFuncPattern, expr: E.RelaxExpr) -> bool:
 
 def _is_shape(pattern: P.PrimArrPattern, expr: E.RelaxExpr) -> bool:
     values = expr.values if isinstance(expr, (E.ShapeExpr, ShapeStructInfo)) else None
-    return values is not None and dims.same_shape(pattern.values, values)
+    return values is not None and dims.same_shape(pattern.shape, values)
 
 
 def _info(expr: E.RelaxExpr) -> StructInfo | None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from mlcweb.ir.dialect import also_named, takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
 from mlcweb.relax.expr import Expr
@@ -55,6 +56,7 @@ class DFPattern:
         """Calls (or functions) that have these attributes as well."""
         return AttrPattern(self, dict(attrs))
 
+    @takes_newer_keywords
     def has_struct_info(self, struct_info: StructInfo) -> StructInfoPattern:
         """Values of this struct info."""
         return StructInfoPattern(self, struct_info)
@@ -159,6 +161,11 @@ class GlobalVarPattern(DFPattern):
     """A function of the module; of this name, unless it is empty."""
 
     name: str = ""
+
+
+_named: tuple[Any, ...] = (VarPattern, DataflowVarPattern, GlobalVarPattern)
+for _class in _named:
+    _class.__init__ = also_named(name_hint="name")(_class.__init__)
 
 
 @dataclass(eq=False, slots=True)
@@ -281,15 +288,15 @@ class ShapePattern(DFPattern):
 class PrimArrPattern(DFPattern):
     """A shape with these extents."""
 
-    values: tuple[PrimExpr, ...]
+    shape: tuple[PrimExpr, ...]
 
     def __getitem__(self, index: int) -> PrimExpr:
-        if not 0 <= index < len(self.values):
-            raise IndexError(f"The shape has {len(self.values)} extent(s), no extent {index}")
-        return self.values[index]
+        if not 0 <= index < len(self.shape):
+            raise IndexError(f"The shape has {len(self.shape)} extent(s), no extent {index}")
+        return self.shape[index]
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.shape)
 
 
 @dataclass(eq=False, slots=True)

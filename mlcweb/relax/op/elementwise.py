@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, const
@@ -23,6 +24,7 @@ def unary(
     legalize = legalize or by(name, hint=None if "." in name else f"tir_{name}")
 
     @operator(f"relax.{name}", infer=deduce, legalize=legalize)
+    @also_named(data="x")
     def build(x: ExprLike) -> Call:
         return call(build, x)
 

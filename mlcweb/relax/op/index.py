@@ -116,6 +116,7 @@ def _legalize_strided_slice(builder: BlockBuilder, call: Call) -> Expr:
         call.args[0],
         *bounds,
         axes,
+        "end",
         attribute(call, "assume_inbound"),
         primfunc_name_hint="strided_slice",
     )

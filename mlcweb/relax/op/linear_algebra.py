@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
@@ -58,9 +59,13 @@ def _matmul_shape(
     return None if outer is None else [*outer, *row, *column]
 
 
+def _product(x1: Any, x2: Any, out_dtype: str) -> Any:
+    return topi.matmul(x1, x2, out_dtype=out_dtype)
+
+
 @operator(
     "relax.matmul", "x1", "x2",
-    infer=_infer_matmul, legalize=by("matmul", "out_dtype", hint="matmul"),
+    infer=_infer_matmul, legalize=by(_product, "out_dtype", hint="matmul"),
 )  # fmt: skip
 def matmul(x1: ExprLike, x2: ExprLike, out_dtype: str | None = None) -> Call:
     """The product of matrices in the last two axes; the others are broadcast.

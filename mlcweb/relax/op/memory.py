@@ -91,13 +91,14 @@ def kill_tensor(tensor: ExprLike) -> Call:
 @operator("relax.memory.view", infer=_infer_view, legalize=keep)
 def view(
     data: ExprLike,
-    shape: ShapeArgument = (),
-    dtype: ExprLike = (),
-    relative_byte_offset: ExprLike = (),
+    shape: ShapeArgument | None = None,
+    dtype: ExprLike | None = None,
+    relative_byte_offset: ExprLike | None = None,
 ) -> Call:
-    """The memory of a tensor as another tensor; an empty tuple leaves a part as it is."""
-    new_shape = as_shape(shape) if shape != () else shape
-    return call(view, data, new_shape, as_dtype(dtype), relative_byte_offset)
+    """The memory of a tensor as another tensor; None (or an empty tuple) leaves a part as it is."""
+    new_shape = () if shape is None or shape == () else as_shape(shape)
+    offset = () if relative_byte_offset is None else relative_byte_offset
+    return call(view, data, new_shape, as_dtype(() if dtype is None else dtype), offset)
 
 
 @operator("relax.memory.ensure_zero_offset", infer=infer.same, legalize=keep)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
@@ -66,6 +67,7 @@ class _Fields(PyExprMutator):
         return self.builder_.emit(E.TupleGetItem(whole, index), var.name_hint)
 
 
+@also_named(ty_func="sinfo_func")
 def UpdateParamStructInfo(sinfo_func: Callable[[E.Var], StructInfo | None]) -> Pass:
     """Give parameters other struct infos: what `sinfo_func(param)` gives, where that is not None.
     What follows from them is deduced anew."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from mlcweb.ir.dialect import also_named, takes_newer_keywords
 from mlcweb.relax import expr as E
 from mlcweb.relax.binding import Substitution
 from mlcweb.relax.block_builder import BlockBuilder
@@ -85,6 +86,7 @@ def func_attr(attrs: Mapping[str, Any]) -> None:
     _function("R.func_attr").attrs.update(attrs)
 
 
+@takes_newer_keywords
 def arg(name: str, struct_info: Any) -> E.Var:
     """A parameter of a type."""
     var = E.Var(name, to_struct_info(struct_info))
@@ -92,6 +94,7 @@ def arg(name: str, struct_info: Any) -> E.Var:
     return var
 
 
+@also_named(ret_ty="ret_sinfo")
 def func_ret_struct_info(ret_sinfo: Any) -> None:
     """The type of the result."""
     _function("R.func_ret_struct_info").ret = to_struct_info(ret_sinfo)
@@ -105,6 +108,7 @@ def func_ret_value(value: Any) -> None:
     own.result = value
 
 
+@also_named(annotate_ty="annotate_struct_info")
 def emit(value: Any, annotate_struct_info: Any = None) -> E.Var:
     """Bind an expression to a new variable."""
     blocks = _function("R.emit").block_builder
@@ -117,6 +121,7 @@ def emit(value: Any, annotate_struct_info: Any = None) -> E.Var:
     return var
 
 
+@takes_newer_keywords
 def emit_match_cast(value: Any, struct_info: Any) -> E.Var:
     """A variable for a value, checked at run time to be what a type says."""
     return _function("R.emit_match_cast").block_builder.match_cast(

@@ -105,7 +105,9 @@ class _Axes:
         return _carried_out(f"axis.{name}", getattr(AxisNamespace, name))
 
 
-def prim_func(is_private: bool = False, s_tir: bool = False, **options: Any) -> Frame:
+def prim_func(
+    is_private: bool = False, s_tir: bool = False, persistent: bool = False, **options: Any
+) -> Frame:
     """A function: what is called inside is its name, its parameters and its statements."""
 
     @contextmanager
@@ -169,9 +171,9 @@ class _BufferType(BufferType):
         return name_buffer(super().__call__(*args, **options), "buffer")
 
 
-def bind(value: Any, dtype: Any = None, *, var: E.Var | None = None) -> E.Var:
+def bind(value: Any, type_annotation: Any = None, *, var: E.Var | None = None) -> E.Var:
     """A name for a value, for the statements that follow."""
-    builder, frame = _function("T.bind"), let_stmt(value, dtype, var=var)
+    builder, frame = _function("T.bind"), let_stmt(value, type_annotation, var=var)
     return builder.let("", frame.var or E.Var("v", frame.value.dtype), frame.value, None)
 
 
@@ -180,9 +182,9 @@ def evaluate(value: Any) -> None:
     _function("T.evaluate").emit(NAMES["evaluate"](value))
 
 
-def add_to_parent(statement: S.Stmt) -> None:
+def add_to_parent(stmt: S.Stmt) -> None:
     """Add a statement that was made otherwise."""
-    _function("T.add_to_parent").emit(statement)
+    _function("T.add_to_parent").emit(stmt)
 
 
 def if_(condition: Any) -> Frame:

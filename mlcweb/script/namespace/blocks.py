@@ -81,49 +81,52 @@ def as_region(value: Any) -> BufferRegion:
     raise DiagnosticError(f"Expected a buffer region such as A[0:16, j], not {value!r}")
 
 
-def block_attr(values: Mapping[str, Any]) -> constructs.BlockAttributes:
+def block_attr(attrs: Mapping[str, Any]) -> constructs.BlockAttributes:
     """Annotations of the block."""
-    return constructs.BlockAttributes(mapping(values, "T.block_attr"))
+    return constructs.BlockAttributes(mapping(attrs, "T.block_attr"))
 
 
-def func_attr(values: Mapping[str, Any]) -> constructs.FunctionAttributes:
+def func_attr(attrs: Mapping[str, Any]) -> constructs.FunctionAttributes:
     """Attributes of the function."""
-    given = mapping(values, "T.func_attr")
+    given = mapping(attrs, "T.func_attr")
     return constructs.FunctionAttributes({without_prefix(k): v for k, v in given.items()})
 
 
 class AxisNamespace:
-    """`T.axis`: how the axes of a block relate to the loops around it."""
+    """`T.axis`: how the axes of a block relate to the loops around it. `dtype` is accepted as in
+    TVM: an axis has the type of what it is bound to."""
 
     @staticmethod
-    def spatial(domain: Any, value: Any) -> constructs.Axis:
+    def spatial(dom: Any, binding: Any, dtype: str = "int32") -> constructs.Axis:
         """An axis whose values can be computed in any order."""
-        return _axis(domain, value, S.IterType.DATA_PARALLEL)
+        return _axis(dom, binding, S.IterType.DATA_PARALLEL)
 
     @staticmethod
-    def reduce(domain: Any, value: Any) -> constructs.Axis:
+    def reduce(dom: Any, binding: Any, dtype: str = "int32") -> constructs.Axis:
         """An axis over which the block accumulates."""
-        return _axis(domain, value, S.IterType.COMM_REDUCE)
+        return _axis(dom, binding, S.IterType.COMM_REDUCE)
 
     @staticmethod
-    def scan(domain: Any, value: Any) -> constructs.Axis:
+    def scan(dom: Any, binding: Any, dtype: str = "int32") -> constructs.Axis:
         """An axis whose values must be computed in order."""
-        return _axis(domain, value, S.IterType.ORDERED)
+        return _axis(dom, binding, S.IterType.ORDERED)
 
     @staticmethod
-    def opaque(domain: Any, value: Any) -> constructs.Axis:
+    def opaque(dom: Any, binding: Any, dtype: str = "int32") -> constructs.Axis:
         """An axis about which nothing is known."""
-        return _axis(domain, value, S.IterType.OPAQUE)
+        return _axis(dom, binding, S.IterType.OPAQUE)
 
     @staticmethod
-    def remap(kinds: str, values: Sequence[Any]) -> list[constructs.Axis] | constructs.Axis:
+    def remap(
+        kinds: str, bindings: Sequence[Any], dtype: str = "int32"
+    ) -> list[constructs.Axis] | constructs.Axis:
         """Axes with the ranges of the loops that they are bound to."""
-        if len(kinds) != len(values):
+        if len(kinds) != len(bindings):
             raise DiagnosticError(
-                f'T.axis.remap got {len(kinds)} kinds ("{kinds}") for {len(values)} loops'
+                f'T.axis.remap got {len(kinds)} kinds ("{kinds}") for {len(bindings)} loops'
             )
         axes = []
-        for letter, value in zip(kinds, values, strict=True):
+        for letter, value in zip(kinds, bindings, strict=True):
             if letter not in _AXIS_KINDS:
                 raise DiagnosticError(
                     f'T.axis.remap knows the kinds S (spatial) and R (reduce), not "{letter}"'

@@ -36,6 +36,13 @@ def select_node(condition: Any, true_value: Any, false_value: Any) -> E.Select:
     return E.Select(condition, *arithmetic.match_types(true_value, false_value))
 
 
+def variable(
+    name: str = "", ty: Any = "int32", span: Any = None, *, dtype: Any = None, name_hint: str = ""
+) -> E.Var:
+    """A variable of its own."""
+    return E.Var(name or name_hint, str(dtype or ty), span=span)
+
+
 def cast_node(dtype: Any, value: Any) -> E.Cast:
     return E.Cast(str(dtype), arithmetic.convert(value))
 
@@ -81,8 +88,8 @@ def max_value(dtype: Any) -> E.PrimExpr:
 
 
 def fold_left(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[..., E.PrimExpr]:
-    def apply(first: Any, *rest: Any) -> E.PrimExpr:
-        result = arithmetic.convert(first)
+    def apply(a: Any, b: Any, *rest: Any) -> E.PrimExpr:
+        result = build(a, b)
         for item in rest:
             result = build(result, item)
         return result
@@ -90,16 +97,18 @@ def fold_left(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[..., E.PrimEx
     return apply
 
 
-def buffer_load(buffer: Buffer, indices: Sequence[Any]) -> E.BufferLoad:
+def buffer_load(buffer: Buffer, indices: Sequence[Any], predicate: Any = None) -> E.BufferLoad:
     """An element of a buffer as a call."""
+    if predicate is not None:
+        raise DiagnosticError("A load under a predicate is not read: use T.if_then_else")
     return E.BufferLoad(buffer, tuple(map(arithmetic.convert, indices)))
 
 
-def call_intrin(dtype: Any, name: str, *args: Any) -> E.Call:
+def call_intrin(dtype: Any, func_name: str, *args: Any) -> E.Call:
     """An operator or builtin by name. Of others the effects are not known."""
-    name = without_prefix(name)
-    row = builtin(name.removeprefix("tir."))
-    op = row.op if row else register_op(name, pure=name.removeprefix("tir.") in OPERATORS)
+    func_name = without_prefix(func_name)
+    row = builtin(func_name.removeprefix("tir."))
+    op = row.op if row else register_op(func_name, pure=func_name.removeprefix("tir.") in OPERATORS)
     return E.Call(str(dtype), op, tuple(arithmetic.convert(arg) for arg in args))
 
 
@@ -151,11 +160,11 @@ def call_ffi_kernel(
     return call_builtin(row, name, *args, *launch_params, dtype=dtype or ret_ty)
 
 
-def reinterpret(*args: Any, dtype: Any = None) -> E.PrimExpr:
+def reinterpret(*args: Any, dtype: Any = None, value: Any = None) -> E.PrimExpr:
     """The bits of a value as another type, which comes first or as `dtype`."""
     if dtype is None:
         dtype, *args = args  # type: ignore[assignment]
-    return intrinsics.reinterpret(str(dtype), *args)
+    return intrinsics.reinterpret(str(dtype), *(args or (value,)))
 
 
 def comm_reducer(combiner: Callable[..., Any], identity: Any) -> CommReducer:
@@ -177,7 +186,10 @@ def comm_reducer(combiner: Callable[..., Any], identity: Any) -> CommReducer:
 
 
 def index_map(
-    mapping: Callable[..., Any], *, inverse_index_map: Callable[..., Any] | None = None
+    mapping: Callable[..., Any],
+    *,
+    inverse_index_map: Callable[..., Any] | None = None,
+    index_dtype: str = "int64",
 ) -> IndexMap:
     """How indices of one layout become those of another: `T.index_map(lambda i, j: (j, i))`."""
-    return IndexMap.from_func(mapping, inverse_index_map=inverse_index_map)
+    return IndexMap.from_func(mapping, inverse_index_map=inverse_index_map, index_dtype=index_dtype)

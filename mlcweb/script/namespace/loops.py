@@ -78,12 +78,12 @@ def _stepping(domain: Range, step: Any) -> tuple[Range, int]:
     return Range(domain.min, count), size
 
 
-def loop_range(start: Any, stop: Any = None) -> Range:
-    """The range from `start` to `stop`, or from 0 to `start`."""
-    if stop is None:
-        extent = _integer(start, "the number of iterations of a loop")
+def loop_range(begin: Any, end: Any = None) -> Range:
+    """The range from `begin` to `end`, or from 0 to `begin`."""
+    if end is None:
+        extent = _integer(begin, "the number of iterations of a loop")
         return Range(arithmetic.const(0, extent.dtype), extent)
-    low, high = arithmetic.match_types(_integer(start, "a loop's start"), stop)
+    low, high = arithmetic.match_types(_integer(begin, "a loop's start"), end)
     return Range(low, length_of(low, _integer(high, "a loop's end")))
 
 

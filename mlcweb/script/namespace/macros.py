@@ -75,7 +75,7 @@ def meta_var(value: Any) -> MetaVar:
     return MetaVar(value)
 
 
-def static_assert(condition: Any, message: str = "") -> None:
+def static_assert(x: Any, message: str = "") -> None:
     """A check while the script is read."""
-    if not condition:
+    if not x:
         raise DiagnosticError(f"T.static_assert: {message or 'the condition is false'}")

@@ -109,12 +109,12 @@ def _place(memory: Any, index: Any) -> tuple[Buffer, tuple[E.PrimExpr, ...]]:
     return memory, (rest, *reversed(indices))
 
 
-def iter_var(var: Any, dom: Any, iter_type: str, thread_tag: str = "") -> S.IterVar:
+def iter_var(v: Any, dom: Any, iter_type: str, thread_tag: str = "") -> S.IterVar:
     """The axis of a `T.attr(…, "thread_extent", n)`."""
     domain = None if dom is None else loop_range(*dom) if isinstance(dom, (list, tuple)) else dom
     if iter_type != "ThreadIndex":
         raise DiagnosticError(f'T.iter_var makes axes of threads, not of kind "{iter_type}"')
-    named = E.Var(var, "int32") if isinstance(var, str) else var
+    named = E.Var(v, "int32") if isinstance(v, str) else v
     return S.IterVar(domain, named, S.IterType.THREAD_INDEX, thread_tag)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import expr as E
 from mlcweb.relax import op
@@ -128,6 +129,7 @@ class Attributes:
     values: Mapping[str, Any]
 
 
+@takes_newer_keywords
 def match_cast(value: Any, struct_info: Any) -> MatchCastPair:
     """`value`, checked at run time to be what a type says."""
     return MatchCastPair(E.convert_to_expr(value), to_struct_info(struct_info))
@@ -177,14 +179,14 @@ NAMES: dict[str, Any] = {
     "ShapeExpr": E.ShapeExpr,
     "dataflow": lambda: DataflowFrame(),
     "output": lambda *values: Output(values),
-    "func_attr": lambda values: Attributes(values),
+    "func_attr": lambda attrs: Attributes(attrs),
     "match_cast": match_cast,
     **{name: _typed(getattr(op, name)) for name in _TYPED_CALLS},
     "const": const,
-    "shape": lambda values: E.ShapeExpr(values),
+    "shape": lambda value: E.ShapeExpr(value),
     "prim_value": lambda value: E.PrimValue(value),
     "str": lambda value: E.StringImm(value),
     "dtype": lambda value: E.DataTypeImm(str(value)),
     "tuple": lambda *fields: E.Tuple([E.convert_to_expr(field) for field in fields]),
-    "ExternFunc": lambda name: E.ExternFunc(name),
+    "ExternFunc": E.ExternFunc,
 }

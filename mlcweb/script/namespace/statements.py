@@ -20,7 +20,9 @@ def evaluate(value: Any) -> S.Evaluate:
     return S.Evaluate(arithmetic.convert(value))
 
 
-def let_stmt(value: Any, dtype: Any = None, *, var: E.Var | None = None) -> constructs.LetFrame:
+def let_stmt(
+    value: Any, type_annotation: Any = None, *, var: E.Var | None = None
+) -> constructs.LetFrame:
     """A name for a value: `with T.LetStmt(value) as x:`."""
     return constructs.LetFrame(arithmetic.convert(value), var)
 
@@ -33,43 +35,45 @@ def let(variable: E.Var, value: Any, body: Any = None) -> Any:
     return E.Let(variable, arithmetic.convert(value), arithmetic.convert(body))
 
 
-def let_expression(body: Any, where: Mapping[E.Var, Any]) -> E.Let:
-    """`T.Let(body, where={x: value})`."""
+def let_expression(expr: Any, where: Mapping[E.Var, Any]) -> E.Let:
+    """`T.Let(expr, where={x: value})`."""
     ((variable, value),) = where.items()
-    return E.Let(variable, arithmetic.convert(value), arithmetic.convert(body))
+    return E.Let(variable, arithmetic.convert(value), arithmetic.convert(expr))
 
 
-def bind(value: Any, bound: Any = None, **options: Any) -> Any:
+def bind(value: Any, type_annotation: Any = None, var: E.Var | None = None) -> Any:
     """`x = T.bind(value)` names a value; `T.bind(vi, value)`, as before TVM 0.9, says what an axis
     of the block is."""
-    if bound is not None and isinstance(value, E.Var):
-        return constructs.AxisBinding(value, arithmetic.convert(bound))
-    return let_stmt(value, bound, **options)
+    if type_annotation is not None and isinstance(value, E.Var):
+        return constructs.AxisBinding(value, arithmetic.convert(type_annotation))
+    return let_stmt(value, type_annotation, var=var)
 
 
 def attr(
-    node: Any, attr_key: str | None = None, value: Any = None
+    node_or_dict: Any, attr_key: str | None = None, value: Any = None
 ) -> constructs.WrapperFrame | constructs.ThreadFrame:
     """An annotation of the statements below: `T.attr(A, "key", 1)`, or of nothing in particular
     `T.attr({"key": 1})`."""
-    if isinstance(node, Mapping) and attr_key is None and len(node) == 1:
-        ((attr_key, value),) = node.items()
-        node = 0
+    if isinstance(node_or_dict, Mapping) and attr_key is None and len(node_or_dict) == 1:
+        ((attr_key, value),) = node_or_dict.items()
+        node_or_dict = 0
     if not isinstance(attr_key, str):
         raise DiagnosticError(
             'T.attr takes what it annotates, a key and a value: T.attr(A, "key", 1)'
         )
     key, annotation = attr_key, constructs.as_value(value)
-    if key == "thread_extent" and isinstance(node, E.Var):
-        return launch_thread(node, value)
-    if isinstance(node, S.IterVar) and node.dom is None:
-        node = replace(node, dom=loop_range(annotation))
+    if key == "thread_extent" and isinstance(node_or_dict, E.Var):
+        return launch_thread(node_or_dict, value)
+    if isinstance(node_or_dict, S.IterVar) and node_or_dict.dom is None:
+        node_or_dict = replace(node_or_dict, dom=loop_range(annotation))
     return constructs.WrapperFrame(
-        lambda body, span: S.AttrStmt(node, key, annotation, body, span=span)
+        lambda body, span: S.AttrStmt(node_or_dict, key, annotation, body, span=span)
     )
 
 
-def assertion(condition: Any, message: Any = "") -> constructs.WrapperFrame:
+def assertion(
+    condition: Any, message: Any = "", error_kind: str = "RuntimeError"
+) -> constructs.WrapperFrame:
     """A check before the statements below."""
     condition, message = arithmetic.convert(condition), arithmetic.convert(message)
     return constructs.WrapperFrame(
@@ -82,12 +86,16 @@ def launch_thread(thread: str | E.Var, extent: Any) -> constructs.ThreadFrame:
     return constructs.ThreadFrame(thread, arithmetic.convert(extent))
 
 
-def env_thread(thread_tag: str) -> constructs.ThreadVariable:
-    """A thread axis, to be launched by `T.launch_thread`."""
+def env_thread(thread_tag: str, dtype: str = "int32") -> constructs.ThreadVariable:
+    """A thread axis, to be launched by `T.launch_thread`, whose extent says its type."""
     return constructs.ThreadVariable(thread_tag)
 
 
-def buffer_store(buffer: Buffer, value: Any, indices: Sequence[Any]) -> S.BufferStore:
+def buffer_store(
+    buffer: Buffer, value: Any, indices: Sequence[Any], predicate: Any = None
+) -> S.BufferStore:
     """A store as a call."""
+    if predicate is not None:
+        raise DiagnosticError("A store under a predicate is not read: use `if`")
     value = arithmetic.cast(buffer.dtype, value)
     return S.BufferStore(buffer, value, tuple(arithmetic.convert(index) for index in indices))

@@ -69,7 +69,8 @@ def literal(names: Names, value: Any) -> str:
     if isinstance(value, IterVar):
         return names.of(value.var, value.var.name)
     if isinstance(value, TargetDescription):
-        return f"T.target({literal(names, value.value)})"
+        host = f", host={literal(names, value.host)}" if value.host else ""
+        return f"T.target({literal(names, value.target_config)}{host})"
     if isinstance(value, CommReducer):
         return _reducer(names, value)
     if isinstance(value, str):

@@ -13,7 +13,7 @@ def get_relax_matmul_module(
     x_shape: Any,
     y_shape: Any,
     in_dtype: str,
-    out_dtype: str,
+    out_dtype: str | None = None,
     transposed_y: bool = False,
     bias_shape: Any = None,
     activation: Any = None,
@@ -22,6 +22,7 @@ def get_relax_matmul_module(
 ) -> IRModule:
     """`x · y`, and what follows it: a bias, an activation, a residual that is added (or else)."""
     x, y = _var("x", x_shape, in_dtype), _var("y", y_shape, in_dtype)
+    out_dtype = out_dtype or in_dtype
     params = [x, y]
     builder = relax.BlockBuilder()
     with builder.function("main"):

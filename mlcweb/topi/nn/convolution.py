@@ -115,13 +115,13 @@ def conv1d(
 
 
 def conv2d(
-    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = 0, dilation: Any = 1,
+    input: Tensor, filter: Tensor, strides: Any = 1, padding: Any = 0, dilation: Any = 1,
     data_layout: str = "NCHW", kernel_layout: str = "", out_dtype: str | None = None,
     groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """(n, c, h, w) by (filters, c / groups, kh, kw), or as the layouts say. See `convolution`."""
     return convolution(
-        data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype
+        input, filter, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype
     )
 
 
@@ -135,6 +135,22 @@ def conv3d(
     return convolution(
         data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype
     )
+
+
+def conv1d_ncw(
+    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
+    out_dtype: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A convolution of data (n, c, w) by a kernel (filters, c, kw)."""
+    return convolution(data, kernel, strides, padding, dilation, 1, "NCW", "", out_dtype)
+
+
+def conv1d_nwc(
+    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
+    out_dtype: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A convolution of data (n, w, c) by a kernel (kw, c, filters)."""
+    return convolution(data, kernel, strides, padding, dilation, 1, "NWC", "", out_dtype)
 
 
 def _plain(layout: str) -> Callable[..., Tensor]:
@@ -153,89 +169,84 @@ def _plain(layout: str) -> Callable[..., Tensor]:
     return build
 
 
-def _grouped(layout: str) -> Callable[..., Tensor]:
+def _grouped(layout: str, name: str = "") -> Callable[..., Tensor]:
     def build(
         Input: Tensor,
         Filter: Tensor,
         stride: Any,
         padding: Any,
         dilation: Any,
-        groups: int,
+        groups: int = 1,
         out_dtype: str | None = None,
     ) -> Tensor:
         return convolution(Input, Filter, stride, padding, dilation, groups, layout, "", out_dtype)
 
-    build.__name__ = build.__qualname__ = f"group_conv{len(layout) - 2}d_{layout.lower()}"
+    name = name or f"group_conv{len(layout) - 2}d_{layout.lower()}"
+    build.__name__ = build.__qualname__ = name
     build.__doc__ = f"A convolution of groups of channels, {layout} by {_KERNELS[layout]}."
     return build
 
 
-conv1d_ncw, conv1d_nwc, conv2d_nchw, conv2d_nhwc, conv3d_ncdhw = (
-    _plain(layout) for layout in ("NCW", "NWC", "NCHW", "NHWC", "NCDHW")
-)
+conv2d_nchw, conv2d_nhwc = _plain("NCHW"), _plain("NHWC")
 group_conv2d_nchw, group_conv2d_nhwc = (_grouped(layout) for layout in ("NCHW", "NHWC"))
+conv3d_ncdhw = _grouped("NCDHW", "conv3d_ncdhw")
 
 
-def _depthwise(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
+def depthwise_conv2d_nchw(
+    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+    out_dtype: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Each of the channels of NCHW by filters of its own, OIHW of channels O and multiplier I."""
+    return _depthwise(Input, Filter, stride, padding, dilation, out_dtype, "NCHW", "OIHW")
+
+
+def depthwise_conv2d_nhwc(
+    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+    kernel_layout: str = "HWOI", out_dtype: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Each of the channels of NHWC by filters of its own, of channels O and multiplier I."""
+    return _depthwise(Input, Filter, stride, padding, dilation, out_dtype, "NHWC", kernel_layout)
+
+
+def _depthwise(
+    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+    out_dtype: str | None, layout: str, kernel_layout: str,
+) -> Tensor:  # fmt: skip
     operator = f"depthwise_conv2d_{layout.lower()}"
-
-    def build(
-        Input: Tensor,
-        Filter: Tensor,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        out_dtype: str | None = None,
-    ) -> Tensor:
-        shapes.need_rank(operator, Input, 4, layout)
-        shapes.need_rank(operator, Filter, 4, f"{kernel_layout} of channels O, multiplier I")
-        extents = dict(zip(layout, Input.shape, strict=True))
-        channels, multiplier, *sizes = (
-            Filter.shape[kernel_layout.index(letter)] for letter in "OIHW"
+    shapes.need_rank(operator, Input, 4, layout)
+    shapes.need_rank(operator, Filter, 4, f"{kernel_layout} of channels O, multiplier I")
+    extents = dict(zip(layout, Input.shape, strict=True))
+    channels, multiplier, *sizes = (Filter.shape[kernel_layout.index(letter)] for letter in "OIHW")
+    if not shapes.same_extent(extents["C"], channels):
+        raise DiagnosticError(
+            f"{operator}: the kernel {shapes.show(Filter.shape)} does not have a filter for "
+            f"each channel of the data {shapes.show(Input.shape)}"
         )
-        if not shapes.same_extent(extents["C"], channels):
-            raise DiagnosticError(
-                f"{operator}: the kernel {shapes.show(Filter.shape)} does not have a filter for "
-                f"each channel of the data {shapes.show(Input.shape)}"
-            )
-        window = Window(
-            operator, Input, layout, sizes, stride, padding, dilation, "PaddedInput"
-        )  # fmt: skip
-        dtype = out_dtype or Input.dtype
-        sums = [
-            reduce_axis((0, size), name) for size, name in zip(sizes, ("di", "dj"), strict=True)
-        ]
+    window = Window(
+        operator, Input, layout, sizes, stride, padding, dilation, "PaddedInput"
+    )  # fmt: skip
+    dtype = out_dtype or Input.dtype
+    sums = [reduce_axis((0, size), name) for size, name in zip(sizes, ("di", "dj"), strict=True)]
 
-        def element(*index: PrimExpr) -> Any:
-            place = dict(zip(layout, index, strict=True))
-            own = arithmetic.floordiv(place["C"], multiplier)
-            which = arithmetic.floormod(place["C"], multiplier)
-            inside = [axis.var for axis in sums]
-            weight = dict(zip("OIHW", (own, which, *inside), strict=True))
-            return reducers.sum(
-                arithmetic.cast(dtype, window.pixel({**place, "C": own}, inside))
-                * arithmetic.cast(dtype, Filter(*(weight[letter] for letter in kernel_layout))),
-                sums,
-            )
-
-        outputs = {**extents, "C": arithmetic.multiply(channels, multiplier)}
-        outputs["H"], outputs["W"] = window.output
-        loops = {"N": "b", "C": "c", "H": "i", "W": "j"}
-        return compute(
-            [outputs[letter] for letter in layout],
-            element,
-            "DepthwiseConv2d",
-            tag=operator,
-            varargs_names=[loops[letter] for letter in layout],
+    def element(*index: PrimExpr) -> Any:
+        place = dict(zip(layout, index, strict=True))
+        own = arithmetic.floordiv(place["C"], multiplier)
+        which = arithmetic.floormod(place["C"], multiplier)
+        inside = [axis.var for axis in sums]
+        weight = dict(zip("OIHW", (own, which, *inside), strict=True))
+        return reducers.sum(
+            arithmetic.cast(dtype, window.pixel({**place, "C": own}, inside))
+            * arithmetic.cast(dtype, Filter(*(weight[letter] for letter in kernel_layout))),
+            sums,
         )
 
-    build.__name__ = build.__qualname__ = operator
-    build.__doc__ = (
-        f"Each of the channels of {layout} by filters of its own, {kernel_layout} of channels O "
-        "and multiplier I."
+    outputs = {**extents, "C": arithmetic.multiply(channels, multiplier)}
+    outputs["H"], outputs["W"] = window.output
+    loops = {"N": "b", "C": "c", "H": "i", "W": "j"}
+    return compute(
+        [outputs[letter] for letter in layout],
+        element,
+        "DepthwiseConv2d",
+        tag=operator,
+        varargs_names=[loops[letter] for letter in layout],
     )
-    return build
-
-
-depthwise_conv2d_nchw = _depthwise("NCHW", "OIHW")
-depthwise_conv2d_nhwc = _depthwise("NHWC", "HWOI")

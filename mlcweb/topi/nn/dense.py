@@ -83,9 +83,19 @@ def batch_matmul(
     return compute((batch, rows, columns), element, name, tag="batch_matmul")
 
 
-def general_matmul(a: Tensor, b: Tensor, out_dtype: str | None = None) -> Tensor:
+def general_matmul(
+    a: Tensor,
+    b: Tensor,
+    transp_a: bool = False,
+    transp_b: bool = False,
+    out_dtype: str | None = None,
+) -> Tensor:
     """The product as `numpy.matmul` defines it: leading dimensions broadcast, vectors count as a
-    row on the left and a column on the right."""
+    row on the left and a column on the right. Matrices are transposed where asked."""
+    if (transp_a and a.ndim != 2) or (transp_b and b.ndim != 2):
+        raise DiagnosticError("matmul: only matrices are transposed")
+    if transp_a or transp_b:
+        return matmul(a, b, None, out_dtype, transp_a, transp_b)
     if not a.ndim or not b.ndim:
         raise DiagnosticError("matmul: a scalar is no operand; multiply it")
     row, column = a.ndim == 1, b.ndim == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -19,6 +19,7 @@ def pad(
     pad_after: Sequence[Any] | None = None,
     pad_value: Any = 0.0,
     name: str = "PadInput",
+    attrs: Mapping[str, Any] | None = None,
 ) -> Tensor:
     """`data` with so many elements of `pad_value` before and behind in each dimension."""
     after = pad_before if pad_after is None else pad_after
@@ -45,19 +46,24 @@ def pad(
             return data(*inside)
         return intrinsics.if_then_else(logic.all(*conditions), data(*inside), value)
 
-    return compute(shape, element, name, tag=f"{tags.INJECTIVE},pad")
+    return compute(shape, element, name, tag=f"{tags.INJECTIVE},pad", attrs=attrs)
 
 
 def mirror_pad(
-    data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int], mode: str = "SYMMETRIC"
+    data: Tensor,
+    pad_before: Sequence[int],
+    pad_after: Sequence[int] | None = None,
+    mode: str = "SYMMETRIC",
+    name: str = "MirrorPadInput",
 ) -> Tensor:
     """`data` continued by its mirror image; "REFLECT" does not repeat the border."""
     offset = {"SYMMETRIC": 0, "REFLECT": 1}.get(mode)
     if offset is None:
         raise DiagnosticError(f'mirror_pad: the mode is "SYMMETRIC" or "REFLECT", not {mode!r}')
+    after = pad_before if pad_after is None else pad_after
     shape = [
         arithmetic.add(extent, low + high)
-        for extent, low, high in zip(data.shape, pad_before, pad_after, strict=True)
+        for extent, low, high in zip(data.shape, pad_before, after, strict=True)
     ]
 
     def mirrored(i: PrimExpr, extent: PrimExpr, low: int) -> PrimExpr:
@@ -75,19 +81,20 @@ def mirror_pad(
             )
         )
 
-    return compute(shape, element, "MirrorPadInput", tag=tags.INJECTIVE)
+    return compute(shape, element, name, tag=tags.INJECTIVE)
 
 
 def _mapped_pad(
     data: Tensor,
     pad_before: Sequence[int],
-    pad_after: Sequence[int],
+    pad_after: Sequence[int] | None,
     name: str,
     source: Callable[[PrimExpr, PrimExpr], PrimExpr],
 ) -> Tensor:
     """`data` continued by its own elements: `source(i, extent)` is the place of the element for
     the place i, which is negative before the data."""
-    widths = list(zip(data.shape, pad_before, pad_after, strict=True))
+    after = pad_before if pad_after is None else pad_after
+    widths = list(zip(data.shape, pad_before, after, strict=True))
     shape = [arithmetic.add(extent, low + high) for extent, low, high in widths]
 
     def element(*index: PrimExpr) -> Any:
@@ -102,7 +109,10 @@ def _mapped_pad(
 
 
 def reflect_pad(
-    data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int], name: str = "ReflectPadInput"
+    data: Tensor,
+    pad_before: Sequence[int],
+    pad_after: Sequence[int] | None = None,
+    name: str = "ReflectPadInput",
 ) -> Tensor:
     """`data` continued by its mirror image, in which the border does not stand twice."""
 
@@ -117,7 +127,7 @@ def reflect_pad(
 def replicate_pad(
     data: Tensor,
     pad_before: Sequence[int],
-    pad_after: Sequence[int],
+    pad_after: Sequence[int] | None = None,
     name: str = "ReplicatePadInput",
 ) -> Tensor:
     """`data` continued by its border."""
@@ -131,7 +141,7 @@ def replicate_pad(
 def circular_pad(
     data: Tensor,
     pad_before: Sequence[int],
-    pad_after: Sequence[int],
+    pad_after: Sequence[int] | None = None,
     name: str = "CircularPadInput",
 ) -> Tensor:
     """`data` continued by its other end."""

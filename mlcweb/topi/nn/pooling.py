@@ -24,18 +24,20 @@ def pool(
     padding: Any,
     pool_type: str,
     ceil_mode: bool = False,
-    layout: str = "NCHW",
+    layout: str = "",
     count_include_pad: bool = True,
 ) -> Tensor:
     """Windows along the spatial axes pooled to one element each.
 
     Args:
+        layout: by default NCW, NCHW or NCDHW, by the number of dimensions.
         pool_type: "max" or "avg".
         padding: a number, one per axis, or all before and then all behind; of a maximum with the
             least value.
         ceil_mode: counts a last window that is only partly inside.
         count_include_pad: a mean divides by the window's size, else by its elements inside.
     """
+    layout = layout or f"NC{SPATIAL.get(data.ndim - 2, '')}"
     operator = f"pool{len(layout) - 2}d {pool_type}"
     places = _places(operator, data, pool_type, layout)
     rank = len(places)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
@@ -203,9 +204,11 @@ class _List(Module):
     def __len__(self) -> int:
         return len(self.items)
 
+    @also_named(module="item", param="item")
     def append(self, item: Any) -> None:
         self.items.append(item)
 
+    @also_named(modules="items", params="items")
     def extend(self, items: Iterable[Any]) -> None:
         self.items.extend(items)
 
@@ -232,8 +235,8 @@ class ModuleList(_List):
 class ParameterList(_List):
     """Parameters in order."""
 
-    def __init__(self, params: Iterable[Parameter] = ()) -> None:
-        super().__init__(params)
+    def __init__(self, params: Iterable[Parameter] | None = None) -> None:
+        super().__init__(params or ())
 
 
 class _Dict(Module):
@@ -269,6 +272,7 @@ class _Dict(Module):
     def get(self, key: str, default: Any = None) -> Any:
         return self._items.get(key, default)
 
+    @also_named(modules="items", params="items")
     def update(self, items: Mapping[str, Any]) -> None:
         self._items.update(items)
 

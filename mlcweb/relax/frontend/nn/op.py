@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.relax import expr as E
 from mlcweb.relax import op as R
 from mlcweb.relax.frontend.nn.calls import (
@@ -43,6 +44,7 @@ def _unary(build: Callable[..., E.Expr], name: str) -> Callable[..., Any]:
 
 
 def _binary(build: Callable[..., E.Expr], name: str) -> Callable[..., Any]:
+    @also_named(x1="a", x2="b")
     def apply(a: Tensor, b: Tensor, name: str = name) -> Tensor:
         return wrap_nested(build(a._expr, b._expr), name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder, BuilderError
@@ -84,6 +85,7 @@ class Tensor:
         return Tensor(_expr=E.const(data, dtype))
 
     @staticmethod
+    @takes_newer_keywords
     def from_struct_info(struct_info: TensorStructInfo, name: str = "tensor") -> Tensor:
         """A new variable of a struct info."""
         return Tensor(_expr=E.Var(name, struct_info))

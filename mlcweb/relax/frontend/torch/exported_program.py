@@ -26,12 +26,13 @@ def from_exported_program(
     unwrap_unit_return_tuple: bool = False,
     no_bind_return_tuple: bool = False,
     custom_convert_map: Mapping[str, Callable[[Any, Any], Any]] | None = None,
+    run_ep_decomposition: bool = True,
 ) -> IRModule:
     """Import a `torch.export.ExportedProgram`.
 
     The arguments are those of `from_fx`; names for `custom_convert_map` are those of ATen
     operators with their overload, as in "relu.default". Extents that the program keeps dynamic are
-    symbolic.
+    symbolic. `run_ep_decomposition` is accepted: operators are read as they are, decomposed or not.
 
     Returns:
         A module whose function `main` takes the inputs by their names and gives a tuple of the

@@ -25,6 +25,7 @@ def from_fx(
     unwrap_unit_return_tuple: bool = False,
     no_bind_return_tuple: bool = False,
     custom_convert_map: Mapping[str, Callable[[Any, Any], Any]] | None = None,
+    default_image_layout: str = "NCHW",
 ) -> IRModule:
     """Import a `torch.fx.GraphModule`.
 
@@ -38,6 +39,7 @@ def from_fx(
         custom_convert_map: own converters by the name of a function, method or class of layers;
             each is called with the fx node and the translator, whose `env` has the values of nodes,
             and gives an expression.
+        default_image_layout: "NCHW", which PyTorch's models are in.
 
     Returns:
         A module whose function `main` takes `inp_0`, `inp_1`, …
@@ -45,6 +47,11 @@ def from_fx(
     Raises:
         TorchError: no traced model, or one that cannot be imported.
     """
+    if default_image_layout != "NCHW":
+        raise TorchError(
+            f'Models are imported in the layout "NCHW" that PyTorch gives them, not in '
+            f'"{default_image_layout}"'
+        )
     graph = getattr(model, "graph", None)
     if graph is None or not hasattr(graph, "nodes"):
         raise TorchError(
