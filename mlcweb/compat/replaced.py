@@ -107,13 +107,10 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         ),
         "there is one device here": "RealizeVDevice UpdateVDevice",
         "give a function of TensorIR in its place, by LegalizeOps(customize_legalize_map={...})": (
-            "AlterOpImpl FastMathTransform FuseTransposeMatmul"
+            "AlterOpImpl FastMathTransform"
         ),
         "write the model in the layout that it is to run in": (
             "OptimizeLayoutTransform AttachAttrLayoutFreeBuffers SplitLayoutRewritePreproc"
-        ),
-        "DecomposeOpsForInference and FoldConstant compute what is constant": (
-            "FoldBatchnormToConv2D"
         ),
         "LiftTransformParams and BundleModelParams give functions of all weights": (
             "LazyTransformParams LazyGetInput LazySetOutput"

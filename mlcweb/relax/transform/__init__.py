@@ -20,12 +20,14 @@ from mlcweb.relax.transform.decompose_ops import (
     DecomposeOpsForInference, DecomposeOpsForTraining,
 )  # fmt: skip
 from mlcweb.relax.transform.expand_tuples import ExpandTupleArguments
+from mlcweb.relax.transform.fold_batch_norm import FoldBatchnormToConv2D
 from mlcweb.relax.transform.fold_constant import FoldConstant
 from mlcweb.relax.transform.fuse_by_pattern import (
     FuseOpsByPattern, FusionPattern, PatternCheckContext,
 )  # fmt: skip
 from mlcweb.relax.transform.fuse_ops import FuseOps
 from mlcweb.relax.transform.fuse_tir import FuseTIR
+from mlcweb.relax.transform.fuse_transpose_matmul import FuseTransposeMatmul
 from mlcweb.relax.transform.gradient import Gradient
 from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
 from mlcweb.relax.transform.lambda_lift import LambdaLift
