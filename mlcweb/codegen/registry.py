@@ -6,7 +6,7 @@ general names of a processor ("llvm", "c", "cpu") mean the registered target of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -28,6 +28,13 @@ BOUNDS_CHECK = register_option("mlcweb.bounds_check", bool)
 
 RELAXED_MADD = register_option("mlcweb.relaxed_madd", bool)
 """Whether compiled code may round a product and a sum of vectors once instead of twice."""
+
+LLVM_PROCESSOR = register_option("mlcweb.llvm_processor", dict)
+"""The processor that the target "llvm" makes code for, by LLVM's names: "mtriple", "mcpu", "mattr"
+(default: this machine's own)."""
+
+LLVM_OPT_LEVEL = register_option("mlcweb.llvm_opt_level", int)
+"""How much LLVM optimises, from 0 to 3 (default)."""
 
 GENERAL_NAMES = ("cpu", "llvm", "c")
 """Names that course code uses for "this machine's processor"."""
@@ -129,6 +136,9 @@ def _refuse_element_types(func: PrimFunc) -> None:
 
 _targets: dict[str, TargetEntry] = {}
 
+_by_options: dict[str, tuple[TargetEntry, frozenset[str]]] = {}
+"""The targets that general names mean with some options."""
+
 
 def register_target(
     name: str, load: Callable[[], Builder], aliases: tuple[str, ...] = (), rank: int = 0
@@ -140,13 +150,23 @@ def register_target(
     return entry
 
 
+def register_with_options(name: str, load: Callable[[], Builder], options: Iterable[str]) -> None:
+    """Let the general name of a processor mean a target of its own where one of these options is
+    set: that of a compiler which alone knows what they ask for."""
+    _by_options[name] = TargetEntry(name, load, (), 0), frozenset(options)
+
+
 def default_target() -> TargetEntry:
     """The best target for this machine's processor."""
     return max(_targets.values(), key=lambda entry: entry.rank)
 
 
-def find_target(name: str) -> TargetEntry:
-    """The target that `name` means; a TVMError lists the names there are."""
+def find_target(name: str, options: Iterable[str] = ()) -> TargetEntry:
+    """The target that `name` means, with these options; a TVMError lists the names there are."""
+    if name in _by_options:
+        entry, asked = _by_options[name]
+        if not asked.isdisjoint(options):
+            return entry
     if name in _targets:
         return _targets[name]
     for entry in _targets.values():

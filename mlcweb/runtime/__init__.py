@@ -4,12 +4,12 @@ from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.runtime import host, ndarray
 from mlcweb.runtime import nd
 from mlcweb.runtime.benchmark import BenchmarkResult
-from mlcweb.codegen.registry import Builder, register_target
-from mlcweb.runtime.build import build
+from mlcweb.codegen.registry import Builder, register_target, register_with_options
+from mlcweb.runtime.build import LLVM_ATTRIBUTES, build
 from mlcweb.runtime.device import Device, cpu, cuda, device, metal, vulkan, webgpu
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.ndarray import NDArray, array, empty, from_dlpack
-from mlcweb.runtime.host.engine import allocate, available
+from mlcweb.runtime.host.engine import allocate, available, has_llvm
 from mlcweb.runtime.registry import (
     get_global_func,
     list_global_func_names,
@@ -26,8 +26,16 @@ def _wasm() -> Builder:
     return builder
 
 
+def _llvm() -> Builder:
+    from mlcweb.runtime.host.llvm_target import build as builder
+
+    return builder
+
+
 # Compiled code where there is an engine to run it; else NumPy stays the default.
 register_target("wasm", _wasm, rank=20 if available() else 5)
+if has_llvm():
+    register_with_options("llvm", _llvm, LLVM_ATTRIBUTES)
 register_allocator("cpu", allocate)
 
 tensor = array

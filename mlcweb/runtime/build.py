@@ -9,6 +9,8 @@ from typing import Any
 from mlcweb.codegen.external import ArrayArgument
 from mlcweb.codegen.registry import (
     BOUNDS_CHECK,
+    LLVM_OPT_LEVEL,
+    LLVM_PROCESSOR,
     RELAXED_MADD,
     default_target,
     find_target,
@@ -33,8 +35,17 @@ TARGET_OPTIONS = {
     "bounds-check": BOUNDS_CHECK,
     "relaxed_madd": RELAXED_MADD,
     "relaxed-madd": RELAXED_MADD,
+    "opt_level": LLVM_OPT_LEVEL,
+    "opt-level": LLVM_OPT_LEVEL,
 }
 """The attributes of targets that set options."""
+
+
+PROCESSOR_ATTRIBUTES = ("mtriple", "mcpu", "mattr")
+"""The attributes of targets that name a processor."""
+
+LLVM_ATTRIBUTES = (*PROCESSOR_ATTRIBUTES, "opt_level", "opt-level")
+"""The attributes of "llvm" that ask for LLVM itself, where it is installed."""
 
 
 class UnknownFunction(TVMError, ValueError):
@@ -53,7 +64,10 @@ def build(
 
     Args:
         target: what to build for; by default the target of the surrounding ``with target:``, else
-            the best for this machine. "llvm", "c" and "cpu" mean that best one, too. For "cuda",
+            the best for this machine. "llvm", "c" and "cpu" mean that best one, too; with one of
+            the options mcpu, mattr, mtriple and opt-level, "llvm" is LLVM where it is installed
+            ("llvm -mcpu=host" for this very machine), which runs what was checked before the call
+            in this process, so that a program that leaves its buffers damages memory. For "cuda",
             "opencl", "metal", "vulkan" and "webgpu" the module's `imports` have the source of the
             kernels; as no GPU is used yet, calls run them thread by thread on this machine.
             "simulated" is a GPU that watches its threads, for small inputs: a call stops where two
@@ -83,10 +97,11 @@ def build(
         _say_once(kind, f'target="{kind}": kernels run thread by thread, on a simulated GPU')
         kernels = default_target().build(functions, lookup_in(functions), options)
         return Module(kernels, main, kind, [source])
-    entry = find_target(chosen.kind.name) if chosen else default_target()
+    entry = find_target(chosen.kind.name, chosen.attrs) if chosen else default_target()
     if chosen:
         _say_what_is_meant(chosen.kind.name, entry.name)
-    return Module(entry.build(functions, lookup_in(functions), options), main, entry.name)
+    name = str(chosen) if entry.name == "llvm" else entry.name
+    return Module(entry.build(functions, lookup_in(functions), options), main, name)
 
 
 def compile(
@@ -114,6 +129,9 @@ def options_of(target: Target | None, config: Mapping[str, Any] | None = None) -
     """The options that are set: by the context, the target, or the call."""
     attrs = target.attrs if target else {}
     of_target = {TARGET_OPTIONS[key]: attrs[key] for key in attrs if key in TARGET_OPTIONS}
+    processor = {key: attrs[key] for key in PROCESSOR_ATTRIBUTES if key in attrs}
+    if processor:
+        of_target[LLVM_PROCESSOR] = processor
     return {**PassContext.current().config, **checked_config(of_target), **checked_config(config)}
 
 

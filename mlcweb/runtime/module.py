@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mlcweb.codegen.registry import Kernel
@@ -176,13 +177,17 @@ class Module:
         return self.get_source(fmt)
 
     def get_source(self, fmt: str = "") -> str:
-        """The generated text of all functions. `fmt` is its language, "wat" or "python"; "asm"
-        means the text of machine code.
+        """The generated text of all functions. `fmt` is its language, "wat", "ll" or "python";
+        "asm" means the text of machine code.
 
         Raises:
             TVMError: there is no text in that language.
         """
         kernels = [function.kernel for function in self.functions.values()]
+        if fmt in ("asm", "s") and any(kernel.language == "ll" for kernel in kernels):
+            from mlcweb.runtime.host.llvm_target import compile_together
+
+            return compile_together(kernels).assembly()
         languages = dict.fromkeys(kernel.language for kernel in kernels)
         wanted = "wat" if fmt in ("asm", "s", "wasm") else "python" if fmt == "py" else fmt
         if wanted and wanted not in languages:
@@ -192,8 +197,16 @@ class Module:
 
     def export_library(self, file_name: Any, **options: Any) -> None:
         """Write the module to one file, a WebAssembly module whatever its name ends in, which
-        `tvm.runtime.load_module` reads; options of other compilers are left alone."""
+        `tvm.runtime.load_module` reads; options of other compilers are left alone. Only machine
+        code of "llvm" goes into a file whose name ends in ".o" as an object file, for the linkers
+        of other programs."""
         kernels = {name: function.kernel for name, function in self.functions.items()}
+        if str(file_name).endswith(".o") and any(k.language == "ll" for k in kernels.values()):
+            from mlcweb.runtime.host.llvm_target import compile_together
+
+            code = compile_together(list(kernels.values())).object_code()
+            Path(file_name).write_bytes(code)
+            return
         provided(__name__, "export_library")(file_name, kernels, self.target, self.entry_name)
 
     def time_evaluator(

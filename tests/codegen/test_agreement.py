@@ -6,11 +6,13 @@ import pytest
 
 from mlcweb.lower import lower
 from mlcweb.runtime import build, nd
-from mlcweb.runtime.host.engine import available
+from mlcweb.runtime.host.engine import available, has_llvm
 from mlcweb.script import from_source
 from tests.codegen.corpus import PROGRAMS, inputs
 
 TARGETS = ["interpreter", "numpy", *(["wasm", "wasm -bounds_check=1"] if available() else [])]
+if has_llvm():
+    TARGETS += ["llvm -mcpu=host", "llvm -mcpu=host -bounds_check=1"]
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
 
 

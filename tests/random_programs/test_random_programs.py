@@ -19,7 +19,7 @@ from tests.random_programs.plain_python import evaluate
 from tests.random_programs.stages import WEIGHTS, WITHOUT_BLOCKS, random_program
 from tests.random_schedules import EVERY_STEP, random_step
 
-TARGETS = ("interpreter", "numpy", "wasm -relaxed_madd=0")
+TARGETS = ("interpreter", "numpy", "wasm -relaxed_madd=0", "llvm -mcpu=host -relaxed_madd=0")
 STEPS, ATTEMPTS = 5, 16
 CHUNK, MANY = 25, 100
 

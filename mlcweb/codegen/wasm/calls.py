@@ -158,7 +158,7 @@ def _call_function(
         if buffer is None:
             selector.push(cast(param.dtype, argument))
             continue
-        part = _part(selector, argument)
+        part = part_of(selector.function, argument)
         check_pointer(name, buffer, part.pointer.dtype)
         _push_address(selector, part)
     selector.emit("local.get", selector.builder.parameter("scratch"))
@@ -176,10 +176,10 @@ def _call_python(selector: FunctionSelector, name: str, call: E.Call) -> None:
         if isinstance(argument, E.StringImm):
             arguments.append(Text(argument.value))
         elif dtypes.kind(argument.dtype) == "handle":
-            part = _part(selector, argument)
+            part = part_of(selector.function, argument)
             arguments.append(part.pointer)
             _push_address(selector, part)
-            selector.push(cast("int32", _reach(selector, part)))
+            selector.push(cast("int32", reach_of(selector.function, part)))
         else:
             arguments.append(Scalar(argument.dtype))
             selector.push(argument)
@@ -193,7 +193,7 @@ def result_type(call: E.Call) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """What a pointer of a call points to: a part of a buffer, from `offset` on, in elements; to its
     end where no `extent` is said."""
 
@@ -204,26 +204,27 @@ class _Part:
     span: Span | None
 
 
-def _part(selector: FunctionSelector, pointer: E.PrimExpr) -> _Part:
+def part_of(function: PrimFunc, pointer: E.PrimExpr) -> Part:
+    """What a pointer that a function passes points to."""
     if isinstance(pointer, E.Var):
-        dtype = _owner(selector, pointer).dtype
-        return _Part(Pointer(dtype, True), pointer, const(0), None, pointer.span)
+        dtype = _owner(function, pointer).dtype
+        return Part(Pointer(dtype, True), pointer, const(0), None, pointer.span)
     if not (isinstance(pointer, E.Call) and pointer.op is OPS["tvm_access_ptr"]):
         raise UnsupportedError(f"{pointer} is no pointer that can be passed", pointer.span)
     element, data, offset, extent, mask = pointer.args
     assert isinstance(data, E.Var)
     writes = bool(mask.value & WRITES) if isinstance(mask, E.IntImm) else True
-    return _Part(Pointer(element.dtype, writes), data, offset, extent, pointer.span)
+    return Part(Pointer(element.dtype, writes), data, offset, extent, pointer.span)
 
 
-def _push_address(selector: FunctionSelector, part: _Part) -> None:
+def _push_address(selector: FunctionSelector, part: Part) -> None:
     selector.push(part.data)
     selector.addresses.add_scaled(part.offset, dtypes.size_in_bytes(part.pointer.dtype))
 
 
-def _reach(selector: FunctionSelector, part: _Part) -> E.PrimExpr:
+def reach_of(function: PrimFunc, part: Part) -> E.PrimExpr:
     """How many elements a pointer reaches, to the end of its buffer at most."""
-    owner = _owner(selector, part.data)
+    owner = _owner(function, part.data)
     shape = None if owner.strides else constant_shape(owner)
     if shape is not None:
         left = const(prod(shape), part.offset.dtype) - part.offset
@@ -236,12 +237,12 @@ def _reach(selector: FunctionSelector, part: _Part) -> E.PrimExpr:
     return part.extent
 
 
-def _owner(selector: FunctionSelector, data: E.Var) -> Buffer:
+def _owner(function: PrimFunc, data: E.Var) -> Buffer:
     """The buffer that a pointer belongs to."""
-    for buffer in selector.function.parameter_buffers:
+    for buffer in function.parameter_buffers:
         if buffer.data is data:
             return buffer
-    for part in S.statements_in(selector.function.body):
+    for part in S.statements_in(function.body):
         if isinstance(part, S.AllocBuffer) and part.buffer.data is data:
             return part.buffer
     raise UnsupportedError(f'"{data.name}" is no buffer of this function', data.span)

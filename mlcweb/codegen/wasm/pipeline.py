@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from mlcweb.codegen.external import for_arrays
@@ -30,9 +31,23 @@ def lower_for_wasm(
     distinct: bool | None = None,
     observe: Observer | None = None,
 ) -> PrimFunc:
-    """The loops that code is selected from.
+    """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
+    return lower_for_machine(func, OPTIMIZATIONS, options.bounds_check, checks, distinct, observe)
+
+
+def lower_for_machine(
+    func: PrimFunc,
+    optimizations: Sequence[LoweringPass],
+    bounds_check: bool,
+    checks: list[Check],
+    distinct: bool | None = None,
+    observe: Observer | None = None,
+) -> PrimFunc:
+    """The loops that the code of a processor is selected from.
 
     Args:
+        optimizations: the passes for that processor.
+        bounds_check: whether the code checks accesses.
         checks: receives what the code will check, where the options ask for that.
         distinct: for functions that are called with arrays: whether those share no memory. None for
             micro-kernels, called with pointers, which share what the function says.
@@ -41,7 +56,7 @@ def lower_for_wasm(
     entry: list[LoweringPass] = []
     if distinct is not None:
         entry = [CALLED_WITH_ARRAYS, OF_DISTINCT if distinct else OF_OVERLAPPING]
-    if options.bounds_check:
+    if bounds_check:
         checking = partial(check_accesses, checks=checks)
         checked = LoweringPass(checking, "InstrumentBoundCheckers", needed=True)
         # Nothing is left out or moved, so that what is wrong is found where it stands.
@@ -51,5 +66,5 @@ def lower_for_wasm(
     # Optimisation takes expressions as free of effects.
     pure = not calls_in_expressions(func)
     return run_pipeline(
-        func, (*entry, *PASSES), OPTIMIZATIONS if pure else (normalize,), observe=observe
+        func, (*entry, *PASSES), optimizations if pure else (normalize,), observe=observe
     )

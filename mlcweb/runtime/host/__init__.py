@@ -1,6 +1,6 @@
 """What depends on where Python runs: in a browser (Pyodide) or natively.
 
-Nothing outside this folder imports `js`, `pyodide` or `wasmtime`.
+Nothing outside this folder imports `js`, `pyodide`, `wasmtime` or `llvmlite`.
 """
 
 from mlcweb.runtime.host.clock import (

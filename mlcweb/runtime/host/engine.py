@@ -58,13 +58,14 @@ class Host(Protocol):
     `shared` is whether threads share it, `visible` whether Python sees it, `relaxed_simd` whether
     the engine has the relaxed vector instructions, and `options` how instructions are best selected
     for the engine. `carries_exceptions` is whether an exception of a Python function that a kernel
-    calls arrives at the caller of the kernel.
+    calls arrives at the caller of the kernel. There are so many `addresses`.
     """
 
     options: Options
     shared: bool
     visible: bool
     carries_exceptions: bool
+    addresses: int
 
     @property
     def relaxed_simd(self) -> bool: ...
@@ -125,6 +126,12 @@ def engine() -> Host:
 def available() -> bool:
     """Whether there is an engine here."""
     return in_browser() or find_spec("wasmtime") is not None
+
+
+@lru_cache(maxsize=1)
+def has_llvm() -> bool:
+    """Whether LLVM is here, which makes machine code."""
+    return not in_browser() and find_spec("llvmlite") is not None
 
 
 def chain(calls: Sequence[Callable[[], Any]]) -> Chain:

@@ -41,6 +41,7 @@ class PyodideHost(engine.Host):
     visible = False
     """Python does not see the memory in place."""
     carries_exceptions = True
+    addresses = 1 << 32
 
     def __init__(self) -> None:
         script = page_script()

@@ -63,7 +63,7 @@ def _arguments(
         if isinstance(argument, Text):
             arguments.append(argument.value)
         elif isinstance(argument, Pointer):
-            address, count = next(given) & 0xFFFFFFFF, max(next(given), 0)
+            address, count = next(given) % host.addresses, max(next(given), 0)
             nbytes = count * dtypes.size_in_bytes(argument.dtype)
             if address + nbytes > host.nbytes:
                 raise IndexOutOfBounds(f'"{call.name}" is called with a pointer to no memory')

@@ -82,7 +82,7 @@ def compile_together(kernels: Mapping[str, WasmKernel]) -> WasmModule:
     """One module of several kernels that stand alone."""
     first = next(iter(kernels.values()))
     functions = {name: kernel.function for name, kernel in kernels.items()}
-    lookup = partial(_known, first.lookup)
+    lookup = partial(known_by, first.lookup)
     return compile_functions(functions, first.options, first.host.shared, lookup, first.distinct)
 
 
@@ -177,7 +177,7 @@ class WasmKernel:
         func = self.function
         if sizes:
             func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
-        lookup = partial(_known, self.lookup)
+        lookup = partial(known_by, self.lookup)
         return compile_functions({self.name: func}, self.options, shared, lookup, self.distinct)
 
     @property
@@ -283,7 +283,7 @@ class WasmKernel:
         return next(reversed(self.variants.values())).compiled.text.text
 
 
-def _known(lookup: FunctionLookup, name: str) -> Any:
+def known_by(lookup: FunctionLookup, name: str) -> Any:
     """What a called name means; None while nothing is known by it."""
     try:
         return lookup(name)

@@ -70,6 +70,7 @@ class WasmtimeHost(engine.Host):
     visible = True
     """Python sees the memory in place."""
     carries_exceptions = False
+    addresses = 1 << 32
     options = Options(load_splat=False, spill_workaround=True)
 
     def __init__(self) -> None:

@@ -10,9 +10,9 @@ pytest.importorskip("wasmtime")
 from mlcweb.codegen import interpreter
 from mlcweb.codegen.wasm.kernel import compile_functions
 from mlcweb.codegen.wasm.select_types import UnsupportedError
-from mlcweb.runtime.host import wasm_target
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.script import from_source
+from tests.codegen.compiled import BUILDERS, compiled
 
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -50,12 +50,12 @@ def compare(expression, dtypes, result, seed=0, nonzero=False):
         f"    for i in range({COUNT}):\n        R[i] = {expression}\n"
     )
     inputs = [values(dtype, seed + n, nonzero) for n, dtype in enumerate(dtypes)]
-    expected, actual = np.zeros((2, COUNT), result)
+    expected = np.zeros(COUNT, result)
     interpreter.build({"main": func}, lambda name: None)["main"].run(*inputs, expected)
-    kernel = wasm_target.build({"main": func}, lambda name: None)["main"]
-    assert isinstance(kernel, wasm_target.WasmKernel)
-    kernel.run(*inputs, actual)
-    np.testing.assert_array_equal(actual, expected)
+    for target in BUILDERS:
+        actual = np.zeros(COUNT, result)
+        compiled(target, func).run(*inputs, actual)
+        np.testing.assert_array_equal(actual, expected, target)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
@@ -134,9 +134,9 @@ def test_division_by_zero_stops_the_kernel(operation):
         "@T.prim_func\ndef main(A: T.Buffer((4,), 'int32'), B: T.Buffer((4,), 'int32')):\n"
         f"    for i in range(4):\n        B[i] = T.{operation}(A[i], B[i])\n"
     )
-    kernel = wasm_target.build({"main": func}, lambda name: None)["main"]
-    with pytest.raises(KernelTrap, match="divided an integer by zero"):
-        kernel.run(np.ones(4, "int32"), np.zeros(4, "int32"))
+    for target in BUILDERS:
+        with pytest.raises(KernelTrap, match="divided an integer by zero"):
+            compiled(target, func).run(np.ones(4, "int32"), np.zeros(4, "int32"))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

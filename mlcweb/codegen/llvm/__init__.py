@@ -1,0 +1,1 @@
+"""The target "llvm": kernels as LLVM's intermediate representation, in its text form."""

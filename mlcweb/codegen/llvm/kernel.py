@@ -1,0 +1,104 @@
+"""Functions to the text of an LLVM module: what it defines, and how that is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlcweb.codegen.llvm.builder import FunctionBuilder
+from mlcweb.codegen.llvm.calls import Calls
+from mlcweb.codegen.llvm.machine import Processor
+from mlcweb.codegen.llvm.pipeline import lower_for_llvm
+from mlcweb.codegen.llvm.selector import Selector
+from mlcweb.codegen.llvm.types import argument_type
+from mlcweb.codegen.wasm.calls import PythonCall
+from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check
+from mlcweb.tir.function import PrimFunc
+
+REPEAT_SUFFIX = "_repeat"
+
+
+@dataclass(frozen=True)
+class LlvmModule:
+    """A module as text.
+
+    For each function it defines the function under its name, which takes pointers to buffers and
+    scalars in the order of its parameters and returns a status (zero, or why it stopped), and a
+    function `<name>_repeat`, which takes how often to call it first. The variables `fault_check`
+    and `fault_index` say which of the `checks` stopped a kernel. The pointers of the Python
+    functions that it calls are to be put into the variables `python.0`, `python.1`, …
+    """
+
+    text: str
+    functions: Mapping[str, PrimFunc]
+    checks: tuple[Check, ...] = ()
+    python_calls: tuple[PythonCall, ...] = ()
+
+
+def compile_functions(
+    functions: Mapping[str, PrimFunc],
+    processor: Processor,
+    *,
+    lookup: Callable[[str], Any] = lambda name: None,
+    distinct: bool = True,
+    bounds_check: bool = False,
+    fused: bool = True,
+) -> LlvmModule:
+    """Compile TensorIR functions of constant shapes. `lookup` finds the micro-kernels that they
+    call by name; what it finds no PrimFunc for is called in Python.
+
+    Args:
+        distinct: whether the arrays that the functions are called with share no memory.
+        bounds_check: whether accesses outside of their buffers stop the kernel.
+        fused: whether a product and a sum of vectors may be rounded once.
+
+    Raises:
+        UnsupportedError: something in them has no LLVM form.
+    """
+    checks: list[Check] = []
+    texts: list[str] = []
+    declared: set[str] = set()
+    fused = fused and processor.fuses
+
+    def select(name: str, func: PrimFunc, calls: Calls, exported: bool = False) -> None:
+        told = distinct if exported else None
+        lowered = lower_for_llvm(func, processor, bounds_check, checks, told)
+        selector = Selector(
+            lowered, name, checks, calls, exported=exported, distinct=told is True, fused=fused
+        )
+        texts.append(selector.select())
+        declared.update(selector.builder.declared)
+
+    calls = Calls(lookup, select)
+    for name, func in functions.items():
+        select(name, func, calls, exported=True)
+        texts.append(_repeat(name, func))
+    variables = [f"@{FAULT_CHECK} = global i32 0", f"@{FAULT_INDEX} = global i64 0"]
+    variables += [f'@"{name}" = global ptr null' for name in calls.python.values()]
+    attributes = "attributes #0 = { nounwind }"
+    text = "\n\n".join(["\n".join(variables), *texts, "\n".join(sorted(declared)), attributes])
+    return LlvmModule(text + "\n", dict(functions), tuple(checks), tuple(calls.python))
+
+
+def _repeat(name: str, func: PrimFunc) -> str:
+    """A function that calls another so many times as its first argument says."""
+    kinds = [
+        "ptr" if param in func.buffer_map else argument_type(param.dtype) for param in func.params
+    ]
+    given = [f"{kind} %p{position}" for position, kind in enumerate(kinds)]
+    builder = FunctionBuilder(name + REPEAT_SUFFIX, ["i64 %number", *given])
+    again, done = builder.label("again"), builder.label("done")
+    before = builder.block
+    builder.jump(again)
+    builder.start(again)
+    left, set_sources = builder.late_phi("i64")
+    # Each call counts, though all of them write the same.
+    builder.line('call void asm sideeffect "", "~{memory}"()')
+    status = builder.value(f'call i32 @"{name}"({", ".join(given)})')
+    builder.stop_if_failed(status)
+    fewer = builder.value(f"sub i64 {left}, 1")
+    set_sources(("%number", before), (fewer, builder.block))
+    builder.branch(builder.value(f"icmp sgt i64 {fewer}, 0"), again, done)
+    builder.start(done)
+    return builder.build()

@@ -1,0 +1,53 @@
+"""The processors that code is made for, and what loop optimisation is told of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mlcweb.codegen.llvm.operators import has_vector_operator
+from mlcweb.codegen.wasm.math import COMPUTED_IN_FLOAT64
+from mlcweb.lower.optimize.machine import MachineModel
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A processor by LLVM's names, and the facts about it that shape the loops.
+
+    Attributes:
+        triple: The kind of machine: processor family, maker, system.
+        cpu: The model; "" for any of its family.
+        features: What is switched on and off besides: "+avx2,-fma".
+        vector_bytes: The size of its vectors.
+        registers: How many vectors fit into registers.
+        fuses: Whether it has an instruction for a product and a sum.
+        has_half: Whether it converts 16-bit floats.
+    """
+
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    registers: int
+    fuses: bool
+    has_half: bool
+
+
+@lru_cache(maxsize=64)
+def machine_model(processor: Processor) -> MachineModel:
+    """What loop optimisation is told of a processor."""
+    length, registers = processor.vector_bytes, processor.registers
+    return MachineModel(
+        vector_bytes=length,
+        min_vector_bytes=min(length, 16),
+        registers=registers,
+        register_bytes=registers * length,
+        vector_sums=4,
+        scalar_sums=2,
+        computed_in_float64=COMPUTED_IN_FLOAT64,
+        has_vector_operator=has_vector_operator,
+        has_vectors=lambda dtype: processor.has_half or dtype != "float16",
+        has_vector_cast=lambda source, target: (
+            processor.has_half or "float16" not in (source, target)
+        ),
+    )

@@ -1,0 +1,32 @@
+"""The passes from TensorIR to loops that LLVM code is selected from."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from mlcweb.codegen.llvm.machine import Processor, machine_model
+from mlcweb.codegen.wasm.checks import Check
+from mlcweb.codegen.wasm.pipeline import lower_for_machine
+from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.lower.optimize import optimizations
+from mlcweb.lower.pipeline import Observer
+from mlcweb.tir.function import PrimFunc
+
+
+@lru_cache(maxsize=64)
+def _optimizations(processor: Processor) -> tuple[LoweringPass, ...]:
+    return optimizations(machine_model(processor))
+
+
+def lower_for_llvm(
+    func: PrimFunc,
+    processor: Processor,
+    bounds_check: bool,
+    checks: list[Check],
+    distinct: bool | None = None,
+    observe: Observer | None = None,
+) -> PrimFunc:
+    """The loops that code is selected from; `checks`, `distinct` and `observe` are those of
+    `lower_for_wasm`."""
+    passes = _optimizations(processor)
+    return lower_for_machine(func, passes, bounds_check, checks, distinct, observe)

@@ -1,0 +1,258 @@
+"""LLVM, by way of llvmlite: what processors there are, and machine code from the text of modules.
+
+Kernels run in the process itself, on any memory of it. They do not look at where a pointer goes:
+what they are called with has to be checked before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+from mlcweb.codegen.llvm.machine import Processor
+from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host.clock import clock
+
+_C_TYPES: dict[str, Any] = {
+    "ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
+    "float": ctypes.c_float, "double": ctypes.c_double,
+}  # fmt: skip
+
+_X86_FEATURES = ("avx", "avx512f", "fma", "f16c")
+
+
+@lru_cache(maxsize=1)
+def _llvm() -> Any:
+    """The binding, with all processors that it knows."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
+    return llvm
+
+
+@lru_cache(maxsize=64)
+def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
+    """A processor by LLVM's names: this one if none is said.
+
+    Raises:
+        TVMError: LLVM knows no such processor.
+    """
+    llvm = _llvm()
+    own = llvm.get_default_triple()
+    if not (triple or cpu) or cpu in ("host", "native"):
+        cpu = llvm.get_host_cpu_name()
+        features = ",".join(
+            part for part in (llvm.get_host_cpu_features().flatten(), features) if part
+        )
+    triple = llvm.Target.from_triple(triple).triple if triple else own
+    family = triple.split("-")[0]
+    if family.startswith(("x86", "i386", "i686", "amd64")):
+        has = _including(triple, cpu, features, _X86_FEATURES)
+        length = 64 if "avx512f" in has else 32 if "avx" in has else 16
+        registers = 32 if length == 64 else 16
+        return Processor(triple, cpu, features, length, registers, "fma" in has, "f16c" in has)
+    arm = family.startswith(("aarch64", "arm64"))
+    return Processor(triple, cpu, features, 16, 32 if arm else 16, arm, arm)
+
+
+def _including(triple: str, cpu: str, features: str, asked: Sequence[str]) -> set[str]:
+    """Which of some features a processor has.
+
+    LLVM tells by what it does: it puts a function into its caller only if that may use all that the
+    function may.
+    """
+    caller = f'"target-cpu"="{cpu or _generic(triple)}" "target-features"="{features}"'
+    callees = {
+        name: f'"target-cpu"="{_generic(triple)}" "target-features"="+{name}"' for name in asked
+    }
+    return _inlined(triple, caller, callees)
+
+
+def _generic(triple: str) -> str:
+    return "x86-64" if triple.startswith(("x86_64", "amd64")) else "generic"
+
+
+def _inlined(triple: str, caller: str, callees: dict[str, str]) -> set[str]:
+    """The functions, with the attributes of `callees`, that become part of one with others."""
+    llvm = _llvm()
+    lines: list[str] = []
+    for number, (name, attributes) in enumerate(callees.items()):
+        lines.append(
+            f'define internal i32 @"{name}"(i32 %x) {attributes} {{\n'
+            f"  %y = mul i32 %x, {number + 3}\n  ret i32 %y\n}}\n"
+            f'define i32 @"calls {name}"(i32 %x) {caller} {{\n'
+            f'  %y = call i32 @"{name}"(i32 %x)\n  ret i32 %y\n}}\n'
+        )
+    module = llvm.parse_assembly("".join(lines))
+    module.triple = triple
+    machine = llvm.Target.from_triple(triple).create_target_machine(opt=2)
+    _optimize(module, machine, 2)
+    calls = {
+        str(instruction).split('@"')[-1].split('"')[0].split("@")[-1].split("(")[0]
+        for function in module.functions
+        for block in function.blocks
+        for instruction in block.instructions
+        if instruction.opcode == "call"
+    }
+    return set(callees) - calls
+
+
+@lru_cache(maxsize=64)
+def runs_here(wanted: Processor) -> bool:
+    """Whether code for a processor runs on this one."""
+    own = processor()
+    if wanted.triple.split("-")[0] != own.triple.split("-")[0]:
+        return False
+    caller = f'"target-cpu"="{own.cpu}" "target-features"="{own.features}"'
+    cpu = wanted.cpu or _generic(wanted.triple)
+    callee = f'"target-cpu"="{cpu}" "target-features"="{wanted.features}"'
+    return bool(_inlined(own.triple, caller, {"code": callee}))
+
+
+def _machine(wanted: Processor, level: int, **options: Any) -> Any:
+    return (
+        _llvm()
+        .Target.from_triple(wanted.triple)
+        .create_target_machine(cpu=wanted.cpu, features=wanted.features, opt=level, **options)
+    )
+
+
+def _optimize(module: Any, machine: Any, level: int) -> None:
+    llvm = _llvm()
+    # Loops are in vectors already where that is allowed.
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _optimized(text: str, wanted: Processor, level: int, machine: Any) -> Any:
+    """A module, checked by LLVM's verifier, and optimised."""
+    llvm = _llvm()
+    try:
+        module = llvm.parse_assembly(text)
+        module.triple = wanted.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise TVMError(f"LLVM refuses the module: {error}") from None
+    _optimize(module, machine, level)
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """A module of LLVM on its way to machine code for a processor."""
+
+    text: str
+    processor: Processor
+    level: int
+
+    def assembly(self) -> str:
+        """The machine code as text."""
+        machine = self._machine()
+        return machine.emit_assembly(self._module(machine))
+
+    def object_code(self) -> bytes:
+        """The machine code as an object file."""
+        machine = self._machine()
+        return machine.emit_object(self._module(machine))
+
+    def instance(self) -> Instance:
+        """The code in memory, ready to be called.
+
+        Raises:
+            TVMError: it is code for another processor.
+        """
+        if not runs_here(self.processor):
+            cpu = self.processor.cpu or "any"
+            raise TVMError(
+                f'The code is for "{self.processor.triple}" with -mcpu={cpu}, which this is '
+                "not; get_source and export_library write it; -mcpu=host runs here"
+            )
+        machine = _machine(self.processor, self.level, jit=True, codemodel="jitdefault")
+        module = self._module(machine)
+        return Instance(_llvm().create_mcjit_compiler(module, machine))
+
+    def _machine(self) -> Any:
+        return _machine(self.processor, self.level, reloc="pic")
+
+    def _module(self, machine: Any) -> Any:
+        return _optimized(self.text, self.processor, self.level, machine)
+
+
+class Stopped(TVMError):
+    """A kernel came back with a status other than zero."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"The kernel was stopped ({status})")
+        self.status = status
+
+
+class Instance:
+    """Machine code in memory."""
+
+    failure: type[BaseException] = Stopped
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._pointers: list[Any] = []
+        engine.finalize_object()
+
+    def _function(self, name: str, kinds: Sequence[str]) -> Any:
+        function: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *(_C_TYPES[kind] for kind in kinds))(
+            self._engine.get_function_address(name)
+        )
+        function.keeps = self._engine
+        return function
+
+    def function(self, name: str, kinds: Sequence[str]) -> Callable[..., None]:
+        """A function as one of Python, which raises a `failure` where its status is not zero."""
+        call = self._function(name, kinds)
+
+        def run(*arguments: float) -> None:
+            status = call(*arguments)
+            if status:
+                raise Stopped(status)
+
+        return run
+
+    def bound(self, name: str, addresses: Sequence[int]) -> Callable[[], None]:
+        """The same with all its arguments, which are addresses."""
+        function = self._function(name, ["ptr"] * len(addresses))
+        call = partial(function, *map(ctypes.c_void_p, addresses))
+
+        def run() -> None:
+            status = call()
+            if status:
+                raise Stopped(status)
+
+        return run
+
+    def timer(self, name: str, kinds: Sequence[str]) -> Callable[..., float]:
+        """For a function whose first argument says how often to repeat: one that gives the seconds
+        that it took."""
+        function = self.function(name, ["i64", *kinds])
+
+        def run(*arguments: float) -> float:
+            start = clock()
+            function(*arguments)
+            return clock() - start
+
+        return run
+
+    def variable(self, name: str, kind: str) -> int:
+        """The value of a variable of the module."""
+        return _C_TYPES[kind].from_address(self._engine.get_global_value_address(name)).value
+
+    def set_pointer(self, name: str, function: Any) -> None:
+        """Put the address of a function of ctypes into a variable, which then keeps it."""
+        address = self._engine.get_global_value_address(name)
+        ctypes.c_void_p.from_address(address).value = ctypes.cast(function, ctypes.c_void_p).value
+        self._pointers.append(function)

@@ -1,0 +1,362 @@
+"""The target "llvm": kernels compiled to machine code, called with pointers.
+
+As for WebAssembly, a function of symbolic sizes is compiled once for each combination of sizes that
+it meets, and what has no LLVM form is left to NumPy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
+from mlcweb.codegen.llvm.calls import python_name
+from mlcweb.codegen.llvm.expressions import CHECK_FAILED, DIVIDED_BY_ZERO, PYTHON_FAILED
+from mlcweb.codegen.llvm.kernel import REPEAT_SUFFIX, LlvmModule, compile_functions
+from mlcweb.codegen.llvm.machine import Processor
+from mlcweb.codegen.llvm.types import argument_type
+from mlcweb.codegen.registry import (
+    BOUNDS_CHECK,
+    LLVM_OPT_LEVEL,
+    LLVM_PROCESSOR,
+    RELAXED_MADD,
+    FunctionLookup,
+    find_target,
+)
+from mlcweb.codegen.wasm.calls import Pointer, PythonCall, Scalar
+from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX
+from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.ir.errors import TVMError
+from mlcweb.lower.options import BOUND_CHECKERS
+from mlcweb.lower.specialize import size_symbols, specialize
+from mlcweb.runtime.arguments import written_parameters
+from mlcweb.runtime.direct_call import PointerCall
+from mlcweb.runtime.host import engine
+from mlcweb.runtime.host.llvm_engine import Compilation, Stopped, processor, runs_here
+from mlcweb.runtime.host.python_calls import host_function
+from mlcweb.runtime.host.traps import KernelTrap
+from mlcweb.runtime.host.wasm_target import MAX_VARIANTS, known_by
+from mlcweb.runtime.storage import HOST_MEMORY
+from mlcweb.tir.function import PrimFunc
+
+DEFAULT_LEVEL = 3
+
+_log = logging.getLogger("mlcweb")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What code is made for, and how."""
+
+    processor: Processor
+    level: int = DEFAULT_LEVEL
+    bounds_check: bool = False
+    fused: bool = True
+
+
+def build(
+    functions: Mapping[str, PrimFunc],
+    lookup: FunctionLookup,
+    *,
+    config: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """A kernel for each function."""
+    options = options_of(config)
+    kernels: dict[str, Any] = {}
+    for name, func in functions.items():
+        try:
+            kernel = LlvmKernel(name, func, options, lookup)
+            if not kernel.symbols:
+                kernel.variant(())
+            kernels[name] = kernel
+        except UnsupportedError as error:
+            _log.info('"%s" runs in NumPy: %s', name, error.message)
+            kernels.update(find_target("numpy").build({name: func}, lookup))
+    return kernels
+
+
+def options_of(config: Mapping[str, Any]) -> Options:
+    """What the options of a build and of its target ask for."""
+    wanted = config.get(LLVM_PROCESSOR, {})
+    features = wanted.get("mattr", "")
+    return Options(
+        processor(
+            str(wanted.get("mtriple", "")),
+            str(wanted.get("mcpu", "")),
+            features if isinstance(features, str) else ",".join(features),
+        ),
+        config.get(LLVM_OPT_LEVEL, DEFAULT_LEVEL),
+        config.get(BOUNDS_CHECK, config.get(BOUND_CHECKERS, False)),
+        config.get(RELAXED_MADD, True),
+    )
+
+
+def compile_together(kernels: Sequence[Any]) -> Compilation:
+    """One module of all functions, on its way to machine code.
+
+    Raises:
+        TVMError: one has symbolic sizes, and no code until it is called, or is left to NumPy.
+    """
+    without = [k for k in kernels if not isinstance(k, LlvmKernel) or k.symbols]
+    if without:
+        raise TVMError(
+            f'"{without[0].name}" has no machine code of its own: it has symbolic sizes, or what '
+            "LLVM has no form for; export_library with another suffix writes the program"
+        )
+    first = kernels[0]
+    compiled = first.compiled({kernel.name: kernel.function for kernel in kernels})
+    return Compilation(compiled.text, first.options.processor, first.options.level)
+
+
+class LlvmKernel:
+    """A `Kernel` whose code is that of the processor.
+
+    Its code takes all arrays for distinct, as that of `WasmKernel` does; `run_aliased` is for those
+    that share memory.
+    """
+
+    language = "ll"
+    takes_arrays = True
+
+    def __init__(
+        self,
+        name: str,
+        func: PrimFunc,
+        options: Options,
+        lookup: FunctionLookup,
+        distinct: bool = True,
+    ) -> None:
+        self.name = name
+        self.function = func
+        self.options = options
+        self.lookup = lookup
+        self.distinct = distinct
+        self.symbols = size_symbols(func)
+        self.variants: dict[tuple[int, ...], _Variant] = {}
+        self._positions = [
+            index for index, param in enumerate(func.params) if param in func.buffer_map
+        ]
+
+    def variant(self, sizes: tuple[int, ...]) -> _Variant:
+        """The code for these values of the symbolic sizes."""
+        known = self.variants.get(sizes)
+        if known is None:
+            func = self.function
+            if sizes:
+                func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
+            compiled = self.compiled({self.name: func})
+            known = _Variant(self.name, compiled, self.options, self.lookup)
+            if len(self.variants) >= MAX_VARIANTS:
+                self.variants.pop(next(iter(self.variants)))
+            self.variants[sizes] = known
+        return known
+
+    def compiled(self, functions: Mapping[str, PrimFunc]) -> LlvmModule:
+        """The module of functions, with the options of this one."""
+        return compile_functions(
+            functions,
+            self.options.processor,
+            lookup=partial(known_by, self.lookup),
+            distinct=self.distinct,
+            bounds_check=self.options.bounds_check,
+            fused=self.options.fused,
+        )
+
+    def variant_for(self, arguments: tuple[Any, ...]) -> _Variant:
+        places = self.symbols.values()
+        return self.variant(tuple(arguments[position].shape[axis] for position, axis in places))
+
+    @property
+    def pointer_call(self) -> PointerCall | None:
+        """How to call the kernel with addresses alone, if its shapes are constant."""
+        return None if self.symbols else self.pointers(())
+
+    def pointers(self, arguments: tuple[Any, ...]) -> PointerCall | None:
+        """How to call the kernel with addresses alone, for arrays of the shapes of these."""
+        if len(self._positions) < len(self.function.params):
+            return None
+        if not runs_here(self.options.processor):
+            return None
+        variant = self.variant_for(arguments)
+        if variant.compiled.python_calls:
+            return None
+        memory, base = _arrays_memory()
+        return PointerCall(memory, partial(variant.bind, base), Stopped, variant.explain)
+
+    def run(self, *arguments: Any) -> None:
+        """Call the kernel with arrays and numbers."""
+        self._call(lambda variant, values: variant.run(*values), arguments)
+
+    def time_batch(self, number: int, *arguments: Any) -> float:
+        """Seconds that `number` calls take, in a loop of the module's own."""
+        addresses = [_address(arguments[position]) for position in self._positions]
+        shared = self.distinct and len({*addresses}) < len(addresses)
+        kernel = self._aliased if shared else self
+        return kernel._call(lambda variant, values: variant.time(number, *values), arguments)
+
+    def _call(self, call: Callable[[_Variant, list[Any]], Any], arguments: tuple[Any, ...]) -> Any:
+        """Call with addresses for arrays; those that are not compact are copied in and out."""
+        values = list(arguments)
+        copies: dict[int, np.ndarray[Any, Any]] = {}
+        for position in self._positions:
+            array = arguments[position]
+            if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
+                array = copies[position] = np.ascontiguousarray(array)
+            values[position] = _address(array)
+        result = call(self.variant_for(arguments), values)
+        for position in self._written & copies.keys():
+            arguments[position][...] = copies[position]
+        return result
+
+    @cached_property
+    def _written(self) -> set[int]:
+        return written_parameters(self.function)
+
+    @cached_property
+    def run_aliased(self) -> Callable[..., None]:
+        """The same for arrays that share memory."""
+        return self._aliased.run
+
+    @cached_property
+    def _aliased(self) -> LlvmKernel:
+        return LlvmKernel(self.name, self.function, self.options, self.lookup, distinct=False)
+
+    @property
+    def source(self) -> str:
+        """The module as text: of the latest sizes, where they are symbolic."""
+        if not self.variants:
+            return f"; {self.name} is compiled when its sizes are known\n"
+        return next(reversed(self.variants.values())).compiled.text
+
+
+def _arrays_memory() -> tuple[object, int]:
+    """What most arrays are a piece of, and where that begins."""
+    if not engine.available():
+        return HOST_MEMORY, 0
+    host: Any = engine.engine()
+    return host, host.base
+
+
+def _address(array: Any) -> int:
+    """Where an NDArray or a NumPy array lies."""
+    storage = getattr(array, "storage", None)
+    if storage is not None:
+        array = storage.view()
+    return array.__array_interface__["data"][0]
+
+
+class _Variant:
+    """Machine code for constant sizes; that of another machine cannot be called."""
+
+    def __init__(
+        self, name: str, compiled: LlvmModule, options: Options, lookup: FunctionLookup
+    ) -> None:
+        self.name = name
+        self.compiled = compiled
+        self.compilation = Compilation(compiled.text, options.processor, options.level)
+        self._lookup = lookup
+        self._failures: list[BaseException] = []
+        func = compiled.functions[name]
+        self._kinds = [
+            "ptr" if param in func.buffer_map else argument_type(param.dtype)
+            for param in func.params
+        ]
+        if runs_here(options.processor):
+            assert self.instance
+
+    @cached_property
+    def instance(self) -> Any:
+        made = self.compilation.instance()
+        for number, call in enumerate(self.compiled.python_calls):
+            function = _callback(call, self._lookup, self._failures)
+            made.set_pointer(python_name(number), function)
+        return made
+
+    @cached_property
+    def _function(self) -> Callable[..., None]:
+        return self.instance.function(self.name, self._kinds)
+
+    @cached_property
+    def _timer(self) -> Callable[..., float]:
+        return self.instance.timer(self.name + REPEAT_SUFFIX, self._kinds)
+
+    def bind(self, base: int, *addresses: int) -> Callable[[], None]:
+        """A call of the kernel with arrays at these places from `base` on."""
+        return self.instance.bound(self.name, [base + address for address in addresses])
+
+    def run(self, *values: Any) -> None:
+        """Call the kernel with addresses and numbers."""
+        try:
+            self._function(*values)
+        except Stopped as stopped:
+            raise self.explain(stopped) from None
+
+    def time(self, number: int, *values: Any) -> float:
+        """The seconds that so many calls take."""
+        try:
+            return self._timer(number, *values)
+        except Stopped as stopped:
+            raise self.explain(stopped) from None
+
+    def explain(self, stopped: Stopped) -> BaseException:
+        """The error to be raised: the exception of a Python function that the kernel called, the
+        check that failed, or why it stopped."""
+        if stopped.status == PYTHON_FAILED:
+            original = self._failures[0]
+            self._failures.clear()
+            return original
+        if stopped.status == DIVIDED_BY_ZERO:
+            return KernelTrap(self.name, "INTEGER_DIVISION_BY_ZERO")
+        if stopped.status != CHECK_FAILED:
+            return KernelTrap(self.name, "OUT_OF_MEMORY")
+        check = self.compiled.checks[self.instance.variable(FAULT_CHECK, "i32") - 1]
+        kind = AssertionFailed if check.message else IndexOutOfBounds
+        return kind(check.report(self.instance.variable(FAULT_INDEX, "i64")), check.span)
+
+
+class _ProcessMemory:
+    """The memory of the process, as `host_function` sees it."""
+
+    visible = True
+    carries_exceptions = False
+    addresses = 1 << 64
+    nbytes = 1 << 64
+
+    def view(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        memory: Any = (ctypes.c_uint8 * nbytes).from_address(address)
+        return np.frombuffer(memory, np.uint8)
+
+
+_C_RESULTS: dict[str, Any] = {
+    "i32": ctypes.c_int32, "i64": ctypes.c_int64,
+    "float": ctypes.c_float, "double": ctypes.c_double,
+}  # fmt: skip
+
+
+def _callback(call: PythonCall, lookup: FunctionLookup, failures: list[BaseException]) -> Any:
+    """A function of ctypes that makes a kind of call."""
+    kinds: list[Any] = [ctypes.c_void_p]
+    for argument in call.arguments:
+        if isinstance(argument, Pointer):
+            kinds += [ctypes.c_uint64, ctypes.c_int64]
+        elif isinstance(argument, Scalar):
+            kinds.append(_C_RESULTS[argument_type(argument.dtype)])
+    memory: Any = _ProcessMemory()
+    run = host_function(call, memory, lookup, failures).run
+    result = _C_RESULTS[argument_type(call.result)]
+
+    def called(place: int, *values: Any) -> int:
+        try:
+            result.from_address(place).value = run(*values)
+        except BaseException:  # which is in `failures`
+            return 1
+        return 0
+
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(called)

@@ -1,0 +1,168 @@
+"""The target "llvm": which targets mean it, its sources and files, what stops a kernel, and code
+for other machines."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
+from mlcweb.ir import TVMError
+from mlcweb.runtime import build, nd, register_func, remove_global_func
+from mlcweb.runtime.host.llvm_engine import processor, runs_here
+from mlcweb.runtime.host.traps import KernelTrap
+from mlcweb.runtime.library import load_module
+from mlcweb.script import from_source
+
+ADD = from_source("""
+@T.prim_func
+def main(A: T.Buffer((37,), "float32"), B: T.Buffer((37,), "float32"),
+         C: T.Buffer((37,), "float32")):
+    for i in range(37):
+        C[i] = A[i] * B[i] + T.float32(1)
+""")
+
+
+def run(lib):
+    a, b = np.arange(37, dtype="float32"), np.full(37, 2, "float32")
+    c = nd.empty((37,))
+    lib["main"](nd.array(a), nd.array(b), c)
+    np.testing.assert_array_equal(c.numpy(), a * b + 1)
+
+
+def test_options_of_llvm_ask_for_it():
+    assert build(ADD, "llvm -mcpu=host").target == "llvm -mcpu=host"
+    assert build(ADD, "llvm -opt-level=1")["main"].kernel.language == "ll"
+    assert build(ADD, "llvm --num-cores=4")["main"].kernel.language != "ll"
+
+
+@pytest.mark.parametrize(
+    "target", ["-mcpu=host", "-mcpu=host -opt-level=0", "-mattr=-avx512f,-avx"]
+)
+def test_it_runs_here(target):
+    run(build(ADD, f"llvm {target}"))
+
+
+def test_arrays_that_share_memory():
+    a = nd.array(np.arange(37, dtype="float32"))
+    build(ADD, "llvm -mcpu=host")["main"](a, a, a)
+    np.testing.assert_array_equal(a.numpy(), np.arange(37, dtype="float32") ** 2 + 1)
+
+
+def test_sources_and_files(tmp_path):
+    lib = build(ADD, "llvm -mcpu=host")
+    assert 'define i32 @"main"(ptr noalias %p0' in lib.get_source()
+    assert lib.get_source("ll") == lib.get_source()
+    assert "main:" in lib.get_source("asm")
+    lib.export_library(tmp_path / "lib.o")
+    assert (tmp_path / "lib.o").read_bytes()[:4] in (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\x64\x86")
+    lib.export_library(tmp_path / "lib.so")
+    loaded = load_module(tmp_path / "lib.so")
+    assert loaded.get_source("ll") == lib.get_source("ll")
+    run(loaded)
+
+
+def test_code_for_another_machine_is_written_but_not_run():
+    other = "aarch64-unknown-linux-gnu"
+    if runs_here(processor(other, "cortex-a72")):
+        other = "x86_64-unknown-linux-gnu"
+    lib = build(ADD, f"llvm -mtriple={other}")
+    assert "fmla" in lib.get_source("asm") or "mulps" in lib.get_source("asm")
+    with pytest.raises(TVMError, match="-mcpu=host runs here"):
+        run(lib)
+
+
+def test_what_a_processor_has():
+    triple = "x86_64-unknown-linux-gnu"
+    lengths = {
+        cpu: processor(triple, cpu).vector_bytes
+        for cpu in ("x86-64", "core-avx2", "skylake-avx512")
+    }
+    assert lengths == {"x86-64": 16, "core-avx2": 32, "skylake-avx512": 64}
+    assert not processor(triple, "x86-64").fuses
+    assert processor(triple, "x86-64", "+fma,+avx").fuses
+    assert processor(triple, "core-avx2", "-avx").vector_bytes == 16
+    assert processor("aarch64-unknown-linux-gnu").fuses
+
+
+FAULTS = [
+    ("B[i] = A[i + 5]", IndexOutOfBounds, 'Reading "A" out of bounds: index 8 of axis 0'),
+    ("B[i - 1] = 0", IndexOutOfBounds, 'Writing "B" out of bounds: index -1 of axis 0'),
+    ("B[A[i] - 8] = 0", IndexOutOfBounds, "index -1 of axis 0"),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "message"), FAULTS)
+def test_accesses_out_of_bounds_are_reported(body, kind, message):
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((8,), 'int32'), B: T.Buffer((8,), 'int32')):\n"
+        f"    for i in range(8):\n        {body}\n"
+    )
+    arrays = [nd.array(np.full(8, 7, "int32")) for _ in range(2)]
+    with pytest.raises(kind, match=message) as caught:
+        build(func, "llvm -mcpu=host -bounds_check=1")["main"](*arrays)
+    assert caught.value.span.line == 4
+
+
+def test_assertions_and_divisions_stop_the_kernel():
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((8,), 'int32')):\n"
+        "    assert A[0] == 1, 'the first element is one'\n"
+        "    A[1] = A[2] // A[3]\n"
+    )
+    lib = build(func, "llvm -mcpu=host")
+    values = nd.array(np.array([0, 0, 7, 2, 0, 0, 0, 0], "int32"))
+    with pytest.raises(AssertionFailed, match="the first element is one"):
+        lib["main"](values)
+    values = nd.array(np.array([1, 0, 7, 0, 0, 0, 0, 0], "int32"))
+    with pytest.raises(KernelTrap, match="divided an integer by zero"):
+        lib["main"](values)
+    values = nd.array(np.array([1, 0, -7, 2, 0, 0, 0, 0], "int32"))
+    lib["main"](values)
+    assert values.numpy()[1] == -4
+
+
+def test_the_exception_of_a_python_function_arrives():
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((8,), 'int32')):\n"
+        "    T.evaluate(T.call_packed('test_llvm_fails', A.data))\n    A[0] = 1\n"
+    )
+
+    def fails(array):
+        raise LookupError("nothing there")
+
+    register_func("test_llvm_fails", fails, override=True)
+    try:
+        values = nd.array(np.zeros(8, "int32"))
+        with pytest.raises(LookupError, match="nothing there"):
+            build(func, "llvm -mcpu=host")["main"](values)
+        assert values.numpy()[0] == 0
+    finally:
+        remove_global_func("test_llvm_fails")
+
+
+def test_large_local_buffers():
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((300, 300), 'float64'), "
+        "B: T.Buffer((300, 300), 'float64')):\n"
+        "    C = T.alloc_buffer((300, 300), 'float64')\n"
+        "    for i, j in T.grid(300, 300):\n        C[j, i] = A[i, j]\n"
+        "    for i, j in T.grid(300, 300):\n        B[i, j] = C[i, j] + C[j, i]\n"
+    )
+    a = np.random.default_rng(0).random((300, 300))
+    b = nd.empty((300, 300), "float64")
+    build(func, "llvm -mcpu=host")["main"](nd.array(a), b)
+    np.testing.assert_array_equal(b.numpy(), a + a.T)
+
+
+def test_time_evaluator_counts_every_call():
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((4,), 'int32')):\n"
+        "    for i in range(4):\n        A[i] = A[i] + 1\n"
+    )
+    values = nd.array(np.zeros(4, "int32"))
+    kernel: Any = build(func, "llvm -mcpu=host")["main"].kernel
+    assert kernel.time_batch(7, values) > 0
+    assert values.numpy().tolist() == [7] * 4
