@@ -8,10 +8,11 @@ import pytest
 
 from mlcweb.lower import lower
 from mlcweb.runtime import build, nd
-from mlcweb.runtime.host.engine import available
+from mlcweb.runtime.host.engine import available, has_llvm
 from mlcweb.script import from_source
 
 TARGETS = ["interpreter", "numpy", *(["wasm", "wasm -bounds_check=1"] if available() else [])]
+TARGETS += ["llvm -mcpu=host", "llvm -mcpu=host -bounds_check=1"] if has_llvm() else []
 
 
 def ints(*values: int, dtype: str = "int32") -> np.ndarray:

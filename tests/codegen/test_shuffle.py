@@ -23,7 +23,7 @@ def interleave(
     C[16] = T.Shuffle([A[0], B[3]], [1])
 
 
-@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm"])
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm", "llvm -mcpu=host"])
 def test_vectors_are_interleaved(target: str) -> None:
     a, b = np.arange(8, dtype="float32"), np.arange(8, dtype="float32") + 10
     out = tvm.nd.empty((17,))

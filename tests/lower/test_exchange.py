@@ -13,7 +13,7 @@ from mlcweb.script import from_source
 from tests.lower.lockstep import Race, run_lockstep
 from tests.lower.random_threads import RandomThreads
 
-TARGETS = ("interpreter", "numpy", "wasm", "simulated")
+TARGETS = ("interpreter", "numpy", "wasm", "simulated", "llvm -mcpu=host")
 DATA = np.arange(16, dtype="int32") ** 2 % 23
 
 

@@ -18,7 +18,7 @@ from mlcweb.script import tir as T
 from mlcweb.tir import stmt as S
 from tests.gpu import assert_kernels_give
 
-TARGETS = ("interpreter", "numpy", "simulated", "wasm", "wasm -bounds_check=1")
+TARGETS = ("interpreter", "numpy", "simulated", "wasm", "wasm -bounds_check=1", "llvm -mcpu=host")
 
 RAMP = np.arange(64, dtype="float32")
 SQUARE = np.arange(64 * 64, dtype="float32").reshape(64, 64)

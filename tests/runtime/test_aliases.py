@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from mlcweb.runtime import build, cpu, from_dlpack, nd
-from mlcweb.runtime.host.engine import available
+from mlcweb.runtime.host.engine import available, has_llvm
 from mlcweb.script import from_source
 
 TARGETS = ["interpreter", "numpy", *(["wasm"] if available() else [])]
+TARGETS += ["llvm -mcpu=host"] if has_llvm() else []
 
 TEXT = """
 @T.prim_func

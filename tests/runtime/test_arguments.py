@@ -62,7 +62,7 @@ def main(a: T.handle, b: T.handle):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vi, vj] * 10 + {}
 """
-TARGETS = ("interpreter", "numpy", "wasm")
+TARGETS = ("interpreter", "numpy", "wasm", "llvm -mcpu=host")
 
 
 def run_layout(layout: str, added: str, target: str) -> np.ndarray:

@@ -9,10 +9,11 @@ import pytest
 from mlcweb.codegen.external import ExternalCallError
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.runtime import build, nd, register_func, remove_global_func
-from mlcweb.runtime.host.engine import available
+from mlcweb.runtime.host.engine import available, has_llvm
 from mlcweb.script import from_source
 
 TARGETS = ["interpreter", "numpy", *(["wasm"] if available() else [])]
+TARGETS += ["llvm -mcpu=host"] if has_llvm() else []
 
 TILED = from_source("""
 @T.prim_func
@@ -313,7 +314,8 @@ def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
     lib = build(func, target, config={"mlcweb.bounds_check": True})
     lib["main"](a, b)
     assert b.numpy().tolist() == [1, 2, 3, 4]
-    assert type(lib["main"].kernel).__name__ == ("WasmKernel" if target == "wasm" else "Kernel")
+    kinds = {"wasm": "WasmKernel", "llvm -mcpu=host": "LlvmKernel"}
+    assert type(lib["main"].kernel).__name__ == kinds.get(target, "Kernel")
 
 
 @pytest.mark.skipif("wasm" not in TARGETS, reason="no WebAssembly engine")

@@ -14,12 +14,13 @@ from mlcweb.runtime import (
     register_func,
     remove_global_func,
 )
-from mlcweb.runtime.host.engine import available
+from mlcweb.runtime.host.engine import available, has_llvm
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
 from tests.programs import matmul
 
 TARGETS = ["interpreter", "numpy", *(["wasm"] if available() else [])]
+TARGETS += ["llvm -mcpu=host"] if has_llvm() else []
 
 
 @T.prim_func

@@ -11,7 +11,7 @@ import mlcweb as tvm
 from mlcweb import TVMError, te, tir
 
 
-@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm"])
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm", "llvm -mcpu=host"])
 def test_te_extern_calls_a_python_function_on_arrays(target: str) -> None:
     @tvm.register_func("test.add_one", override=True)
     def add_one(x: Any, y: Any) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("wasmtime")
 
-from mlcweb.runtime.host import wasm_target
 from mlcweb.script import from_source
+from tests.codegen.compiled import BUILDERS, compiled
 
 COUNT = 8193
 """So many arguments: vectors, and a last one that is computed alone."""
@@ -44,19 +44,17 @@ FUNCTIONS = {
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-310, 700.0, -700.0)
 
 
-def kernel(expression, dtype, count, inputs=1):
+def kernel(expression, dtype, count, inputs=1, target="wasm"):
     names = "ABCD"[: inputs + 1]
     parameters = ", ".join(f'{name}: T.Buffer(({count},), "{dtype}")' for name in names)
-    return wasm_target.build(
-        {
-            "main": from_source(
-                f"@T.prim_func\ndef main({parameters}):\n"
-                '    T.func_attr({"tir.noalias": True})\n'
-                f"    for i in range({count}):\n        {names[-1]}[i] = {expression}\n"
-            )
-        },
-        lambda name: None,
-    )["main"]
+    return compiled(
+        target,
+        from_source(
+            f"@T.prim_func\ndef main({parameters}):\n"
+            '    T.func_attr({"tir.noalias": True})\n'
+            f"    for i in range({count}):\n        {names[-1]}[i] = {expression}\n"
+        ),
+    )
 
 
 def errors(result, reference):
@@ -84,20 +82,22 @@ def arguments(low, high, dtype):
 def test_errors_stay_within_the_documented_bounds(name, dtype):
     reference, bounds, single, double = FUNCTIONS[name]
     x = arguments(*bounds, dtype)
-    y = np.empty_like(x)
-    kernel(f"T.{name}(A[i])", dtype, COUNT).run(x, y)
-    worst = errors(y, reference(x.astype(Long))).max()
-    assert worst <= (single if dtype == "float32" else double)
+    for target in BUILDERS:
+        y = np.empty_like(x)
+        kernel(f"T.{name}(A[i])", dtype, COUNT, target=target).run(x, y)
+        worst = errors(y, reference(x.astype(Long))).max()
+        assert worst <= (single if dtype == "float32" else double), target
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_special_values(name):
     x = np.array(SPECIAL)
-    y = np.empty_like(x)
-    kernel(f"T.{name}(A[i])", "float64", len(x)).run(x, y)
     with np.errstate(all="ignore"):
         expected = FUNCTIONS[name][0](x.astype(Long)).astype(float)
-    np.testing.assert_allclose(y, expected, rtol=1e-14, atol=1e-318)
+    for target in BUILDERS:
+        y = np.empty_like(x)
+        kernel(f"T.{name}(A[i])", "float64", len(x), target=target).run(x, y)
+        np.testing.assert_allclose(y, expected, rtol=1e-14, atol=1e-318, err_msg=target)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1,6 +1,8 @@
 """Random programs: WebAssembly computes what the interpreter computes, to the last bit where
 products and sums are not fused."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,9 +13,9 @@ from tests.strategies import examples
 pytest.importorskip("wasmtime")
 
 from mlcweb.codegen import interpreter
-from mlcweb.runtime.host import wasm_target
-from mlcweb.runtime.host.engine import engine
+from mlcweb.codegen.registry import RELAXED_MADD
 from mlcweb.tir import Schedule
+from tests.codegen.compiled import BUILDERS
 from tests.codegen.corpus import PROGRAMS, inputs
 from tests.random_schedules import random_step
 from tests.strategies import prim_funcs
@@ -28,14 +30,17 @@ def results(build, func):
     return arguments
 
 
-def build_unfused(functions, lookup):
-    return wasm_target.build(functions, lookup, engine().options)
+def unfused():
+    """Builders of code that rounds each operation."""
+    config = {RELAXED_MADD: False}
+    return [partial(build, config=config) for build in BUILDERS.values()]
 
 
 def check(func, reference=None, exact=True):
     """Both ways to run give the same; zeros of either sign count as equal."""
     expected = results(interpreter.build, reference or func)
-    for one, other in zip(expected, results(build_unfused, func), strict=True):
+    found = [array for build in unfused() for array in results(build, func)]
+    for one, other in zip(expected * len(BUILDERS), found, strict=True):
         if exact:
             np.testing.assert_array_equal(other, one)
         else:
