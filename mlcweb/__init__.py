@@ -10,7 +10,19 @@ from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.ir.op import Op
 from mlcweb.runtime import nd
 from mlcweb.runtime.build import build
-from mlcweb.runtime.device import Device, cpu, device
+from mlcweb.runtime.device import (
+    Device,
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    hexagon,
+    metal,
+    opencl,
+    rocm,
+    vulkan,
+    webgpu,
+)
 from mlcweb.runtime.registry import get_global_func, register_func
 from mlcweb.runtime import target
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import mlcweb
 from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
 from mlcweb.codegen.gpu.languages import LANGUAGES
 from mlcweb.codegen.gpu.printer import write_kernels
+from mlcweb.runtime.host.gpu import gpu_device
 from mlcweb.tir import PrimFunc
 from mlcweb.tir.buffer import Buffer
 
@@ -34,7 +36,7 @@ def assert_kernels_give(func: PrimFunc, inputs: Sequence[Any], expected: Any) ->
         assert compile_cuda(write_kernels(kernels, LANGUAGES["cuda"])) == ""
     for kind, runner in runners().items():
         out = np.full(expected.shape, -7, expected.dtype)
-        run_on(runner, func, [*(np.ascontiguousarray(x).copy() for x in inputs), out])
+        runner(func, [*(np.ascontiguousarray(x).copy() for x in inputs), out])
         np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5, err_msg=kind)
 
 
@@ -127,49 +129,20 @@ def opencl() -> Runner | None:
     return run
 
 
-@cache
-def webgpu() -> Runner | None:
-    """A WebGPU device; None where there is none."""
-    try:
-        import wgpu
-
-        device = wgpu.gpu.request_adapter_sync().request_device_sync()
-    except Exception:
-        return None
-
-    def run(kernels: Sequence[DeviceKernel], arrays: Sequence[Sequence[Any]]) -> None:
-        usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
-        every = {id(array): array for group in arrays for array in group}
-        buffers = {k: device.create_buffer_with_data(data=a, usage=usage) for k, a in every.items()}
-        for kernel, group in zip(kernels, arrays, strict=True):
-            code = write_kernels([kernel], LANGUAGES["webgpu"])
-            module = device.create_shader_module(code=code)
-            pipeline = device.create_compute_pipeline(
-                layout="auto", compute={"module": module, "entry_point": kernel.name}
-            )
-            entries = [
-                {
-                    "binding": n,
-                    "resource": {"buffer": buffers[id(a)], "offset": 0, "size": a.nbytes},
-                }
-                for n, a in enumerate(group)
-            ]
-            layout = pipeline.get_bind_group_layout(0)
-            encoder = device.create_command_encoder()
-            compute = encoder.begin_compute_pass()
-            compute.set_pipeline(pipeline)
-            compute.set_bind_group(0, device.create_bind_group(layout=layout, entries=entries))
-            compute.dispatch_workgroups(*grid(kernel))
-            compute.end()
-            device.queue.submit([encoder.finish()])
-        for key, array in every.items():
-            data = device.queue.read_buffer(buffers[key])
-            array[...] = np.frombuffer(data, array.dtype).reshape(array.shape)
-
-    return run
+def run_on_webgpu(func: PrimFunc, arrays: Sequence[Any]) -> None:
+    """Run a function on the GPU that is there, as programs do."""
+    dev = mlcweb.webgpu()
+    on_gpu = [mlcweb.nd.array(array, dev) for array in arrays]
+    mlcweb.build(func, target="webgpu")(*on_gpu)
+    for array, result in zip(arrays, on_gpu, strict=True):
+        array[...] = result.numpy()
 
 
-def runners() -> dict[str, Runner]:
-    """What can run kernels here, by the kind of target."""
-    there = {"opencl": opencl(), "webgpu": webgpu()}
-    return {kind: runner for kind, runner in there.items() if runner is not None}
+def runners() -> dict[str, Callable[[PrimFunc, Sequence[Any]], None]]:
+    """What can run functions here, by the kind of target."""
+    there: dict[str, Callable[[PrimFunc, Sequence[Any]], None]] = {}
+    if (runner := opencl()) is not None:
+        there["opencl"] = partial(run_on, runner)
+    if gpu_device() is not None:
+        there["webgpu"] = run_on_webgpu
+    return there

@@ -9,6 +9,7 @@ from mlcweb.runtime.build import LLVM_ATTRIBUTES, build
 from mlcweb.runtime.device import Device, cpu, cuda, device, metal, vulkan, webgpu
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.ndarray import NDArray, array, empty, from_dlpack
+from mlcweb.runtime.gpu.storage import allocate as allocate_on_gpu
 from mlcweb.runtime.host.engine import allocate, available, has_llvm
 from mlcweb.runtime.registry import (
     get_global_func,
@@ -37,6 +38,7 @@ register_target("wasm", _wasm, rank=20 if available() else 5)
 if has_llvm():
     register_with_options("llvm", _llvm, LLVM_ATTRIBUTES)
 register_allocator("cpu", allocate)
+register_allocator("webgpu", allocate_on_gpu)
 
 tensor = array
 Tensor = NDArray

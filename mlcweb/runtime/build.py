@@ -12,6 +12,7 @@ from mlcweb.codegen.registry import (
     LLVM_OPT_LEVEL,
     LLVM_PROCESSOR,
     RELAXED_MADD,
+    Kernel,
     default_target,
     find_target,
     target_names,
@@ -21,6 +22,7 @@ from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.transform import PassContext, checked_config
 from mlcweb.runtime.device import cpu
+from mlcweb.runtime.host.gpu import gpu_device, why_no_gpu
 from mlcweb.runtime.module import Module, SourceModule
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
@@ -69,9 +71,10 @@ def build(
             ("llvm -mcpu=host" for this very machine), which runs what was checked before the call
             in this process, so that a program that leaves its buffers damages memory. For "cuda",
             "opencl", "metal", "vulkan" and "webgpu" the module's `imports` have the source of the
-            kernels; as no GPU is used yet, calls run them thread by thread on this machine.
-            "simulated" is a GPU that watches its threads, for small inputs: a call stops where two
-            threads race, not all threads reach a barrier, or an index is out of bounds.
+            kernels. Those for "webgpu" run on the GPU where one is reached; else, for the other
+            names, and for "webgpu -device=simulated", calls run them thread by thread on this
+            machine. "simulated" is a GPU that watches its threads, for small inputs: a call stops
+            where two threads race, not all threads reach a barrier, or an index is out of bounds.
         name: the name of a single function; by default its "global_symbol", else "main".
         config: options by name, over those of the target's attributes (``"wasm -bounds_check=1"``)
             and of the surrounding `PassContext`. "mlcweb.bounds_check": compiled code stops at an
@@ -94,8 +97,7 @@ def build(
 
         kind = chosen.kind.name
         source = SourceModule(*device_source(functions, kind, chosen.limits))
-        _say_once(kind, f'target="{kind}": kernels run thread by thread, on a simulated GPU')
-        kernels = default_target().build(functions, lookup_in(functions), options)
+        kernels = _on_gpu(functions, chosen) or _simulated(functions, chosen, options)
         return Module(kernels, main, kind, [source])
     entry = find_target(chosen.kind.name, chosen.attrs) if chosen else default_target()
     if chosen:
@@ -118,6 +120,43 @@ def compile(
         build_model = provided(__name__, "build_model")
         return build_model(mod, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline)
     return build(mod, target, pipeline=tir_pipeline)
+
+
+def _on_gpu(functions: Mapping[str, PrimFunc], target: Target) -> Mapping[str, Any] | None:
+    """The functions on a GPU; None where there is none for the target, or it is to be simulated."""
+    if target.kind.name != "webgpu" or target.attrs.get("device") == "simulated":
+        return None
+    if gpu_device() is None:
+        return None
+    from mlcweb.runtime.gpu.kernel import build as build_on_gpu
+
+    return build_on_gpu(functions)
+
+
+def _simulated(
+    functions: Mapping[str, PrimFunc], target: Target, options: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The functions run thread by thread, on arrays wherever these lie."""
+    kind = target.kind.name
+    why = f" ({reason})" if kind == "webgpu" and (reason := why_no_gpu()) else ""
+    _say_once(kind, f'target="{kind}": kernels run thread by thread, on a simulated GPU{why}')
+    kernels = default_target().build(functions, lookup_in(functions), options)
+    if kind == "webgpu" and gpu_device() is not None:
+        return {name: _on_copies(kernel) for name, kernel in kernels.items()}
+    return kernels
+
+
+def _on_copies(kernel: Any) -> Kernel:
+    """A kernel of this machine for arrays of another device, which are copied for each call."""
+    return Kernel(
+        kernel.name,
+        kernel.function,
+        lambda *arguments: kernel.run(*arguments),
+        kernel.source,
+        kernel.language,
+        kernel.run_aliased,
+        kernel.time_batch,
+    )
 
 
 def _is_graph_function(func: BaseFunc) -> bool:

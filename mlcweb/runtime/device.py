@@ -7,6 +7,7 @@ from functools import cache
 
 from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host.gpu import gpu_device
 
 DEVICE_TYPES = {
     "cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10,
@@ -40,12 +41,16 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """Whether this machine has the device. Only the processor is there so far; arrays for GPUs
-        live in its memory."""
+        """Whether this machine has the device. Where a GPU is not there, its arrays live in the
+        memory of the processor."""
+        if self.type == "webgpu":
+            return self.index == 0 and gpu_device() is not None
         return self.type == "cpu" and self.index == 0
 
     def sync(self, stream: object = None) -> None:
         """Wait until the device is idle; the processor always is when Python runs."""
+        if self.type == "webgpu" and (gpu := gpu_device()):
+            gpu.wait()
 
     def __str__(self) -> str:
         return f"{self.type}:{self.index}"

@@ -11,6 +11,8 @@ from typing import Any
 
 from mlcweb.codegen.registry import target_names
 from mlcweb.runtime.device import DEVICE_TYPES, Device
+from mlcweb.runtime.gpu.limits import target_attributes
+from mlcweb.runtime.host.gpu import gpu_device
 from mlcweb.runtime.target_facts import DEVICE_KINDS, KINDS, KindFacts
 from mlcweb.runtime.target_tags import TAGS
 
@@ -76,8 +78,9 @@ class Target:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What its devices have, of its own attributes or else those of its kind."""
-        return {**self._facts.attrs, **self.attrs}
+        """What its devices have: of its own attributes, else what the GPU says that is there, else
+        those of its kind."""
+        return {**self._facts.attrs, **_limits_here(self.kind.name), **self.attrs}
 
     @property
     def _facts(self) -> KindFacts:
@@ -141,7 +144,7 @@ class Target:
         """The target that a device's programs are built for."""
         name = device.type if isinstance(device, Device) else device.partition(":")[0]
         if name != "cpu":
-            return Target(name)
+            return Target({"kind": name, **_limits_here(name)})
         return Target({"kind": "llvm", "num-cores": os.cpu_count() or 1})
 
     @staticmethod
@@ -175,6 +178,12 @@ class Target:
 
     def __repr__(self) -> str:
         return f"Target({str(self)!r})"
+
+
+def _limits_here(kind: str) -> dict[str, Any]:
+    """The limits of the GPU that programs of a kind run on; none where it is simulated."""
+    device = gpu_device() if kind == "webgpu" else None
+    return target_attributes(device) if device is not None else {}
 
 
 def list_tags() -> dict[str, Target]:

@@ -34,6 +34,7 @@ class DeviceKernel:
         axes: The extent of each axis of blocks and threads, by tag ("blockIdx.x").
         indices: The variables of these axes, and their tags.
         shared: Memory that the threads of a block have together.
+        launch: The outermost of the loops over its axes, in the function that launches it.
         body: What one thread runs.
     """
 
@@ -44,6 +45,7 @@ class DeviceKernel:
     axes: Mapping[str, E.PrimExpr]
     indices: Mapping[E.Var, str]
     shared: tuple[Buffer, ...]
+    launch: S.For
     body: S.Stmt
 
     def extent(self, tag: str) -> E.PrimExpr:
@@ -155,6 +157,7 @@ def _kernel(name: str, loop: S.For, owners: Mapping[E.Var, Buffer]) -> DeviceKer
         axes,
         indices,
         tuple(shared),
+        loop,
         body,
     )
 

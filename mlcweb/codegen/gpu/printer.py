@@ -19,6 +19,7 @@ from mlcweb.codegen.gpu.vector_copies import vector_copy
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
+from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Dispatcher, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -59,7 +60,19 @@ template class private public protected operator namespace using true false""".s
 
 def write_kernels(kernels: list[DeviceKernel], language: Language) -> str:
     """The source of some kernels, one module for all."""
-    printers = [KernelPrinter(kernel, language) for kernel in kernels]
+    return _module([KernelPrinter(kernel, language) for kernel in kernels], language)
+
+
+def write_kernel(kernel: DeviceKernel, language: Language) -> tuple[str, list[Span | None]]:
+    """The source of a kernel for itself, and where each of its lines comes from."""
+    printer = KernelPrinter(kernel, language)
+    text = _module([printer], language)
+    spans = printer.spans()
+    above = text.count("\n") - len(spans) - 1
+    return text, [*(None for _ in range(above)), *spans, None]
+
+
+def _module(printers: list[KernelPrinter], language: Language) -> str:
     texts = [printer.source() for printer in printers]
     used = {dtype for printer in printers for dtype in printer.dtypes} | {""}
     head = [text for dtype, text in language.includes.items() if dtype in used]
@@ -78,6 +91,8 @@ class KernelPrinter(Dispatcher):
         self.names = NameTable(RESERVED)
         self.analyzer = Analyzer()
         self.lines: list[str] = []
+        self.places: list[Span | None] = []
+        self.span: Span | None = None
         self.depth = 1
         self.dtypes: set[str] = set()
         self.helpers: set[str] = set()
@@ -117,6 +132,12 @@ class KernelPrinter(Dispatcher):
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
+        self.places.append(self.span)
+
+    def spans(self) -> list[Span | None]:
+        """Where each line of the body comes from, after `source`."""
+        pairs = zip(self.lines, self.places, strict=True)
+        return [place for line, place in pairs for _ in line.split("\n")]
 
     @contextmanager
     def braces(self, header: str) -> Iterator[None]:
@@ -132,6 +153,7 @@ class KernelPrinter(Dispatcher):
             raise TVMError(
                 f"A {type(statement).__name__} has no form in {self.language.name}", statement.span
             )
+        self.span = statement.span or self.span
         handler(self, statement)
 
     @on(S.SeqStmt)
@@ -383,7 +405,10 @@ class KernelPrinter(Dispatcher):
         tag = self.kernel.indices.get(var)
         if tag is not None:
             index = self.language.index(tag)
-            return index if var.dtype == "int32" else f"({self.type(var.dtype, 'An index')}){index}"
+            kind = self.type(var.dtype, "An index")
+            if var.dtype == "int32" or self.is_wgsl:
+                return index if kind in ("int", "i32") else f"{kind}({index})"
+            return f"({kind}){index}"
         if var.dtype == "handle":
             return self.name(self.owners[var])
         return self.name(var)

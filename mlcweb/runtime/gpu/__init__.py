@@ -1,0 +1,1 @@
+"""Programs and arrays on a GPU."""

@@ -1,0 +1,64 @@
+"""What a GPU's limits mean for targets and for kernels, in sentences, before anything is sent to
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.codegen.gpu.kernels import DeviceKernel
+from mlcweb.runtime.host.gpu import GpuDevice, GpuError
+from mlcweb.tir.buffer import Buffer
+
+
+def target_attributes(device: GpuDevice) -> dict[str, Any]:
+    """A GPU's limits as attributes of a target."""
+    limits = device.limits
+    threads = limits["maxComputeInvocationsPerWorkgroup"]
+    return {
+        "max_num_threads": threads,
+        "max_threads_per_block": threads,
+        "max_shared_memory_per_block": limits["maxComputeWorkgroupStorageSize"],
+        **{f"max_block_size_{axis.lower()}": limits[f"maxComputeWorkgroupSize{axis}"]
+           for axis in "XYZ"},
+        "max_per_stage_descriptor_storage_buffer": limits["maxStorageBuffersPerShaderStage"],
+        "supports_float16": "shader-f16" in device.features,
+    }  # fmt: skip
+
+
+def check_kernel(kernel: DeviceKernel, device: GpuDevice) -> None:
+    """A GpuError where a GPU lacks what a kernel needs, whatever number of blocks it is launched
+    in."""
+    buffers: Sequence[Buffer] = (*kernel.buffers, *kernel.shared)
+    half = next((buffer for buffer in buffers if buffer.dtype == "float16"), None)
+    if half is not None and "shader-f16" not in device.features:
+        raise GpuError(
+            f'"{half.name}" is float16, which the GPU ({device.description}) has not '
+            '(feature "shader-f16"); keep it in float32'
+        )
+    most = device.limits["maxStorageBuffersPerShaderStage"]
+    if len(kernel.buffers) > most:
+        raise GpuError(
+            f'"{kernel.name}" works on {len(kernel.buffers)} arrays, and a kernel on the GPU '
+            f"({device.description}) on {most} at most; split it into several"
+        )
+    for axis, threads in zip("XYZ", kernel.block_size(), strict=True):
+        most = device.limits[f"maxComputeWorkgroupSize{axis}"]
+        if threads > most:
+            raise GpuError(
+                f'"{kernel.name}" has {threads} threads along threadIdx.{axis.lower()}, and the '
+                f"GPU ({device.description}) has {most} at most; split the loop, and bind its "
+                "parts to two axes"
+            )
+
+
+def check_grid(kernel: DeviceKernel, grid: Sequence[int], device: GpuDevice) -> None:
+    """A GpuError where a launch has more blocks than a GPU counts."""
+    most = device.limits["maxComputeWorkgroupsPerDimension"]
+    for axis, blocks in zip("xyz", grid, strict=True):
+        if blocks > most:
+            raise GpuError(
+                f'"{kernel.name}" is launched in {blocks} blocks along blockIdx.{axis}, and the '
+                f"GPU ({device.description}) has {most} at most; split the loop, and bind its "
+                f'outer part to "blockIdx.{"y" if axis == "x" else "x"}"'
+            )
