@@ -20,14 +20,24 @@ from benchmarks.browser import tuning as page_tuning
 from benchmarks.browser.search import SEARCH, SearchEngine
 from benchmarks.engine import Engine, NotForThis
 from benchmarks.kernels import WORKLOADS
-from benchmarks.native import NativeEngine, TVMEngine
+from benchmarks.native import LlvmEngine, NativeEngine, TVMEngine
 from benchmarks.report import markdown, plain
 from benchmarks.suite import measure
 from benchmarks.tuning import quality, rate, strategies
 from mlcweb.codegen.registry import RELAXED_MADD
 
 TUNING = (*strategies.STRATEGIES, quality.TUNED, quality.COLD)
-ENGINES = (*pages.TITLES, "native", "tvm", "search", page_tuning.IN_PAGE, *TUNING, rate.RATE)
+ENGINES = (
+    *pages.TITLES,
+    "native",
+    "llvm",
+    "tvm",
+    "tvm-host",
+    "search",
+    page_tuning.IN_PAGE,
+    *TUNING,
+    rate.RATE,
+)
 BUILT_PAGE = Path(__file__).parents[1] / "web" / "dist"
 
 
@@ -60,7 +70,9 @@ def open_engines(options: argparse.Namespace, stack: ExitStack) -> list[Engine]:
     chromium = cache(lambda: pages.launch(stack))
     makers: dict[str, Callable[[], list[Engine]]] = {
         "native": lambda: [NativeEngine(config)],
+        "llvm": lambda: [LlvmEngine(config)],
         "tvm": lambda: [TVMEngine(stack)],
+        "tvm-host": lambda: [TVMEngine(stack, on_host=True)],
         "search": lambda: [SearchEngine(chromium(), stack, options.built_page)],
         page_tuning.IN_PAGE: lambda: [
             page_tuning.PageSearchEngine(chromium(), stack, options.built_page)

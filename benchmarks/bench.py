@@ -31,10 +31,11 @@ CALL = "call/add"
 
 class Bench:
     """Everything is known by the name ``workload/program``. Times are in seconds. `config` are
-    options for `build`."""
+    options for `build`, which makes programs for `target`."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], target: str = "wasm") -> None:
         self._config = config
+        self._target = target
         self._peak_timers = peak_timers()
         self._timers: dict[str, Any] = {}
         self._numbers: dict[str, int] = {}
@@ -93,7 +94,7 @@ class Bench:
         inputs, expected = workload.arguments()
         arrays = [nd.array(array) for array in inputs]
         with PassContext(config=self._config):
-            vm = relax.VirtualMachine(relax.build(mod, target="wasm"), cpu())
+            vm = relax.VirtualMachine(relax.build(mod, target=self._target), cpu())
         workload.check(vm["main"](*arrays).numpy(), expected)
         evaluator = vm.time_evaluator("main", cpu(), number=1, repeat=1, min_repeat_ms=MIN_BATCH_MS)
         self._timers[name] = lambda: evaluator(*arrays).median
@@ -107,7 +108,7 @@ class Bench:
         return self._timers[name]()
 
     def _build(self, module: IRModule) -> Module:
-        return build(module, target="wasm", config=self._config)
+        return build(module, target=self._target, config=self._config)
 
     def peak(self) -> float:
         """GFLOPS of vectors in registers, in the better way; measured three times."""

@@ -1,4 +1,5 @@
-"""Engines outside of a browser: mlcweb with wasmtime in this process, and a real TVM in another."""
+"""Engines outside of a browser: mlcweb with wasmtime and with LLVM in this process, and a real TVM
+in another."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ import numpy as np
 from benchmarks.bench import Bench
 from benchmarks.engine import NotForThis
 from benchmarks.kernels import WORKLOADS
-from mlcweb.runtime.host.engine import available
+from mlcweb.runtime.host.engine import available, has_llvm
+from mlcweb.runtime.host.llvm_engine import processor
 
 ROOT = Path(__file__).parents[1]
 SERVER = Path(__file__).with_name("tvm_server.py")
@@ -28,11 +30,12 @@ class NativeEngine:
     name = "native"
     title = "wasmtime"
     only_best = False
+    target = "wasm"
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         if not available():
             raise NotForThis('wasmtime is not installed: pip install ".[native]"')
-        self._bench = Bench(config)
+        self._bench = Bench(config, self.target)
         self.sample = self._bench.sample
         self.peak = self._bench.peak
         self.forget = self._bench.forget
@@ -41,19 +44,36 @@ class NativeEngine:
         self._bench.prepare(name)
 
 
+class LlvmEngine(NativeEngine):
+    """mlcweb with LLVM, for this very processor."""
+
+    name = "llvm"
+    title = "LLVM"
+    target = "llvm -mcpu=host"
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        if not has_llvm():
+            raise NotForThis('llvmlite is not installed: pip install ".[native]"')
+        super().__init__(config)
+
+
 def tvm_python() -> str:
     """The Python that has a real TVM: that of MLCWEB_ORACLE_PYTHON, or of `.venv-oracle`."""
     return os.environ.get("MLCWEB_ORACLE_PYTHON", str(ROOT / ".venv-oracle/bin/python"))
 
 
 class TVMEngine:
-    """The same scheduled programs, compiled by a real TVM for its generic target `llvm`."""
+    """The same scheduled programs, compiled by a real TVM for its generic target `llvm`, or for
+    this very processor."""
 
-    name = "tvm"
-    title = "TVM llvm"
     only_best = False
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, on_host: bool = False) -> None:
+        self.name = "tvm-host" if on_host else "tvm"
+        self.title = "TVM host" if on_host else "TVM llvm"
+        if on_host and not has_llvm():
+            raise NotForThis("llvmlite, which says what this processor is, is not installed")
+        self._cpu = processor().cpu if on_host else ""
         python = tvm_python()
         if not Path(python).exists():
             raise NotForThis(f"no TVM: {python} does not exist; MLCWEB_ORACLE_PYTHON may name it")
@@ -77,7 +97,7 @@ class TVMEngine:
         path = self._folder / "arrays.npz"
         np.savez(path, *inputs, expected)
         script = workload.programs[program]().script()
-        self._ask(prepare=name, script=script, arrays=str(path))
+        self._ask(prepare=name, script=script, arrays=str(path), cpu=self._cpu)
         workload.check(np.load(path)["arr_0"], expected)
 
     def sample(self, name: str) -> float:

@@ -37,10 +37,11 @@ def parsed(script: str) -> Any:
     return tvm.script.from_source(re.sub(r"\((-?\d{19,})\)", r"(\1.0)", text))
 
 
-def prepare(name: str, script: str, arrays: str) -> None:
-    """Compile a program for the generic CPU, run it once, and put its result in the place of the
-    arrays, the last of which is for the result."""
-    module, target = parsed(script), tvm.target.Target({"kind": "llvm", "num-cores": 1})
+def prepare(name: str, script: str, arrays: str, cpu: str) -> None:
+    """Compile a program for a CPU, the generic one if it is "", run it once, and put its result in
+    the place of the arrays, the last of which is for the result."""
+    module = parsed(script)
+    target = tvm.target.Target({"kind": "llvm", "num-cores": 1, **({"mcpu": cpu} if cpu else {})})
     loaded = np.load(arrays)
     values = [tvm.runtime.tensor(loaded[key]) for key in loaded.files]
     if isinstance(module["main"], relax.Function):
@@ -58,8 +59,8 @@ def prepare(name: str, script: str, arrays: str) -> None:
 
 def answer(question: dict[str, str]) -> Any:
     match question:
-        case {"prepare": name, "script": script, "arrays": arrays}:
-            return prepare(name, script, arrays)
+        case {"prepare": name, "script": script, "arrays": arrays, "cpu": cpu}:
+            return prepare(name, script, arrays, cpu)
         case {"sample": name}:
             return TIMERS[name]()
         case {"forget": name}:

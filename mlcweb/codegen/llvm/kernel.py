@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,18 +15,29 @@ from mlcweb.codegen.llvm.selector import Selector
 from mlcweb.codegen.llvm.types import argument_type
 from mlcweb.codegen.wasm.calls import PythonCall
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check
+from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.tir.function import PrimFunc
 
 REPEAT_SUFFIX = "_repeat"
+
+_LIBRARY = re.compile(
+    r"(malloc|free|mem(cpy|set|move)|(floor|ceil|trunc|nearbyint|fma|sqrt|fabs|copysign)[fl]?)"
+)
+"""Functions of the C library that LLVM calls where the processor has no instruction."""
+
+
+def symbol(name: str) -> str:
+    """What a function is called in the module: its own name, unless the C library has it."""
+    return f"{name}_kernel" if _LIBRARY.fullmatch(name) else name
 
 
 @dataclass(frozen=True)
 class LlvmModule:
     """A module as text.
 
-    For each function it defines the function under its name, which takes pointers to buffers and
-    scalars in the order of its parameters and returns a status (zero, or why it stopped), and a
-    function `<name>_repeat`, which takes how often to call it first. The variables `fault_check`
+    For each function it defines the function under its `symbol`, which takes pointers to buffers
+    and scalars in the order of its parameters and returns a status (zero, or why it stopped), and a
+    function `<symbol>_repeat`, which takes how often to call it first. The variables `fault_check`
     and `fault_index` say which of the `checks` stopped a kernel. The pointers of the Python
     functions that it calls are to be put into the variables `python.0`, `python.1`, …
     """
@@ -72,11 +84,13 @@ def compile_functions(
 
     calls = Calls(lookup, select)
     for name, func in functions.items():
-        select(name, func, calls, exported=True)
-        texts.append(_repeat(name, func))
+        select(symbol(name), func, calls, exported=True)
+        texts.append(_repeat(symbol(name), func))
     variables = [f"@{FAULT_CHECK} = global i32 0", f"@{FAULT_INDEX} = global i64 0"]
     variables += [f'@"{name}" = global ptr null' for name in calls.python.values()]
     attributes = "attributes #0 = { nounwind }"
+    if not processor.has_half and any(" half" in text for text in texts):
+        raise UnsupportedError(f"{processor.cpu or processor.triple} does not compute with float16")
     text = "\n\n".join(["\n".join(variables), *texts, "\n".join(sorted(declared)), attributes])
     return LlvmModule(text + "\n", dict(functions), tuple(checks), tuple(calls.python))
 

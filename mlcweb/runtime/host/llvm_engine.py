@@ -50,13 +50,12 @@ def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
             part for part in (llvm.get_host_cpu_features().flatten(), features) if part
         )
     triple = llvm.Target.from_triple(triple).triple if triple else own
-    family = triple.split("-")[0]
-    if family.startswith(("x86", "i386", "i686", "amd64")):
+    if _is_x86(triple):
         has = _including(triple, cpu, features, _X86_FEATURES)
         length = 64 if "avx512f" in has else 32 if "avx" in has else 16
         registers = 32 if length == 64 else 16
         return Processor(triple, cpu, features, length, registers, "fma" in has, "f16c" in has)
-    arm = family.startswith(("aarch64", "arm64"))
+    arm = triple.startswith(("aarch64", "arm64"))
     return Processor(triple, cpu, features, 16, 32 if arm else 16, arm, arm)
 
 
@@ -102,13 +101,29 @@ def _inlined(triple: str, caller: str, callees: dict[str, str]) -> set[str]:
     return set(callees) - calls
 
 
+def _unused(triple: str) -> list[str]:
+    """What models of processors have and code of arithmetic never uses: a machine that hides it
+    from its guests runs their code."""
+    if not _is_x86(triple):
+        return []
+    names = "pku rtm sgx clflushopt clwb fsgsbase invpcid xsave xsavec xsaveopt xsaves ptwrite"
+    names += " wbnoinvd cldemote movdiri movdir64b waitpkg pconfig serialize tsxldtrk uintr shstk"
+    names += " enqcmd prfchw rdpid clzero mwaitx rdpru sse4a amx-tile amx-int8 amx-bf16"
+    return [f"+{name}" for name in names.split()]
+
+
+def _is_x86(triple: str) -> bool:
+    return triple.split("-")[0].startswith(("x86", "i386", "i486", "i586", "i686", "amd64"))
+
+
 @lru_cache(maxsize=64)
 def runs_here(wanted: Processor) -> bool:
     """Whether code for a processor runs on this one."""
     own = processor()
     if wanted.triple.split("-")[0] != own.triple.split("-")[0]:
         return False
-    caller = f'"target-cpu"="{own.cpu}" "target-features"="{own.features}"'
+    features = ",".join(part for part in (own.features, *_unused(wanted.triple)) if part)
+    caller = f'"target-cpu"="{own.cpu}" "target-features"="{features}"'
     cpu = wanted.cpu or _generic(wanted.triple)
     callee = f'"target-cpu"="{cpu}" "target-features"="{wanted.features}"'
     return bool(_inlined(own.triple, caller, {"code": callee}))
@@ -128,6 +143,8 @@ def _optimize(module: Any, machine: Any, level: int) -> None:
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
+    # Nor is another unrolling worth the time: it doubles what has to be compiled.
+    tuning.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
 
@@ -181,7 +198,7 @@ class Compilation:
         return Instance(_llvm().create_mcjit_compiler(module, machine))
 
     def _machine(self) -> Any:
-        return _machine(self.processor, self.level, reloc="pic")
+        return _machine(self.processor, self.level, reloc="pic", codemodel="small")
 
     def _module(self, machine: Any) -> Any:
         return _optimized(self.text, self.processor, self.level, machine)

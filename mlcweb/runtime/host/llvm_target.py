@@ -19,7 +19,7 @@ import numpy as np
 from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
 from mlcweb.codegen.llvm.calls import python_name
 from mlcweb.codegen.llvm.expressions import CHECK_FAILED, DIVIDED_BY_ZERO, PYTHON_FAILED
-from mlcweb.codegen.llvm.kernel import REPEAT_SUFFIX, LlvmModule, compile_functions
+from mlcweb.codegen.llvm.kernel import REPEAT_SUFFIX, LlvmModule, compile_functions, symbol
 from mlcweb.codegen.llvm.machine import Processor
 from mlcweb.codegen.llvm.types import argument_type
 from mlcweb.codegen.registry import (
@@ -281,15 +281,15 @@ class _Variant:
 
     @cached_property
     def _function(self) -> Callable[..., None]:
-        return self.instance.function(self.name, self._kinds)
+        return self.instance.function(symbol(self.name), self._kinds)
 
     @cached_property
     def _timer(self) -> Callable[..., float]:
-        return self.instance.timer(self.name + REPEAT_SUFFIX, self._kinds)
+        return self.instance.timer(symbol(self.name) + REPEAT_SUFFIX, self._kinds)
 
     def bind(self, base: int, *addresses: int) -> Callable[[], None]:
         """A call of the kernel with arrays at these places from `base` on."""
-        return self.instance.bound(self.name, [base + address for address in addresses])
+        return self.instance.bound(symbol(self.name), [base + address for address in addresses])
 
     def run(self, *values: Any) -> None:
         """Call the kernel with addresses and numbers."""

@@ -143,6 +143,37 @@ def test_the_exception_of_a_python_function_arrives():
         remove_global_func("test_llvm_fails")
 
 
+@pytest.mark.parametrize("name", ["floor", "malloc", "memset"])
+def test_functions_that_the_c_library_has(name):
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((50, 100), 'float64')):\n"
+        "    B = T.alloc_buffer((50, 100), 'float64')\n"
+        "    for i, j in T.grid(50, 100):\n        B[i, j] = 0.0\n"
+        "    for i, j in T.grid(50, 100):\n"
+        "        A[i, j] = T.floor(A[i, j]) + B[49 - i, j]\n"
+    )
+    values = np.linspace(-3, 3, 5000).reshape(50, 100)
+    given = nd.array(values)
+    build({name: func}, "llvm -mcpu=x86-64" if _on_x86() else "llvm -mcpu=host")[name](given)
+    np.testing.assert_array_equal(given.numpy(), np.floor(values))
+
+
+def _on_x86():
+    return processor().triple.startswith("x86_64")
+
+
+@pytest.mark.skipif(not _on_x86(), reason="about processors of this family")
+def test_models_whose_instructions_are_all_here():
+    assert runs_here(processor("", "x86-64"))
+    assert not runs_here(processor("", "", "+sse4a,+xop,+avx512er")) or processor().cpu == "knl"
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((8,), 'float16')):\n"
+        "    for i in range(8):\n        A[i] = A[i] + T.float16(1)\n"
+    )
+    # This family began without 16-bit floats.
+    assert build(func, "llvm -mcpu=x86-64")["main"].kernel.language == "python"
+
+
 def test_large_local_buffers():
     func = from_source(
         "@T.prim_func\ndef main(A: T.Buffer((300, 300), 'float64'), "
