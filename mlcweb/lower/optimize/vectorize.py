@@ -99,11 +99,12 @@ class _Vectorize(Rewriter):
         main = self.rewrite(
             replace(loop, loop_var=chunk, min=const(0, dtype), extent=count, kind=kind, body=wide)
         )
-        half = lanes // 2
-        if half > 1 and isinstance(rest, E.IntImm) and rest.value >= half:
+        left = rest.value if isinstance(rest, E.IntImm) else 0
+        if left > 1:
             start = self.rewrite(loop.min + count * lanes)
             shorter = replace(loop, min=start, extent=rest)
-            return in_sequence([main, self.in_chunks(shorter, body, half, marked)])
+            fewer = 1 << left.bit_length() - 1
+            return in_sequence([main, self.in_chunks(shorter, body, fewer, marked)])
         return in_sequence([main, self.leftover(loop, body, count, rest, lanes)])
 
     def divided(self, extent: E.PrimExpr, lanes: int) -> tuple[E.PrimExpr, E.PrimExpr]:

@@ -120,3 +120,13 @@ def test_sums_stay_in_as_many_registers_as_there_are():
 
     assert registers(machine(16)) == ["B_registers"]
     assert registers(replace(machine(16), registers=9)) == []
+
+
+def test_what_a_long_vector_leaves_over_goes_into_shorter_ones():
+    func = program("for i in T.vectorized(23):\n    B[i] = A[i] * T.float32(2)")
+    stores = [
+        dtypes.lanes(node.value.dtype)
+        for node in walk(optimize(lower(func), machine(64)).body)
+        if isinstance(node, S.BufferStore)
+    ]
+    assert stores == [16, 4, 2, 1]
