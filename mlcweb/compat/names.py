@@ -198,6 +198,10 @@ ATTRIBUTES: dict[str, str] = {
     **{f"runtime.{name}": f"runtime.device.{name}" for name in _DEVICES[4:]},
     **{f"ir.errors.{name}": f"compat.errors.{name}" for name in _ERRORS},
     **{f"ir.{name}": f"relax.{name}" for name in ("Call", "Constant", "Tuple", "TupleGetItem")},
+    **{
+        f"ir.{name}": f"compat.ir_json.{name}"
+        for name in ("save_json", "load_json", "make_node", "DictAttrs")
+    },
     "ir.StringImm": "tir.StringImm",
     "ir.TensorLoad": "tir.BufferLoad",
     "ir.TensorRegion": "tir.BufferRegion",

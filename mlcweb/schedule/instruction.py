@@ -179,7 +179,7 @@ class Instruction:
             elif kind.prints_positional:
                 parts.append(python_text(value, names))
             else:
-                shown = int(value) if is_input and isinstance(value, bool) else value
+                shown = _with_integers(value) if is_input else value
                 parts.append(f"{name}={python_text(shown, names)}")
         if kind.sampling:
             parts.append(f"decision={python_text(decision, names)}")
@@ -198,6 +198,17 @@ class Instruction:
         inputs = [json_value(item, names) for item in self.inputs]
         name = dialect_of(dialect).of(self.kind.name)
         return [name, inputs, attrs, [names[output] for output in self.outputs]]
+
+
+def _with_integers(value: Any) -> Any:
+    """An annotation as traces print it: booleans are 1 and 0, as deep as they are."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (list, tuple)):
+        return [_with_integers(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _with_integers(item) for key, item in value.items()}
+    return value
 
 
 def plain(value: Any) -> Any:

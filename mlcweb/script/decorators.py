@@ -67,15 +67,23 @@ def ir_module(
 
     given = {"check_well_formed": check_well_formed, "s_tir": s_tir, **options}
 
-    def decorate(mod: type, frame: FrameType) -> Any:
-        from mlcweb.script.parser.environment import names_around
-        from mlcweb.script.parser.functions import parse_module
-        from mlcweb.script.parser.source import source_of_class
-
-        tree, source = source_of_class(mod, frame)
-        functions = [value for value in vars(mod).values() if isinstance(value, FunctionType)]
-        return parse_module(tree, source, names_around(frame, functions), given)
-
     if mod is not None:
-        return decorate(mod, sys._getframe(1))
-    return lambda mod: decorate(mod, sys._getframe(1))
+        return _read_module(mod, sys._getframe(1), given)
+    return lambda mod: _read_module(mod, sys._getframe(1), given)
+
+
+def _read_module(mod: type, frame: FrameType, options: dict[str, Any]) -> Any:
+    from mlcweb.script.parser.environment import names_around
+    from mlcweb.script.parser.functions import parse_module
+    from mlcweb.script.parser.source import source_of_class
+
+    tree, source = source_of_class(mod, frame)
+    functions = [value for value in vars(mod).values() if isinstance(value, FunctionType)]
+    return parse_module(tree, source, names_around(frame, functions), options)
+
+
+def rewriter(rewriter_mod: type) -> Any:
+    """Turn a class of two functions, `pattern` and `replacement`, into a rule of rewriting."""
+    from mlcweb.relax.dpl import PatternMatchingRewriter
+
+    return PatternMatchingRewriter.from_module(_read_module(rewriter_mod, sys._getframe(1), {}))

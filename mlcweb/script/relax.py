@@ -13,7 +13,7 @@ from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.op.registry import builders
-from mlcweb.script.decorators import relax_function
+from mlcweb.script.decorators import relax_function, rewriter
 from mlcweb.script.namespace import macros
 from mlcweb.script.namespace import relax as own
 
@@ -23,6 +23,7 @@ _OWN: dict[str, Any] = {
     "function": relax_function,
     "macro": macros.macro,
     "meta_var": macros.meta_var,
+    "rewriter": rewriter,
 }
 NAMES: Mapping[str, Any] = ChainMap(_OWN, builders)
 

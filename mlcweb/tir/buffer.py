@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 from typing import Any
 
 from mlcweb.ir import printing
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.ir.node import Node, attribute, definition, hint, node, reference, replace
 from mlcweb.ir.structural import BINDING_CLASSES
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import add, const, convert, multiply, subtract
@@ -96,6 +97,21 @@ class Buffer(Node):
         for index, stride in zip(indices, strides, strict=True):
             offset = add(offset, multiply(convert(index), stride))
         return [offset]
+
+    def get_flattened_buffer(self) -> Buffer:
+        """The buffer over the same memory with one dimension for each group of dimensions that
+        the axis separators make; itself where it has those."""
+        starts = (0, *self.axis_separators)
+        ends = (*self.axis_separators, len(self.shape))
+        if self.strides:
+            sizes = [multiply(self.shape[start], self.strides[start]) for start in starts]
+        else:
+            groups = [self.shape[start:end] for start, end in zip(starts, ends, strict=True)]
+            sizes = [reduce(multiply, group, const(1)) for group in groups]
+        if len(sizes) == len(self.shape) and not self.strides:
+            return self
+        separators = tuple(range(1, len(sizes)))
+        return replace(self, shape=tuple(sizes), strides=(), axis_separators=separators)
 
     def __getitem__(self, indices: Any) -> BufferLoad | BufferRegion:
         items = indices if isinstance(indices, tuple) else (indices,)

@@ -150,3 +150,17 @@ def test_references_to_statements_and_what_is_around_them():
         names.append(getattr(reference.stmt, "name_hint", None) or reference.stmt.loop_var.name)
     assert names == ["k", "j", "i", "root"]
     assert sch.get_sref(sch.get(block)) == sch.get_sref(block)
+
+
+def test_booleans_in_annotations_print_as_integers():
+    sch = Schedule(matmul())
+    loop = sch.get_loops("C")[0]
+    sch.annotate(loop, "a", [True, 1, False])
+    sch.annotate(loop, "b", {"x": True, "y": [False, 2]})
+    # Both lines as TVM 0.26 and 0.27 print them; the program and the record keep the booleans.
+    assert [line.partition("ann_val=")[2] for line in sch.trace.as_python()[-2:]] == [
+        "[1, 1, 0])",
+        '{"x": 1, "y": [0, 2]})',
+    ]
+    assert sch.trace.as_json()[0][-2][1] == ["l1", [True, 1, False]]
+    assert '"a": [True, 1, False]' in sch.mod.script()

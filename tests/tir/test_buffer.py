@@ -54,3 +54,19 @@ def test_pointers_say_how_many_elements_they_reach() -> None:
     assert str(pointer) == 'T.tvm_access_ptr(T.type_annotation("float32"), B, 8, 24, 1)'
     strided = decl_buffer((4, 8), "float32", "B", strides=(n, 1)).access_ptr("rw")
     assert str(strided) == 'T.tvm_access_ptr(T.type_annotation("float32"), B, 0, n * 4, 3)'
+
+
+def test_flattened_buffers() -> None:
+    """As TVM 0.26 gives them; separators as it did until 0.25."""
+    flat = decl_buffer((4, 8), "float16", "A").get_flattened_buffer()
+    assert (flat.name, flat.dtype, [e.value for e in flat.shape], flat.strides) == (
+        "A", "float16", [32], (),
+    )  # fmt: skip
+    strided = decl_buffer((4, 8), strides=[16, 2]).get_flattened_buffer()
+    assert [extent.value for extent in strided.shape] == [64]
+    parts = decl_buffer((2, 3, 4), axis_separators=[1]).get_flattened_buffer()
+    assert [extent.value for extent in parts.shape] == [2, 12] and parts.axis_separators == (1,)
+    assert [extent.value for extent in decl_buffer(()).get_flattened_buffer().shape] == [1]
+    assert repr(decl_buffer((n, 4)).get_flattened_buffer().shape[0]) == "n * 4"
+    vector = decl_buffer((8,))
+    assert vector.get_flattened_buffer() is vector

@@ -77,7 +77,9 @@ class _Reader:
         if rule is not None:
             return rule(self, data)
         # What is not looked at need not be understood: types of functions, places in sources.
-        if kind.startswith(("relax.", "ir.Source", "ir.Span", "ir.Tuple", "ir.FuncType")):
+        if kind.startswith(
+            ("relax.", "ir.Source", "ir.Span", "ir.Tuple", "ir.FuncType", "ir.Type")
+        ):
             return None
         raise ValueError(f"a module holds a {kind}, which is not known here")
 

@@ -10,3 +10,4 @@ from mlcweb.relax.dpl.pattern import (
     is_tuple_get_item, is_var, make_fused_bias_activation_pattern, reject, wildcard,
 )  # fmt: skip
 from mlcweb.relax.dpl.rewrite import rewrite_bindings, rewrite_call
+from mlcweb.relax.dpl.rewriter import PatternMatchingRewriter

@@ -8,6 +8,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import remove_all_unused, used_vars
+from mlcweb.relax.binding import Substitution
 from mlcweb.relax.dpl.context import PatternContext
 from mlcweb.relax.dpl.match import extract
 from mlcweb.relax.dpl.order import in_order_of_use
@@ -55,7 +56,24 @@ class _Rewriting(PyExprMutator):
         )
         if not isinstance(new, E.Expr):
             raise TVMError(f"A rewriter returns an expression, not {new!r}")
-        return new
+        return self.inlined(new) if isinstance(new, E.SeqExpr) else new
+
+    def inlined(self, seq: E.SeqExpr) -> E.Value:
+        """What a sequence gives, after its bindings, which are emitted here."""
+        known: dict[E.Var, E.RelaxExpr] = {}
+        result: E.Value = seq.body
+        bindings = [binding for block in seq.blocks for binding in block.bindings]
+        if bindings and bindings[-1].var is result and isinstance(bindings[-1], E.VarBinding):
+            result = bindings.pop().value
+        for binding in bindings:
+            value = Substitution(known, {}).rewrite(binding.value)
+            name = binding.var.name_hint
+            known[binding.var] = (
+                self.builder_.match_cast(value, binding.struct_info, name)
+                if isinstance(binding, E.MatchCast)
+                else self.builder_.emit(value, name)
+            )
+        return Substitution(known, {}).rewrite(result)
 
     def visit_call_(self, call: E.Call) -> E.Value:
         return self.rewritten(super().visit_call_(call))

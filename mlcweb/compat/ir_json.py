@@ -1,0 +1,69 @@
+"""`tvm.ir.save_json`, `load_json`, `make_node`, `DictAttrs`: nodes as text, and by name."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import Any
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import BaseFunc, IRModule
+from mlcweb.meta_schedule.database.tvm_module import module_of
+from mlcweb.relax.attrs import Attrs
+from mlcweb.script import from_source
+
+DictAttrs = Attrs
+"""Attributes by name."""
+
+FORMAT = "mlcweb-script"
+
+_HOMES = {"ir": ("mlcweb.ir", "mlcweb.compat.containers"), "relax": ("mlcweb.relax",)}
+
+
+def save_json(node: IRModule | BaseFunc) -> str:
+    """A module or a function as JSON: its text, with all constants.
+
+    Raises:
+        TVMError: it is neither; a part of a function says nothing by itself.
+    """
+    if not isinstance(node, (IRModule, BaseFunc)):
+        raise TVMError(
+            f"Modules and functions are saved as JSON, not a {type(node).__name__}: print it by "
+            "script()"
+        )
+    return json.dumps({"format": FORMAT, "script": node.script(show_meta=True)})
+
+
+def load_json(json_str: str) -> Any:
+    """What `save_json` has saved; of what TVM has, modules of TensorIR as records hold them.
+
+    Raises:
+        TVMError: the text is of something else.
+    """
+    content = json.loads(json_str)
+    if isinstance(content, dict) and content.get("format") == FORMAT:
+        return from_source(content["script"])
+    try:
+        return module_of(content)
+    except (ValueError, KeyError, TypeError) as error:
+        raise TVMError(
+            "This JSON was not made here, and is no module of TensorIR of a recent TVM: print the "
+            "program there by script(show_meta=True), and read that with tvm.script.from_source"
+        ) from error
+
+
+def make_node(type_key: str, **kwargs: Any) -> Any:
+    """A node by the name of its class and its fields: `make_node("tirx.IntImm", dtype="int32",
+    value=1)`.
+
+    Raises:
+        TVMError: there is no such class.
+    """
+    module, _, name = type_key.rpartition(".")
+    if name == "DictAttrs":
+        return DictAttrs(kwargs)
+    for home in (*_HOMES.get(module.partition(".")[0], ()), "mlcweb.tir", "mlcweb.relax"):
+        made = getattr(import_module(home), name, None)
+        if isinstance(made, type):
+            return made(**kwargs)
+    raise TVMError(f'There is no node "{type_key}" here: call the class of tvm.tir or tvm.relax')

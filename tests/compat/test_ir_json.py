@@ -1,0 +1,70 @@
+"""Nodes as text, and by the names of their classes."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlcweb import compat
+from mlcweb.ir import TVMError, assert_structural_equal
+from mlcweb.relax.dpl import wildcard
+from mlcweb.script import ir as I
+from mlcweb.script import relax as R
+from mlcweb.script import tir as T
+
+WEIGHT = np.arange(64, dtype="float32")
+
+
+@I.ir_module
+class Model:
+    @T.prim_func
+    def fill(A: T.Buffer((4,), "float32")):
+        T.func_attr({"tir.noalias": True})
+        for i in range(4):
+            with T.block("A"):
+                vi = T.axis.spatial(4, i)
+                A[vi] = T.float32(0.1)
+
+    @R.function
+    def main(x: R.Tensor((64,), "float32")) -> R.Tensor((64,), "float32"):
+        return R.add(x, R.const(WEIGHT))
+
+
+@pytest.fixture(autouse=True)
+def ir():
+    compat.install()
+    yield importlib.import_module("tvm").ir
+    compat.uninstall()
+
+
+@pytest.mark.parametrize("what", ["module", "fill", "main"])
+def test_programs_survive(ir, what):
+    program = Model if what == "module" else Model[what]
+    text = ir.save_json(program)
+    assert_structural_equal(ir.load_json(text), program)
+    assert ir.load_json(json_str=text).script() == program.script()
+
+
+def test_a_module_that_tvm_has_saved(ir):
+    """By `tvm.ir.save_json` of TVM 0.27."""
+    saved = Path(__file__).with_name("saved_by_tvm.json").read_text()
+    assert "A[vi] = A[vi] + T.float32(1)" in ir.load_json(saved)["main"].script()
+
+
+def test_what_is_no_program_is_refused(ir):
+    with pytest.raises(TVMError, match="not a WildcardPattern: print it"):
+        ir.save_json(wildcard())
+    with pytest.raises(TVMError, match="This JSON was not made here"):
+        ir.load_json('{"root": 1, "nodes": []}')
+
+
+def test_nodes_by_name(ir):
+    attrs = ir.make_node("ir.DictAttrs", x=1, name="xyz", padding=(0, 0))
+    assert isinstance(attrs, ir.DictAttrs)
+    assert (attrs.x, attrs["name"], list(attrs.keys())) == (1, "xyz", ["x", "name", "padding"])
+    number = ir.make_node("ir.IntImm", dtype="int32", value=10, span=None)
+    assert number.value == 10 and number.dtype == "int32"
+    assert ir.make_node("tirx.StringImm", value="a").value == "a"
+    with pytest.raises(TVMError, match=r'no node "tirx\.NoSuchNode"'):
+        ir.make_node("tirx.NoSuchNode")
