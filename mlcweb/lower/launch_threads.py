@@ -30,7 +30,7 @@ from mlcweb.lower.serialize_threads import (
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, check_one_index
-from mlcweb.lower.thread_reductions import reduce_through_shared_memory
+from mlcweb.lower.thread_reductions import reduce_through_shared_memory, share_results
 from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const
@@ -55,6 +55,7 @@ def _passes() -> tuple[LoweringPass, ...]:
     return (
         lower_init_block,
         convert_blocks_to_loops,
+        LoweringPass(share_results, "ShareReductionResults", needed=True),
         LoweringPass(place_outside_of_threads, "PlaceSharedAllocations", needed=True),
         LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
         LoweringPass(launch_threads, "LaunchThreads", needed=True),
@@ -73,6 +74,7 @@ def passes_to_simulated_threads() -> tuple[LoweringPass, ...]:
     return (
         lower_init_block,
         convert_blocks_to_loops,
+        LoweringPass(share_results, "ShareReductionResults", needed=True),
         LoweringPass(place_outside_of_threads, "PlaceSharedAllocations", needed=True),
         LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
         LoweringPass(launch_threads, "LaunchThreads", needed=True),

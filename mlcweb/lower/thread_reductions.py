@@ -4,15 +4,16 @@ register, they put their values side by side in shared memory, and add these up 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
 from mlcweb.analysis.threads import CROSS_THREAD_REDUCTION, is_thread_tag
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
-from mlcweb.lower.thread_axes import ThreadError
+from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.lower.thread_axes import ThreadError, reduced_across_threads
 from mlcweb.lower.thread_sync import barrier
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -21,7 +22,7 @@ from mlcweb.tir.buffer import Buffer, Range, decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.operators import OPERATORS
-from mlcweb.tir.substitute import substitute, uses_any, variables_in
+from mlcweb.tir.substitute import BufferMutator, substitute, uses_any, variables_in
 
 
 def reduce_through_shared_memory(func: PrimFunc, barriers: bool = False) -> PrimFunc:
@@ -30,6 +31,56 @@ def reduce_through_shared_memory(func: PrimFunc, barriers: bool = False) -> Prim
     element. With `barriers` they wait for each other at each step, else the pass ThreadSync has to
     see to that."""
     return func.with_body(_Reductions(barriers).rewrite(func.body))
+
+
+def share_results(func: PrimFunc) -> PrimFunc:
+    """Memory that threads reduce to, and that one kernel alone uses, becomes shared: all threads
+    may read the result there."""
+    results = reduced_across_threads(func)
+    if not results:
+        return func
+    kernels = [_touched(kernel) for kernel in _kernels(func.body)]
+    by_address = {part for part in walk(func.body) if isinstance(part, E.Var)}
+    results -= by_address | {buffer.data for buffer in func.parameter_buffers}
+    accesses = (E.BufferLoad, S.BufferStore)
+    buffers = {part.buffer for part in walk(func.body) if isinstance(part, accesses)}
+    views = Counter(buffer.data for buffer in buffers)
+    moved = {
+        data
+        for data in results
+        if views[data] == 1 and sum(data in touched for touched in kernels) == 1
+    }
+    return func.with_body(_Shared(moved).rewrite(func.body))
+
+
+class _Shared(BufferMutator):
+    """Moves buffers, by their data, to shared memory."""
+
+    def __init__(self, moved: set[E.Var]) -> None:
+        self.moved = moved
+        self.new: dict[Buffer, Buffer] = {}
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        if buffer.data not in self.moved or buffer.scope() not in ("local", "global"):
+            return buffer
+        if buffer not in self.new:
+            self.new[buffer] = decl_buffer(buffer.shape, buffer.dtype, buffer.name, scope="shared")
+        return self.new[buffer]
+
+
+def _touched(kernel: S.For) -> set[E.Var]:
+    accesses = (E.BufferLoad, S.BufferStore)
+    return {part.buffer.data for part in walk(kernel) if isinstance(part, accesses)}
+
+
+def _kernels(statement: S.Stmt) -> Iterator[S.For]:
+    """The outermost loops over blocks and threads."""
+    if isinstance(statement, S.For) and statement.thread_binding is not None:
+        yield statement
+        return
+    for part in children(statement):
+        if isinstance(part, S.Stmt):
+            yield from _kernels(part)
 
 
 class _Reductions(Mutator):

@@ -238,6 +238,10 @@ def test_threads_read_the_sum_of_all(scope):
         out = mlcweb.nd.empty((4, 16))
         mlcweb.build(func, target=target, name="main")(mlcweb.nd.array(a), out)
         np.testing.assert_array_equal(out.numpy(), np.repeat(a.sum(1, keepdims=True), 16, 1))
+    kernel = mlcweb.build(func, target="cuda").imports[0].inspect_source()
+    assert "__shared__ float S[" in kernel and "S[1]" not in kernel
+    between = kernel[kernel.index("+ S_partial[((int)threadIdx.y) * 16]") : kernel.rindex("B[")]
+    assert "__syncthreads();" in between
 
 
 @pytest.mark.parametrize("scope", ["shared", "local", "global"])
