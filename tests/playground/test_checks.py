@@ -8,7 +8,7 @@ import pytest
 
 from mlcweb import compat
 from mlcweb.playground import notebook
-from mlcweb.playground.checks import beat_this_time
+from mlcweb.playground.checks import GPU_KERNELS, beat_this_time
 from mlcweb.runtime import remove_global_func
 from web.scripts.lesson_source import lessons
 
@@ -27,6 +27,7 @@ NEEDS = {
     "tensorize": (1, 4, 6),
     "matmul_add_fusion": (1, 5),
     "beat_this_time": (1,),
+    **dict.fromkeys(GPU_KERNELS, (1,)),
 }
 """The cells that an exercise builds on."""
 
@@ -105,6 +106,23 @@ MISTAKES = [
      "        return call\n        arguments = [value",
      "no function was made of either"),
     ("beat_this_time", None, "schedule = 1", "There is no my_schedule yet"),
+    ("gpu_map", "16)\n", "8)\n", "This puzzle is for the launch 16 along threadIdx.x; yours is 8"),
+    ("gpu_map", "A: T.Buffer((16,)", "A: T.Buffer((17,)", "Leave the parameters of gpu_map"),
+    ("gpu_map", None, "other = 1", "There is no gpu_map yet"),
+    ("gpu_zip", "A[tx] * B[tx]", "A[tx] + B[tx]", "(16 of 16 elements differ)"),
+    ("gpu_guard", "tx < 10", "tx < 11", "Thread (threadIdx.x=10): Reading A[10] is out of bounds"),
+    ("gpu_guard", "tx < 10", "tx < 9", "B[9] has no number"),
+    ("gpu_broadcast", "ty < 6 and tx < 5", "tx < 6 and ty < 5", "Reading B[5] is out of bounds"),
+    ("gpu_blocks", "B[bx * 16 + tx]", "B[tx]",
+     "thread (threadIdx.x=0) of block (blockIdx.x=1) writes it"),
+    ("gpu_shared", "S[7 - tx]", "A[bx * 8 + 7 - tx]", "should go through shared memory"),
+    ("gpu_shared", "T.evaluate(T.tvm_storage_sync(\"shared\"))\n", "pass\n", "with no barrier"),
+    ("gpu_dot", "if tx == 0:", "if tx < 2:", "Threads race for C[0]"),
+    ("gpu_conv1d", "        S[8 + tx] =",
+     "        T.evaluate(T.tvm_storage_sync(\"shared\"))\n        S[8 + tx] =",
+     "All threads of a block"),
+    ("gpu_axis_sum", "if tx < T.shift_right(8, step)", "if tx < 8", "Threads race for S["),
+    ("gpu_find_race", "(tx + 1) % 16", "tx + 1", "Thread (threadIdx.x=15) of block (blockIdx.x=0)"),
 ]  # fmt: skip
 
 

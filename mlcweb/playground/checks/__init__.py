@@ -14,7 +14,7 @@ from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.playground.checks.verdict import Wrong
 from mlcweb.playground.protocol.program import Verdict
 
-EXERCISES = (
+_MODULES = (
     "first_program",
     "jfactor",
     "broadcast_add",
@@ -30,21 +30,45 @@ EXERCISES = (
 )
 """The exercises, by the names of their modules."""
 
-_module = lazy_attributes(__name__, dict.fromkeys(EXERCISES, ()))
+GPU_KERNELS = (
+    "gpu_map",
+    "gpu_zip",
+    "gpu_guard",
+    "gpu_broadcast",
+    "gpu_blocks",
+    "gpu_shared",
+    "gpu_pooling",
+    "gpu_dot",
+    "gpu_conv1d",
+    "gpu_prefix_sum",
+    "gpu_axis_sum",
+    "gpu_matmul",
+    "gpu_find_race",
+)
+"""Those that one module checks, `gpu_puzzles`."""
+
+EXERCISES = (*_MODULES, *GPU_KERNELS)
+
+_module = lazy_attributes(__name__, dict.fromkeys((*_MODULES, "gpu_puzzles"), ()))
 
 
 def judge(exercise: str, variables: Mapping[str, Any]) -> Verdict:
     """Check an exercise; an error that the reader's program raises meanwhile is a verdict, too."""
     if exercise not in EXERCISES:
         raise TVMError(f'there is no exercise "{exercise}"')
-    check = _module(exercise).check
     try:
-        return Verdict(True, check(variables))
+        return Verdict(True, _check_of(exercise)(variables))
     except Wrong as wrong:
         return Verdict(False, str(wrong))
     except Exception as error:
         reason = str(getattr(error, "reason", "") or getattr(error, "message", "") or error)
         return Verdict(False, f"Your program raised {type(error).__name__}: {reason}")
+
+
+def _check_of(exercise: str) -> Any:
+    if exercise in GPU_KERNELS:
+        return _module("gpu_puzzles").CHECKS[exercise]
+    return _module(exercise).check
 
 
 __all__ = ["EXERCISES", "Wrong", "judge"]
