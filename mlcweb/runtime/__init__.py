@@ -19,6 +19,7 @@ from mlcweb.runtime.registry import (
 )
 from mlcweb.runtime.storage import register_allocator
 from mlcweb.runtime.target import Target
+from mlcweb.runtime.thread_pool import config_threadpool, num_threads
 
 
 def _wasm() -> Builder:

@@ -20,6 +20,7 @@ from mlcweb.codegen.external import (
 )
 from mlcweb.codegen.wasm.instructions import ValueType
 from mlcweb.codegen.wasm.module import FunctionType, Import
+from mlcweb.codegen.wasm.select_parallel import LAUNCH_IMPORT, SelectedLoop
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
@@ -86,13 +87,15 @@ class PythonCall:
 
 class Calls:
     """The calls out of the functions of one module. `lookup` finds what a name means (None where
-    that is not known yet), `select` compiles a micro-kernel."""
+    that is not known yet), `select` compiles a micro-kernel. `loops` are those that threads
+    share."""
 
     def __init__(
         self, lookup: Callable[[str], Any], select: Callable[[str, PrimFunc, Calls], Selected]
     ) -> None:
         self.callees: dict[str, tuple[PrimFunc, Selected]] = {}
         self.python: dict[PythonCall, str] = {}
+        self.loops: list[SelectedLoop] = []
         self._lookup = lookup
         self._select = select
         self._open: set[str] = set()
@@ -118,11 +121,12 @@ class Calls:
         return self.python.setdefault(call, f"{call.name}.{len(self.python)}")
 
     def imports(self) -> tuple[Import, ...]:
-        """The Python functions, numbered."""
-        return tuple(
+        """The Python functions, numbered, and what launches loops."""
+        functions = [
             Import(IMPORT_MODULE, str(number), call.type, name)
             for number, (call, name) in enumerate(self.python.items())
-        )
+        ]
+        return (*functions, LAUNCH_IMPORT) if self.loops else tuple(functions)
 
 
 def calls_in_expressions(func: PrimFunc) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,9 @@ from mlcweb.codegen.wasm.module import (
 )
 from mlcweb.codegen.wasm.pipeline import lower_for_wasm
 from mlcweb.codegen.wasm.select_function import FunctionSelector, Options, Selected
+from mlcweb.codegen.wasm.select_parallel import ParallelLoop
 from mlcweb.codegen.wasm.text import Text, print_text
+from mlcweb.lower.outline_parallel import outline_parallel
 from mlcweb.tir.function import PrimFunc
 
 REPEAT_SUFFIX = "_repeat"
@@ -41,7 +43,8 @@ class WasmModule:
     the order of its parameters and then a pointer to `scratch_bytes` of memory that it may use, and
     a function `<name>_repeat`, which takes how often to call it first. Where there are `checks`,
     the globals `fault_check` and `fault_index` say which one stopped a kernel. The Python functions
-    that it calls are imported after the memory, as ("python", "0"), ("python", "1"), …
+    that it calls are imported after the memory, as ("python", "0"), ("python", "1"), …, and after
+    them, where there are `parallel` loops, ("parallel", "launch"); see `select_parallel`.
     """
 
     module: Module
@@ -50,6 +53,7 @@ class WasmModule:
     scratch_bytes: int
     checks: tuple[Check, ...] = ()
     python_calls: tuple[PythonCall, ...] = ()
+    parallel: tuple[ParallelLoop, ...] = ()
 
     @cached_property
     def code(self) -> bytes:
@@ -76,6 +80,9 @@ def compile_functions(
     Raises:
         UnsupportedError: something in them has no WebAssembly form.
     """
+    if distinct is False or options.bounds_check:
+        # Threads would see each other's writes, or find another fault first.
+        options = replace(options, parallel=False)
     checks: list[Check] = []
     lowered = {
         name: lower_for_wasm(func, options, checks, distinct) for name, func in functions.items()
@@ -99,10 +106,11 @@ def compile_lowered(
         return FunctionSelector(func, name, options, checks, calls).select()
 
     calls = Calls(lookup, select_callee)
-    selected = {
-        name: FunctionSelector(func, name, options, checks, calls).select()
-        for name, func in lowered.items()
-    }
+    selected: dict[str, Selected] = {}
+    for name, func in lowered.items():
+        regions = outline_parallel(func) if options.parallel else {}
+        selector = FunctionSelector(func, name, options, checks, calls, regions)
+        selected[name] = selector.select()
     callees = [entry for _, entry in calls.callees.values()]
     made = [entry.function for entry in selected.values()]
     loops = [_repeat(function) for function in made]
@@ -112,8 +120,11 @@ def compile_lowered(
     memory = Memory(1, MAXIMUM_PAGES, True) if shared else Memory(1)
     variables = (FAULT_CHECK, FAULT_INDEX) if checks else ()
     exports += [Export(name, "global", name) for name in variables]
+    entries = [found.entry for found in calls.loops]
+    exports += [Export(entry.name, "function", entry.name) for entry in entries]
+    threaded = (*(found.function for found in calls.loops), *entries)
     module = Module(
-        functions=(*made, *loops, *(entry.function for entry in callees), *helpers),
+        functions=(*made, *loops, *(entry.function for entry in callees), *threaded, *helpers),
         imports=(Import("env", "memory", memory), *calls.imports()),
         globals=tuple(
             Global(name, GlobalType("i32", True), ("i32.const", 0)) for name in variables
@@ -122,7 +133,10 @@ def compile_lowered(
     )
     scratch = max((entry.scratch_bytes for entry in selected.values()), default=0)
     python = tuple(calls.python)
-    return WasmModule(module, dict(functions), dict(lowered), scratch, tuple(checks), python)
+    parallel = tuple(found.loop for found in calls.loops)
+    return WasmModule(
+        module, dict(functions), dict(lowered), scratch, tuple(checks), python, parallel
+    )
 
 
 def _repeat(function: Function) -> Function:

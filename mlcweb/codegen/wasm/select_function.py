@@ -7,9 +7,10 @@ stack; variables, and buffers of scope "register", are locals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from mlcweb.codegen.wasm.builder import FunctionBuilder
@@ -20,11 +21,13 @@ from mlcweb.codegen.wasm.module import Function
 from mlcweb.codegen.wasm.operators import SCALAR_RULES, VECTOR_RULES
 from mlcweb.codegen.wasm.select_address import Addresses
 from mlcweb.codegen.wasm.select_memory import store_vector
+from mlcweb.codegen.wasm.select_parallel import launch
 from mlcweb.codegen.wasm.select_types import STORES, UnsupportedError, stack_type
 from mlcweb.codegen.wasm.spill_workaround import spill_workaround
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.rewriter import bind_ranges
+from mlcweb.lower.outline_parallel import ParallelRegion
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -46,13 +49,15 @@ class Options:
     `relaxed_madd` fuses multiplications and additions of vectors, which rounds once instead of
     twice. `bounds_check` traps accesses outside of their buffers. `load_splat` loads a number into
     all lanes with one instruction, and `spill_workaround` is for an engine that orders instructions
-    badly: wasmtime wants it the other way round in both.
+    badly: wasmtime wants it the other way round in both. `parallel` makes functions of parallel
+    loops, which threads of the host call.
     """
 
     relaxed_madd: bool = False
     bounds_check: bool = False
     load_splat: bool = True
     spill_workaround: bool = False
+    parallel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,9 @@ class Selected:
 
 
 class FunctionSelector:
-    """Selects the instructions of one function. `checks` lists what its code checks, and grows."""
+    """Selects the instructions of one function. `checks` lists what its code checks, and grows.
+    `regions` are its loops that threads share; `indices` knows the variables of a part of another
+    function."""
 
     def __init__(
         self,
@@ -74,6 +81,8 @@ class FunctionSelector:
         options: Options,
         checks: list[Check],
         calls: Calls,
+        regions: Mapping[S.For, ParallelRegion] = MappingProxyType({}),
+        indices: Indices | None = None,
     ) -> None:
         parameters = [
             (param.name, "i32" if param in func.buffer_map else stack_type(param.dtype))
@@ -87,9 +96,11 @@ class FunctionSelector:
         self.calls = calls
         self.builder = FunctionBuilder(name, [*parameters, ("scratch", "i32")])
         self.emit = self.builder.emit
-        self.indices = Indices()
+        self.regions = regions
+        self.indices = indices or Indices()
         self.accesses = Accesses()
-        bind_ranges(func, self.indices)
+        if indices is None:
+            bind_ranges(func, self.indices)
         self.addresses = Addresses(self, self.indices)
         self.locals: dict[E.Var, int] = {}
         self.registers: dict[tuple[Buffer, int], tuple[int, int]] = {}
@@ -211,6 +222,10 @@ def _sequence(selector: FunctionSelector, statement: S.SeqStmt) -> None:
 
 
 def _loop(selector: FunctionSelector, loop: S.For) -> None:
+    region = selector.regions.get(loop)
+    if region is not None:
+        launch(selector, region)
+        return
     emit, builder = selector.emit, selector.builder
     var = loop.loop_var
     kind = stack_type(var.dtype)

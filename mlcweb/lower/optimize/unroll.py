@@ -127,7 +127,7 @@ class _Unroll(Rewriter):
         known = self.sizes.get(node)
         if known is None:
             parts = [node.value] if isinstance(node, S.BufferStore) else children(node)
-            own = _operations_of(node)
+            own = operations_of(node)
             known = self.sizes[node] = own + sum(self.size_of(part) for part in parts)
         return known
 
@@ -142,7 +142,7 @@ class _Unroll(Rewriter):
         return self.in_groups(loop, factor, self.copies)
 
 
-def _operations_of(node: Node) -> int:
+def operations_of(node: Node) -> int:
     """The operations that a node stands for, without those of its operands."""
     if isinstance(node, (S.SeqStmt, E.Broadcast, E.Ramp)):
         return 0

@@ -95,7 +95,8 @@ class _Vectorize(Rewriter):
         lowering = VectorLowering(self, self.machine, loop.loop_var, base, lanes, gathers=marked)
         wide = lowering.statement(body)
         few = marked and isinstance(count, E.IntImm) and count.value <= UNROLL_CHUNKS
-        kind = S.ForKind.UNROLLED if few else S.ForKind.SERIAL
+        plain = S.ForKind.SERIAL if marked else loop.kind
+        kind = S.ForKind.UNROLLED if few else plain
         main = self.rewrite(
             replace(loop, loop_var=chunk, min=const(0, dtype), extent=count, kind=kind, body=wide)
         )

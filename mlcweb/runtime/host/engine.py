@@ -27,6 +27,10 @@ class Instance(Protocol):
         through."""
         ...
 
+    def another(self, imports: Sequence[HostFunction] = ()) -> Instance:
+        """Another instance of the module, for another thread."""
+        ...
+
     def explain(self, failure: BaseException) -> BaseException:
         """A KernelTrap, or another TVMError, for what the engine raised."""
         ...

@@ -143,6 +143,10 @@ class PageInstance(engine.Instance):
         for function in self._functions:
             function.destroy()
 
+    def another(self, imports: Sequence[HostFunction] = ()) -> PageInstance:
+        """Not in a page, where parallel loops are serial: raises a TVMError."""
+        raise TVMError("In a browser kernels have one instance, and one thread")
+
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
         return _trapping(self._export(name, types))
 

@@ -29,7 +29,7 @@ class HostFunction:
     """A function that a module imports: its type, and what it does with plain numbers."""
 
     type: FunctionType
-    run: Callable[..., int | float]
+    run: Callable[..., int | float | None]
 
 
 def host_function(

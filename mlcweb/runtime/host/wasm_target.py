@@ -30,8 +30,9 @@ from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.build import UnknownFunction
 from mlcweb.runtime.direct_call import PointerCall
-from mlcweb.runtime.host.engine import Host, engine
-from mlcweb.runtime.host.python_calls import host_function
+from mlcweb.runtime.host.engine import Host, Instance, engine
+from mlcweb.runtime.host.parallel_launch import Explain, Launcher
+from mlcweb.runtime.host.python_calls import HostFunction, host_function
 from mlcweb.runtime.host.ranges import merged, piece_of
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.storage import Storage
@@ -79,11 +80,12 @@ def options_for(host: Host, config: Mapping[str, Any] = MappingProxyType({})) ->
 
 
 def compile_together(kernels: Mapping[str, WasmKernel]) -> WasmModule:
-    """One module of several kernels that stand alone."""
+    """One module of several kernels that stand alone. Its loops are serial."""
     first = next(iter(kernels.values()))
     functions = {name: kernel.function for name, kernel in kernels.items()}
     lookup = partial(known_by, first.lookup)
-    return compile_functions(functions, first.options, first.host.shared, lookup, first.distinct)
+    options = replace(first.options, parallel=False)
+    return compile_functions(functions, options, first.host.shared, lookup, first.distinct)
 
 
 @dataclass(frozen=True)
@@ -305,22 +307,38 @@ class _Variant:
 
     def __init__(self, host: Host, name: str, compiled: WasmModule, lookup: FunctionLookup) -> None:
         self.compiled = compiled
+        self.host = host
+        self.lookup = lookup
         self._failures: list[BaseException] = []
-        imports = [
-            host_function(call, host, lookup, self._failures) for call in compiled.python_calls
-        ]
+        imports = self._imports(self._failures)
+        self.launcher: Launcher | None = None
+        if compiled.parallel:
+            self.launcher = Launcher(compiled, self._another_instance, host.allocate)
+            imports.append(self.launcher.host_function(self._failures))
         instance = host.instantiate(compiled.code, imports)
         func = compiled.functions[name]
         types = [
             "i32" if param in func.buffer_map else stack_type(param.dtype) for param in func.params
         ]
-        self.host = host
         self.instance = instance
         self.scratch = host.allocate(compiled.scratch_bytes)
         self.name, self.types = name, [*types, "i32"]
         self.function = instance.function(name, self.types)
         self.timer = instance.timer(name + REPEAT_SUFFIX, ["i32", *self.types])
         self.failure = instance.failure
+
+    def _imports(self, failures: list[BaseException]) -> list[HostFunction]:
+        calls = self.compiled.python_calls
+        return [host_function(call, self.host, self.lookup, failures) for call in calls]
+
+    def _another_instance(self) -> tuple[Instance, Explain]:
+        """An instance for a thread, and what explains its errors."""
+        failures: list[BaseException] = []
+        launcher = self.launcher
+        assert launcher is not None
+        imports = [*self._imports(failures), launcher.host_function(failures)]
+        instance = self.instance.another(imports)
+        return instance, partial(self._explained, instance, failures)
 
     def bind(self, *addresses: int) -> Callable[[], None]:
         """The engine's own call of the kernel with arrays at these addresses, which raises
@@ -337,6 +355,8 @@ class _Variant:
 
     def _call(self, function: Callable[..., Any], *values: Any) -> Any:
         scratch = self.scratch
+        if self.launcher is not None:
+            self.launcher.check_not_within()
         if self.compiled.python_calls:
             # Python may call this kernel again before it is done with its scratch memory.
             scratch = self.host.allocate(self.compiled.scratch_bytes)
@@ -348,17 +368,22 @@ class _Variant:
     def explain(self, failure: BaseException) -> BaseException:
         """The error to be raised of one of the engine: the exception of a Python function that the
         kernel called, or the check that failed."""
-        if self._failures:
-            original = self._failures[0]
-            self._failures.clear()
+        return self._explained(self.instance, self._failures, failure)
+
+    def _explained(
+        self, instance: Instance, failures: list[BaseException], failure: BaseException
+    ) -> BaseException:
+        if failures:
+            original = failures[0]
+            failures.clear()
             return original
-        error = self.instance.explain(failure)
+        error = instance.explain(failure)
         if not (isinstance(error, KernelTrap) and error.reason == "UNREACHABLE"):
             return error
         checks = self.compiled.checks
-        number = self.instance.variable(FAULT_CHECK) if checks else 0
+        number = instance.variable(FAULT_CHECK) if checks else 0
         if not number:
             return error
         check = checks[number - 1]
         kind = AssertionFailed if check.message else IndexOutOfBounds
-        return kind(check.report(self.instance.variable(FAULT_INDEX)), check.span)
+        return kind(check.report(instance.variable(FAULT_INDEX)), check.span)

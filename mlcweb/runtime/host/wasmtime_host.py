@@ -20,11 +20,13 @@ import numpy as np
 
 from mlcweb.codegen.wasm.module import MAXIMUM_PAGES, PAGE_BYTES
 from mlcweb.codegen.wasm.select_function import Options
+from mlcweb.codegen.wasm.select_parallel import THREADS_ADDRESS
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host import engine
 from mlcweb.runtime.host.arena import FIRST_ADDRESS, Arena, ArenaStorage
 from mlcweb.runtime.host.clock import clock
 from mlcweb.runtime.host.traps import KernelTrap
+from mlcweb.runtime.thread_pool import on_change
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.module import FunctionType
@@ -71,7 +73,7 @@ class WasmtimeHost(engine.Host):
     """Python sees the memory in place."""
     carries_exceptions = False
     addresses = 1 << 32
-    options = Options(load_splat=False, spill_workaround=True)
+    options = Options(load_splat=False, spill_workaround=True, parallel=True)
 
     def __init__(self) -> None:
         config = wasmtime.Config()
@@ -84,6 +86,10 @@ class WasmtimeHost(engine.Host):
         self.memory = _Memory(self.engine, wasmtime.MemoryType(limits, shared=True))
         self.base = ctypes.addressof(self.memory.data_ptr().contents)
         self._arena = Arena(self._grow)
+        on_change(self._set_threads)
+
+    def _set_threads(self, number: int) -> None:
+        ctypes.c_int32.from_address(self.base + THREADS_ADDRESS).value = number
 
     def _grow(self, pages: int) -> None:
         try:
@@ -167,12 +173,16 @@ class Instance(engine.Instance):
         self, host: WasmtimeHost, module: wasmtime.Module, imports: Sequence[HostFunction] = ()
     ) -> None:
         self.host = host
+        self.module = module
         self.store = wasmtime.Store(host.engine)
         functions = [wasmtime.Func(self.store, _type(item.type), item.run) for item in imports]
         instance = wasmtime.Instance(self.store, module, [host.memory, *functions])
         self.exports: Any = instance.exports(self.store)
         # A store serves one thread at a time; a function of Python that it calls may call again.
         self._lock = threading.RLock()
+
+    def another(self, imports: Sequence[HostFunction] = ()) -> Instance:
+        return Instance(self.host, self.module, imports)
 
     def explain(self, failure: BaseException) -> BaseException:
         """The error itself: they all are ours."""

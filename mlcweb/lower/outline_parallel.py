@@ -1,0 +1,270 @@
+"""Parallel loops as functions of their own, which threads call with ranges of iterations.
+
+For code generators, after all other passes: what becomes of a loop here is what would have been
+made of it in its place. The function takes the first iteration, the one after the last, and what
+the loop uses of what is around it.
+
+A loop stays where it is, and runs serially, if it is not worth waking a thread, if it lies within
+another one that is outlined, or if its iterations are seen to touch the same element: the program
+then means what it means in order.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import children, walk
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses
+from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.rewriter import bind_ranges, definitions_in
+from mlcweb.lower.optimize.unroll import operations_of
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.function import PrimFunc
+
+MIN_OPERATIONS = 400_000
+"""Loops of fewer operations wake no thread. To launch one on two threads takes about 20 us more
+than to run it, and the fastest vector loops were seen to do twelve operations in a nanosecond: so
+many operations take at least 30 us, mostly a few hundred."""
+
+MAX_ITERATIONS = 1 << 16
+MAX_SHIFTS = 64
+"""Loops of more iterations, or with more distances between what they touch, are not looked through
+for elements that several iterations touch, and stay serial."""
+
+UNKNOWN_ITERATIONS = 100
+"""What is taken for the number of iterations of a loop where nothing is known of it."""
+
+CALL_OPERATIONS = 1000
+"""A call out of a kernel counts as so many operations."""
+
+
+@dataclass(frozen=True)
+class ParallelRegion:
+    """A parallel loop as a function. Its parameters are the first iteration, the one after the
+    last, both of the type of the loop's variable, and `captured`: variables, and the data of
+    buffers, which the function has in its `buffer_map`."""
+
+    loop: S.For
+    function: PrimFunc
+    captured: tuple[E.Var, ...]
+
+
+def outline_parallel(func: PrimFunc) -> dict[S.For, ParallelRegion]:
+    """The parallel loops of a lowered and optimised function that are worth threads."""
+    if not any(map(_is_parallel, S.statements_in(func.body))):
+        return {}
+    outlining = _Outlining(func)
+    return {loop: outlining.region(loop) for loop in outlining.loops_in(func.body)}
+
+
+def _is_parallel(statement: S.Stmt) -> bool:
+    return isinstance(statement, S.For) and statement.kind == S.ForKind.PARALLEL
+
+
+class _Outlining:
+    def __init__(self, func: PrimFunc) -> None:
+        self.function = func
+        self.accesses = Accesses()
+        self.indices = Indices()
+        bind_ranges(func, self.indices)
+        self.work = _Work(self.indices)
+        self.owners = func.buffers_by_data()
+
+    def loops_in(self, statement: S.Stmt) -> Iterator[S.For]:
+        """The loops to be outlined, in order."""
+        if isinstance(statement, S.For) and _is_parallel(statement) and self.pays(statement):
+            yield statement
+            return
+        for child in children(statement):
+            if isinstance(child, S.Stmt):
+                yield from self.loops_in(child)
+
+    def pays(self, loop: S.For) -> bool:
+        """Whether threads may share a loop, and have enough to do."""
+        if self.indices.interval(loop.extent)[1] < 2:
+            return False
+        return self.work.of(loop) >= MIN_OPERATIONS and self.is_shareable(loop)
+
+    def is_shareable(self, loop: S.For) -> bool:
+        """Whether no register reaches into the loop, and each iteration has elements of its own of
+        all that the loop stores, as far as is seen: all indices into a buffer move with the loop
+        alike, and to another place in each iteration."""
+        own = {
+            part.buffer.data
+            for part in S.statements_in(loop.body)
+            if isinstance(part, S.AllocBuffer)
+        }
+        outer = [a for a in self.accesses.of(loop.body) if a.buffer.data not in own]
+        if any(access.buffer.scope() == REGISTER_SCOPE for access in outer):
+            return False
+        movement = _Movement(loop, self.indices)
+        for buffer in self.accesses.written(loop.body):
+            indices = [a.indices[0] for a in outer if a.buffer.data is buffer.data]
+            if not indices:
+                continue
+            if any(self.accesses.of(index) for index in indices):
+                return False
+            if not movement.is_apart([_base(index) for index in indices]):
+                return False
+        return True
+
+    def region(self, loop: S.For) -> ParallelRegion:
+        var = loop.loop_var
+        first, last = E.Var(f"{var.name}_first", var.dtype), E.Var(f"{var.name}_last", var.dtype)
+        captured = tuple(self.captured_by(loop))
+        buffer_map = {data: self.owners[data] for data in captured if data in self.owners}
+        serial = S.ForKind.SERIAL
+        body = replace(loop, min=first, extent=E.Sub(last, first), kind=serial)
+        func = PrimFunc((first, last, *captured), body, buffer_map=buffer_map)
+        return ParallelRegion(loop, func, captured)
+
+    def captured_by(self, loop: S.For) -> dict[E.Var, None]:
+        """What a loop uses and does not define, in order."""
+        used: dict[E.Var, None] = {}
+        defined = {loop.loop_var}
+        for node in walk(loop.body):
+            if isinstance(node, E.Var):
+                used[node] = None
+            elif isinstance(node, (E.BufferLoad, S.BufferStore)):
+                used[node.buffer.data] = None
+            elif isinstance(node, S.AllocBuffer):
+                defined.add(node.buffer.data)
+            elif isinstance(node, (S.LetStmt, E.Let)):
+                defined.add(node.var)
+            elif isinstance(node, S.For):
+                defined.add(node.loop_var)
+        return {var: None for var in used if var not in defined}
+
+
+class _Movement:
+    """How indices move with a loop. `moving` are its variable, and what is computed from it under a
+    name."""
+
+    def __init__(self, loop: S.For, indices: Indices) -> None:
+        self.indices = indices
+        self.var = loop.loop_var
+        self.moving = {self.var}
+        self.lets: list[S.LetStmt] = []
+        for part in definitions_in(loop.body):
+            if isinstance(part, S.LetStmt) and self.moves(part.value):
+                self.moving.add(part.var)
+                self.lets.append(part)
+
+    def moves(self, expression: E.PrimExpr) -> bool:
+        return not self.moving.isdisjoint(self.indices.variables(expression))
+
+    def terms(self, total: Sum) -> Hashable:
+        """The part of an index that moves with the loop."""
+        return frozenset((atom, scale) for atom, scale in total.terms.items() if self.moves(atom))
+
+    def is_apart(self, indices: Sequence[E.PrimExpr]) -> bool:
+        """Whether indices into one buffer move alike, and no two iterations meet at one place, as
+        long as other loops stand still."""
+        totals = [self.indices.sum_of(index) for index in indices]
+        if len(set(map(self.terms, totals))) > 1:
+            return False
+        constants = {total.constant for total in totals}
+        index = indices[0]
+        if len(constants) == 1 and self.is_linear(index):
+            return True
+        places = self.evaluated(index)
+        if not places or len(set(places)) < len(places):
+            return False
+        shifts = {b - a for a in constants for b in constants if a < b}
+        return len(shifts) <= MAX_SHIFTS and all(
+            {*places}.isdisjoint(place + shift for place in places) for shift in shifts
+        )
+
+    def is_linear(self, index: E.PrimExpr) -> bool:
+        """Whether an index moves by a constant step, which is not zero."""
+        moving = self.indices.variables(index) & self.moving
+        return moving == {self.var} and bool(self.indices.scale_of(index, self.var))
+
+    @cached_property
+    def values(self) -> dict[E.Var, list[int] | None]:
+        """The values of the variables that move, in all iterations; none of a loop of too many."""
+        low, high = self.indices.interval(self.var)
+        known = high - low < MAX_ITERATIONS
+        values = {self.var: list(range(int(low), int(high) + 1)) if known else None}
+        self.values = values
+        for let in self.lets:
+            values[let.var] = self.evaluated(let.value)
+        return values
+
+    def evaluated(self, expression: E.PrimExpr) -> list[int] | None:
+        """The values of an integer in all iterations; None where they are not known."""
+        if isinstance(expression, E.Var) and expression in self.moving:
+            return self.values[expression]
+        if isinstance(expression, (E.IntImm, E.Var)):
+            value = expression.value if isinstance(expression, E.IntImm) else 0
+            return [value] * len(self.values[self.var] or ())
+        if isinstance(expression, E.Cast):
+            return self.evaluated(expression.value)
+        function = _FUNCTIONS.get(type(expression))
+        if function is None:
+            return None
+        assert isinstance(expression, E.BinaryExpr)
+        a, b = self.evaluated(expression.a), self.evaluated(expression.b)
+        if a is None or b is None:
+            return None
+        try:
+            return list(map(function, a, b))
+        except ZeroDivisionError:
+            return None
+
+
+_FUNCTIONS: dict[type[E.PrimExpr], Callable[[int, int], int]] = {
+    E.Add: operator.add,
+    E.Sub: operator.sub,
+    E.Mul: operator.mul,
+    E.FloorDiv: operator.floordiv,
+    E.FloorMod: operator.mod,
+    E.Min: min,
+    E.Max: max,
+}
+
+
+def _base(index: E.PrimExpr) -> E.PrimExpr:
+    return index.base if isinstance(index, E.Ramp) else index
+
+
+class _Work:
+    """About how many operations statements take."""
+
+    def __init__(self, indices: Indices) -> None:
+        self.indices = indices
+        self.known: dict[Node, float] = {}
+
+    def of(self, node: Any) -> float:
+        """The operations in a statement or expression; index arithmetic is free."""
+        known = self.known.get(node)
+        if known is None:
+            known = self.known[node] = self.count(node)
+        return known
+
+    def count(self, node: Node) -> float:
+        if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm, E.StringImm)):
+            return float(isinstance(node, E.BufferLoad))
+        if isinstance(node, S.For):
+            extent = self.indices.interval(node.extent)[1]
+            return self.of(node.body) * min(max(extent, 0), _limit(extent))
+        if isinstance(node, S.While):
+            return UNKNOWN_ITERATIONS * self.of(node.body)
+        if isinstance(node, S.BufferStore):
+            return 1 + self.of(node.value)
+        if isinstance(node, S.IfThenElse):
+            other = self.of(node.else_case) if node.else_case is not None else 0
+            return self.of(node.condition) + max(self.of(node.then_case), other)
+        if isinstance(node, S.Evaluate) and isinstance(node.value, E.Call):
+            return CALL_OPERATIONS
+        return operations_of(node) + sum(self.of(child) for child in children(node))
+
+
+def _limit(extent: float) -> float:
+    return extent if extent < 2**31 - 1 else UNKNOWN_ITERATIONS
