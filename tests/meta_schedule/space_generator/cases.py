@@ -250,6 +250,10 @@ CASES: dict[str, dict[str, Any]] = {
         f"{name}_gpu": _case(name, seeds=4, target="nvidia/tesla-p100")
         for name in PROGRAMS
     },
+    **{
+        f"{name}_4_cores": _case(name, cores=4)
+        for name in ("matmul", "bmm_relu", "softmax", "conv2d")
+    },
     "matmul_8_cores": _case("matmul", cores=8),
     "norm_8_cores": _case("norm", cores=8),
     "matmul_reuse": _case(
