@@ -161,12 +161,17 @@ def on_change(listener: Callable[[int], None]) -> None:
     listener(num_threads())
 
 
+def has_threads() -> bool:
+    """Whether parallel loops may run on several threads here: not in a page."""
+    return not in_browser()
+
+
 def _default_threads() -> int:
     for name in VARIABLES:
         value = os.environ.get(name, "")
         if value.isdecimal() and int(value):
             return int(value)
-    return 1 if in_browser() else _cores()
+    return _cores() if has_threads() else 1
 
 
 def _cores() -> int:

@@ -47,12 +47,14 @@ from mlcweb.meta_schedule.space.vector_postprocs import (
 )
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
+from mlcweb.runtime.thread_pool import has_threads
 
 
 def defaults_for(target: Target | None) -> Defaults:
     """The defaults of a target, by what generates its code here: "llvm" is WebAssembly, with its
     registers and vectors, where that can be; code of NumPy and the interpreter gets TVM's rules for
-    CPUs, and a device with threads those for CUDA.
+    CPUs, and so do targets of several cores, where there are threads to run parallel loops. A
+    device with threads gets those for CUDA.
 
     Raises:
         ValueError: nothing generates code for the target.
@@ -66,7 +68,12 @@ def defaults_for(target: Target | None) -> Defaults:
             f"There are no default rules, post-processors and mutators for this target: {error}; "
             "give sch_rules=, postprocs= and mutator_probs=, or a schedule function as the space"
         ) from None
-    return DEFAULTS["wasm" if generator == "wasm" else "llvm"]
+    return DEFAULTS["wasm" if generator == "wasm" and not _in_parallel(target) else "llvm"]
+
+
+def _in_parallel(target: Target | None) -> bool:
+    """Whether programs for a target run on several cores."""
+    return target is not None and int(target.attrs.get("num-cores", 1)) > 1 and has_threads()
 
 
 def inlining(**changes: Any) -> AutoInline:
