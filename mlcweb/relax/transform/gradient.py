@@ -12,7 +12,7 @@ from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.op import gradients  # noqa: F401  (registers them)
+from mlcweb.relax.op import gradients, window_gradients  # noqa: F401  (registers them)
 from mlcweb.relax.op.create import ones, zeros
 from mlcweb.relax.op.elementwise import add
 from mlcweb.relax.op.grad import GRADIENT

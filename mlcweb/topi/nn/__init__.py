@@ -20,6 +20,7 @@ from mlcweb.topi.nn.normalization import (
 )  # fmt: skip
 from mlcweb.topi.nn.attention import attention
 from mlcweb.topi.nn.pad import circular_pad, mirror_pad, pad, reflect_pad, replicate_pad
+from mlcweb.topi.nn.pool_grad import pool_grad
 from mlcweb.topi.nn.pooling import (
     adaptive_pool, avg_pool2d, global_pool, max_pool2d, pool, pool1d, pool2d, pool3d,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes, tags
 from mlcweb.topi.nn.pad import pad
-from mlcweb.topi.nn.window import SPATIAL, check_layout, numbers, paddings
+from mlcweb.topi.nn.window import SPATIAL, check_layout, count_inside, numbers, paddings
 
 
 def pool(
@@ -39,7 +39,7 @@ def pool(
     """
     layout = layout or f"NC{SPATIAL.get(data.ndim - 2, '')}"
     operator = f"pool{len(layout) - 2}d {pool_type}"
-    places = _places(operator, data, pool_type, layout)
+    places = spatial_axes(operator, data, pool_type, layout)
     rank = len(places)
     size = numbers(operator, "kernel", kernel, rank)
     strides = numbers(operator, "stride", stride, rank)
@@ -52,7 +52,11 @@ def pool(
         extra = strides[d] - 1 if ceil_mode else 0
         behind.append(high[d] + extra)
         room = arithmetic.subtract(arithmetic.add(data.shape[place], low[d] + behind[d]), width)
-        outputs.append(arithmetic.add(arithmetic.floordiv(room, strides[d]), 1))
+        count = arithmetic.add(arithmetic.floordiv(room, strides[d]), 1)
+        if ceil_mode and high[d] + strides[d] > width:  # no window begins behind the data
+            last = arithmetic.floordiv(arithmetic.add(data.shape[place], low[d] - 1), strides[d])
+            count = arithmetic.minimum(count, arithmetic.add(last, 1))
+        outputs.append(count)
     before, after = [0] * data.ndim, [0] * data.ndim
     for d, place in enumerate(places):
         before[place], after[place] = low[d], behind[d]
@@ -100,12 +104,7 @@ def pool(
             start = index[place] * strides[d] - low[d]
             begin = -low[d] if count_include_pad else 0
             end = arithmetic.add(data.shape[place], high[d] if count_include_pad else 0)
-            # Positions start, start + dilation, … that lie in [begin, end).
-            first = arithmetic.floordiv(
-                arithmetic.maximum(begin - start, 0) + spread[d] - 1, spread[d]
-            )
-            last = arithmetic.minimum(arithmetic.floordiv(end - 1 - start, spread[d]), size[d] - 1)
-            counts.append(last - first + 1)
+            counts.append(count_inside(start, begin, end, size[d], spread[d]))
         return arithmetic.maximum(shapes.size(counts), 1)
 
     def mean(*index: PrimExpr) -> Any:
@@ -162,7 +161,7 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
     """Windows that divide the spatial axes into an output of the given size: window i covers
     [floor(i h / out), ceil((i + 1) h / out))."""
     operator = f"adaptive_pool {pool_type}"
-    places = _places(operator, data, pool_type, layout)
+    places = spatial_axes(operator, data, pool_type, layout)
     wanted = numbers(operator, "output size", output_size, len(places))
     shape, axes = list(data.shape), []
     even = True
@@ -235,7 +234,7 @@ def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
     return adaptive_pool(data, 1, pool_type, layout)
 
 
-def _places(operator: str, data: Tensor, pool_type: str, layout: str) -> list[int]:
+def spatial_axes(operator: str, data: Tensor, pool_type: str, layout: str) -> list[int]:
     """The places of the spatial axes, after checks of the arguments."""
     if pool_type not in ("max", "avg"):
         raise DiagnosticError(f'{operator}: the kind of pooling is "max" or "avg"')

@@ -26,6 +26,15 @@ def numbers(operator: str, what: str, value: Any, count: int) -> list[int]:
     return [int(number) for number in found if number is not None]
 
 
+def count_inside(
+    start: PrimExpr, begin: PrimExpr | int, end: PrimExpr | int, size: int, dilation: int
+) -> PrimExpr:
+    """How many of the `size` positions start, start + dilation, … lie in [begin, end)."""
+    first = arithmetic.floordiv(arithmetic.maximum(begin - start, 0) + dilation - 1, dilation)
+    last = arithmetic.minimum(arithmetic.floordiv(end - 1 - start, dilation), size - 1)
+    return last - first + 1
+
+
 def paddings(
     operator: str, padding: Any, window: Sequence[PrimExpr]
 ) -> tuple[list[int], list[int]]:

@@ -11,6 +11,7 @@ from mlcweb.relax.op import infer
 from mlcweb.relax.op.registry import several
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.struct_info import extent as prim_extent
+from mlcweb.tir.arithmetic import minimum
 from mlcweb.tir.expr import PrimExpr
 
 Extents: TypeAlias = int | Sequence[int]
@@ -71,8 +72,10 @@ def window_extent(
     dilation: int,
     *,
     ceil: bool = False,
+    behind: int = 0,
 ) -> PrimExpr:
-    """How many windows fit along an axis with `padding` elements more."""
+    """How many windows fit along an axis with `padding` elements more, `behind` of them at its end.
+    With `ceil` a last one counts that is only partly inside, but not one that begins behind."""
     width = (window - 1) * dilation + 1
     room = dims.simplify(extent + padding - width)
     number = constant_int(room)
@@ -83,6 +86,9 @@ def window_extent(
             f"a window of {infer.text(wide)} does not fit into {infer.text(extent)} elements "
             f"padded by {padding}",
         )
-    if ceil:
-        room = room + (stride - 1)
-    return dims.simplify(room // stride + 1)
+    if not ceil:
+        return dims.simplify(room // stride + 1)
+    count = (room + (stride - 1)) // stride + 1
+    if not isinstance(width, int) or behind + stride > width:
+        count = minimum(count, (extent + (padding - behind - 1)) // stride + 1)
+    return dims.simplify(count)

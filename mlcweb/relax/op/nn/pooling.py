@@ -55,6 +55,7 @@ def _infer_pool(rank: int) -> Infer:
                 padding[d] + padding[rank + d],
                 dilation[d],
                 ceil=ceil,
+                behind=padding[rank + d],
             )
             for d in range(rank)
         ]

@@ -84,6 +84,17 @@ _case(
     'x: R.Tensor((2, 3, 4), "float32"), y: R.Tensor((4, 5), "float32")',
 )
 _case("take", "a = R.take(x, i, axis=0)\ngv = R.sum(a)", _X + ', i: R.Tensor((2,), "int32")')
+_CONV = 'x: R.Tensor((2, 4, 8, 8), "float32"), w: R.Tensor((6, 4, 3, 3), "float32")'
+_case("conv", "a = R.nn.conv2d(x, w)\ngv = R.sum(a)", _CONV)
+_case("conv_strides", "a = R.nn.conv2d(x, w, strides=2, padding=1)\ngv = R.sum(a)", _CONV)
+_case(
+    "conv_groups", "a = R.nn.conv2d(x, w, groups=2)\ngv = R.sum(a)", _CONV.replace("6, 4", "6, 2")
+)
+_case(
+    "pools",
+    "a = R.nn.max_pool2d(x, 2)\nb = R.nn.avg_pool2d(a, 2, strides=2, padding=1, ceil_mode=True)\ngv = R.sum(b)",
+    _CONV,
+)
 CASES["gradient_parts"] = (
     'relax.transform.Gradient("main", require_grads=module["main"].params[:1], target_index=1)',
     """
