@@ -23,7 +23,7 @@ NEEDS = {
     "packed_functions": (1, 4),
     "stochastic_schedule": (1,),
     "te_linear": (1,),
-    "thread_blocks": (1, 5),
+    "thread_blocks": (1, 6),
     "tensorize": (1, 4, 6),
     "matmul_add_fusion": (1, 5),
     "beat_this_time": (1,),
