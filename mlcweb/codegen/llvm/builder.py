@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-LARGE = 16384
-"""Local buffers of more bytes are taken from the heap rather than from the stack."""
+STACK = 65536
+"""Local buffers take so many bytes of the stack, of which some threads have little; others are
+taken from the heap."""
 
 ALIGNMENT = 64
 
@@ -26,6 +27,7 @@ class FunctionBuilder:
         self._lines: list[str] = []
         self._numbers = count()
         self._heap: list[str] = []
+        self._stack_left = STACK
         self._exits: list[tuple[str, str]] = []
         self.block = "start"
         self.declared: set[str] = set()
@@ -103,7 +105,8 @@ class FunctionBuilder:
     def allocate(self, nbytes: int) -> str:
         """Memory for as long as the function runs, its content undefined."""
         name = f"%v{next(self._numbers)}"
-        if nbytes <= LARGE:
+        if nbytes <= self._stack_left:
+            self._stack_left -= nbytes
             room = f"alloca [{max(nbytes, 1)} x i8], align {ALIGNMENT}"
             self._entry.append(f"  {name} = {room}")
             return name
