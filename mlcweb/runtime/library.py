@@ -1,9 +1,10 @@
 """Libraries as files: `Module.export_library` and `load_module`.
 
-A file is a WebAssembly module. It exports the functions whose shapes are constant, as every module
-of the target "wasm" does, and imports their memory. A custom section says what the file is: the
-program as text, the target, and how the code is called. Where a function has no code in the file,
-or the code does not suit the engine that reads it, the program is compiled again.
+A file is a WebAssembly module, or machine code that contains one. It exports the functions whose
+shapes are constant, as every module of the target "wasm" does, and imports their memory. A custom
+section says what the file is: the program as text, the target, and how the code is called. Where a
+function has no code in the file, or the code does not suit the engine that reads it, the program is
+compiled again; so it is for machine code.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from mlcweb.tir.function import PrimFunc
 SECTION = "mlcweb.library"
 VERSION = 1
 MAGIC = b"\0asm\1\0\0\0"
+MACHINE_CODE = (".o", ".so", ".dylib", ".dll")
+"""What files of machine code end in; it is written where there is some."""
 
 
 class LibraryError(TVMError, ValueError):
@@ -53,7 +56,13 @@ def export_library(
     }
     name, content = SECTION.encode(), json.dumps(facts).encode()
     section = unsigned(len(name)) + name + content
-    Path(path).write_bytes(code + b"\0" + unsigned(len(section)) + section)
+    library = code + b"\0" + unsigned(len(section)) + section
+    if Path(path).suffix in MACHINE_CODE and any(k.language == "ll" for k in kernels.values()):
+        from mlcweb.runtime.host.llvm_target import write_machine_code
+
+        if write_machine_code(Path(path), list(kernels.values()), library):
+            return
+    Path(path).write_bytes(library)
 
 
 def _code(kernels: Mapping[str, Kernel]) -> tuple[bytes, int, list[str]]:
@@ -76,6 +85,8 @@ def load_module(path: str | Path, fmt: str = "") -> Any:
         LibraryError: the file is no such library.
     """
     data = Path(path).read_bytes()
+    if not data.startswith(MAGIC):
+        data = data[max(data.find(MAGIC + b"\0"), 0) :]
     facts = _facts(data, str(path))
     program = from_source(facts["program"], runs=False)
     if not isinstance(program, IRModule):

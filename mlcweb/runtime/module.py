@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mlcweb.codegen.registry import Kernel
@@ -196,17 +195,11 @@ class Module:
         return "\n\n".join(k.source for k in kernels if wanted in ("", k.language))
 
     def export_library(self, file_name: Any, **options: Any) -> None:
-        """Write the module to one file, a WebAssembly module whatever its name ends in, which
-        `tvm.runtime.load_module` reads; options of other compilers are left alone. Only machine
-        code of "llvm" goes into a file whose name ends in ".o" as an object file, for the linkers
-        of other programs."""
+        """Write the module to one file, which `tvm.runtime.load_module` reads: a WebAssembly module
+        whatever its name ends in, but for machine code of "llvm" an object file (".o") or, where
+        the machine has a C compiler to link it, a shared library (".so"), whose functions take
+        pointers and return zero. Options of other compilers are left alone."""
         kernels = {name: function.kernel for name, function in self.functions.items()}
-        if str(file_name).endswith(".o") and any(k.language == "ll" for k in kernels.values()):
-            from mlcweb.runtime.host.llvm_target import compile_together
-
-            code = compile_together(list(kernels.values())).object_code()
-            Path(file_name).write_bytes(code)
-            return
         provided(__name__, "export_library")(file_name, kernels, self.target, self.entry_name)
 
     def time_evaluator(

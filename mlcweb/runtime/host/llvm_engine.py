@@ -7,9 +7,14 @@ what they are called with has to be checked before.
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mlcweb.codegen.llvm.machine import Processor
@@ -202,6 +207,18 @@ class Compilation:
 
     def _module(self, machine: Any) -> Any:
         return _optimized(self.text, self.processor, self.level, machine)
+
+
+def linked(code: bytes, path: Path) -> bool:
+    """Whether a shared library was made of an object file: by the C compiler of the machine."""
+    compiler = which(os.environ.get("CC", "cc")) or which("gcc") or which("clang")
+    if compiler is None:
+        return False
+    with TemporaryDirectory() as folder:
+        source = Path(folder, "code.o")
+        source.write_bytes(code)
+        done = subprocess.run([compiler, "-shared", "-o", path, source], capture_output=True)
+    return done.returncode == 0
 
 
 class Stopped(TVMError):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -39,7 +40,7 @@ from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.direct_call import PointerCall
 from mlcweb.runtime.host import engine
-from mlcweb.runtime.host.llvm_engine import Compilation, Stopped, processor, runs_here
+from mlcweb.runtime.host.llvm_engine import Compilation, Stopped, linked, processor, runs_here
 from mlcweb.runtime.host.python_calls import host_function
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.host.wasm_target import MAX_VARIANTS, known_by
@@ -96,6 +97,29 @@ def options_of(config: Mapping[str, Any]) -> Options:
         config.get(BOUNDS_CHECK, config.get(BOUND_CHECKERS, False)),
         config.get(RELAXED_MADD, True),
     )
+
+
+def write_machine_code(path: Path, kernels: Sequence[Any], library: bytes) -> bool:
+    """Write an object file, or a shared library, in which there are also these bytes; False where
+    nothing here links a library, or code for it cannot stand alone."""
+    try:
+        compilation = compile_together(kernels)
+        for kernel in kernels:
+            for call in kernel.variant(()).compiled.python_calls:
+                raise TVMError(
+                    f'"{call.name}" is a Python function: code that calls it cannot stand alone'
+                )
+    except TVMError:
+        if path.suffix == ".o":
+            raise
+        return False
+    content = "".join(f"\\{byte:02X}" for byte in library)
+    text = f'@mlcweb.library = constant [{len(library)} x i8] c"{content}"\n'
+    code = replace(compilation, text=text + compilation.text).object_code()
+    if path.suffix == ".o":
+        path.write_bytes(code)
+        return True
+    return linked(code, path)
 
 
 def compile_together(kernels: Sequence[Any]) -> Compilation:

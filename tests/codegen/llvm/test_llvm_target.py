@@ -1,6 +1,8 @@
 """The target "llvm": which targets mean it, its sources and files, what stops a kernel, and code
 for other machines."""
 
+import ctypes
+from shutil import which
 from typing import Any
 
 import numpy as np
@@ -56,12 +58,38 @@ def test_sources_and_files(tmp_path):
     assert 'define i32 @"main"(ptr noalias %p0' in lib.get_source()
     assert lib.get_source("ll") == lib.get_source()
     assert "main:" in lib.get_source("asm")
-    lib.export_library(tmp_path / "lib.o")
-    assert (tmp_path / "lib.o").read_bytes()[:4] in (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\x64\x86")
-    lib.export_library(tmp_path / "lib.so")
-    loaded = load_module(tmp_path / "lib.so")
-    assert loaded.get_source("ll") == lib.get_source("ll")
-    run(loaded)
+    for name in ("lib.o", "lib.so", "lib.wasm"):
+        lib.export_library(tmp_path / name)
+        loaded = load_module(tmp_path / name)
+        assert loaded.get_source("ll") == lib.get_source("ll")
+        run(loaded)
+    assert (tmp_path / "lib.wasm").read_bytes()[:4] == b"\0asm"
+    assert (tmp_path / "lib.o").read_bytes()[:4] != b"\0asm"
+
+
+@pytest.mark.skipif(which("cc") is None, reason="no C compiler")
+def test_a_shared_library_is_one_for_other_programs(tmp_path):
+    build(ADD, "llvm -mcpu=host").export_library(tmp_path / "lib.so")
+    function = ctypes.CDLL(str(tmp_path / "lib.so")).main
+    a, b, c = (np.full(37, value, "float32") for value in (3, 4, 0))
+    assert function(*(ctypes.c_void_p(array.ctypes.data) for array in (a, b, c))) == 0
+    assert c.tolist() == [13] * 37
+
+
+def test_code_that_calls_python_cannot_stand_alone(tmp_path):
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((8,), 'int32')):\n"
+        "    T.evaluate(T.call_packed('test_llvm_somewhere', A.data))\n"
+    )
+    register_func("test_llvm_somewhere", lambda array: None, override=True)
+    try:
+        lib = build(func, "llvm -mcpu=host")
+        with pytest.raises(TVMError, match="code that calls it cannot stand alone"):
+            lib.export_library(tmp_path / "lib.o")
+        lib.export_library(tmp_path / "lib.so")
+        assert load_module(tmp_path / "lib.so")["main"].kernel.language == "ll"
+    finally:
+        remove_global_func("test_llvm_somewhere")
 
 
 def test_code_for_another_machine_is_written_but_not_run():
