@@ -2,6 +2,7 @@
 for other machines."""
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 from shutil import which
 from typing import Any
 
@@ -10,9 +11,10 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+from mlcweb import relax
 from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
 from mlcweb.ir import TVMError
-from mlcweb.runtime import build, nd, register_func, remove_global_func
+from mlcweb.runtime import build, cpu, nd, register_func, remove_global_func
 from mlcweb.runtime.host.llvm_engine import processor, runs_here
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.library import load_module
@@ -214,6 +216,40 @@ def test_large_local_buffers():
     b = nd.empty((300, 300), "float64")
     build(func, "llvm -mcpu=host")["main"](nd.array(a), b)
     np.testing.assert_array_equal(b.numpy(), a + a.T)
+
+
+def test_threads_share_a_kernel():
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((150, 150), 'float64'), "
+        "B: T.Buffer((150, 150), 'float64')):\n"
+        "    C = T.alloc_buffer((150, 150), 'float64')\n"
+        "    for i, j in T.grid(150, 150):\n        C[j, i] = A[i, j]\n"
+        "    for i, j in T.grid(150, 150):\n        B[i, j] = C[i, j] + C[j, i]\n"
+    )
+    lib = build(func, "llvm -mcpu=host")
+
+    def agrees(seed):
+        a, b = np.random.default_rng(seed).random((150, 150)), nd.empty((150, 150), "float64")
+        for _ in range(20):
+            lib["main"](nd.array(a), b)
+        return np.array_equal(b.numpy(), a + a.T)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(agrees, range(8)))
+
+
+def test_models_run_on_it():
+    x = relax.Var("x", relax.TensorStructInfo((5, 37), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((37, 11), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, w]):
+        builder.emit_func_output(builder.emit(relax.op.nn.relu(relax.op.matmul(x, w))))
+    vm = relax.VirtualMachine(relax.build(builder.get(), "llvm -mcpu=host"), cpu())
+    left, right = (
+        np.random.default_rng(0).normal(size=s).astype("float32") for s in ((5, 37), (37, 11))
+    )
+    found = vm["main"](nd.array(left), nd.array(right)).numpy()
+    np.testing.assert_allclose(found, np.maximum(left @ right, 0), rtol=1e-5, atol=1e-5)
 
 
 def test_time_evaluator_counts_every_call():
