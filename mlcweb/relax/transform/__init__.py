@@ -10,6 +10,7 @@ Functions that were tuned get their schedules by MetaScheduleApplyDatabase (appl
 from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.relax.transform.apply_database import MetaScheduleApplyDatabase
 from mlcweb.relax.transform.bind import BindParams, BindSymbolicVars
+from mlcweb.relax.transform.call_tir_rewrite import CallTIRRewrite
 from mlcweb.relax.transform.canonicalize import CanonicalizeBindings
 from mlcweb.relax.transform.combine_matmul import CombineParallelMatmul
 from mlcweb.relax.transform.common_subexpr import EliminateCommonSubexpr
