@@ -98,7 +98,7 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     "relax.transform": {
         _MACHINE: (
             "LowerAllocTensor LowerRuntimeBuiltin KillAfterLastUse "
-            "StaticPlanBlockMemory VMBuiltinLower VMShapeLower ComputePrimValue "
+            "VMBuiltinLower VMShapeLower ComputePrimValue "
             "DataflowUseInplaceCalls"
         ),
         _HARDWARE: (

@@ -44,6 +44,7 @@ from mlcweb.relax.transform.op_pattern import AnnotateTIROpPattern
 from mlcweb.relax.transform.parameters import (
     BundleModelParams, UpdateParamStructInfo, UpdateParamType,
 )  # fmt: skip
+from mlcweb.relax.transform.plan_memory import StaticPlanBlockMemory
 from mlcweb.relax.transform.purity import RemovePurityChecking
 from mlcweb.relax.transform.redundant_reshape import RemoveRedundantReshape
 from mlcweb.relax.transform.registration import (

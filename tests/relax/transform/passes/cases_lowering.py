@@ -56,3 +56,63 @@ z = R.call_tir(cls.copy, (y,), out_ty={_TENSOR})
 return z
 """,
 )
+
+_SEQUENCE = (
+    "LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking",
+    "CallTIRRewrite", "StaticPlanBlockMemory",
+)  # fmt: skip
+
+
+def _plan(name: str, body: str) -> None:
+    lines = "\n".join(f"            {line}" for line in body.strip().splitlines())
+    transform = "module"
+    for step in _SEQUENCE:
+        transform = f"relax.transform.{step}()({transform})"
+    CASES[f"plan_{name}"] = (
+        f"lambda module: {transform}",
+        f"""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32"), y: R.Tensor((8, 8), "float32")):
+        with R.dataflow():
+{lines}
+            R.output(gv)
+        return gv
+""",
+    )
+
+
+_plan("chain", "a = R.exp(x)\nb = R.exp(a)\nc = R.exp(b)\nd = R.exp(c)\ngv = R.exp(d)")
+_plan(
+    "sizes",
+    """
+a = R.exp(x)
+b = R.matmul(a, y)
+c = R.sum(b)
+d = R.exp(y)
+e = R.matmul(b, d)
+f = R.astype(e, "float16")
+g = R.exp(f)
+h = R.astype(g, "float32")
+gv = (h, c)
+""",
+)
+_plan("small", "a = R.exp(y)\nb = R.sum(a)\nc = R.exp(b)\nd = R.exp(c)\ngv = R.exp(d)")
+_plan(
+    "reshape",
+    "a = R.exp(x)\nb = R.reshape(a, (8, 4))\nc = R.exp(b)\nd = R.exp(c)\ngv = R.exp(d)",
+)
+_plan(
+    "tuple",
+    """
+a = R.split(x, 2, axis=0)
+b = a[0]
+c = a[1]
+d = R.exp(b)
+e = R.exp(c)
+f = R.add(d, e)
+gv = R.exp(f)
+""",
+)
+_plan("long_lived", "a = R.exp(x)\nb = R.exp(a)\nc = R.exp(b)\nd = R.add(a, c)\ngv = R.add(d, b)")
