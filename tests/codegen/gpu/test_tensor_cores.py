@@ -101,9 +101,10 @@ def test_integers_on_tensor_cores():
     if nvrtc() is not None:
         assert compile_cuda(text) == ""
     a, b = np.random.default_rng(2).integers(-128, 128, (2, 32, 32)).astype("int8")
-    c = tvm.nd.array(np.zeros((32, 32), "int32"))
-    tvm.build(func, target="llvm")["main"](tvm.nd.array(a), tvm.nd.array(b), c)
-    np.testing.assert_array_equal(c.numpy(), a.astype("int32") @ b.astype("int32").T)
+    for target in ("llvm", "simulated"):
+        c = tvm.nd.array(np.zeros((32, 32), "int32"))
+        tvm.build(func, target=target)["main"](tvm.nd.array(a), tvm.nd.array(b), c)
+        np.testing.assert_array_equal(c.numpy(), a.astype("int32") @ b.astype("int32").T)
 
 
 BY_HAND = """
