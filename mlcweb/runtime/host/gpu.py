@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.clock import in_browser
+from mlcweb.runtime.host.waiting import can_suspend
 
 if TYPE_CHECKING:
     import numpy as np
-
-PATIENCE_S = 30
-"""Seconds that a GPU may work on what was asked of it before it is given up."""
 
 LIMITS = (
     "maxBufferSize",
@@ -75,7 +73,9 @@ class GpuDevice(Protocol):
     description: str
     limits: Mapping[str, int]
     features: frozenset[str]
-    lost: str
+
+    @property
+    def lost(self) -> str: ...
 
     def create_buffer(self, nbytes: int) -> Any:
         """Memory, its content undefined.
@@ -132,6 +132,8 @@ def gpu_device() -> GpuDevice | None:
     reached, and `why_no_gpu` says why."""
     global _known
     if _known is None or (not isinstance(_known, NoGpu) and _known.lost):
+        if not can_suspend():
+            return None
         try:
             _known = _find()
         except NoGpu as reason:
@@ -141,12 +143,16 @@ def gpu_device() -> GpuDevice | None:
 
 def why_no_gpu() -> str:
     """Why `gpu_device` gives none, as half a sentence."""
+    if _known is None and not can_suspend():
+        return "this browser cannot suspend Python while a GPU works"
     return _known.message if isinstance(_known, NoGpu) else ""
 
 
 def _find() -> GpuDevice:
     if in_browser():
-        raise NoGpu("WebGPU is not used in a page yet")
-    from mlcweb.runtime.host.wgpu_device import find_device
+        from mlcweb.runtime.host import page_gpu
 
-    return find_device()
+        return page_gpu.find_device()
+    from mlcweb.runtime.host import wgpu_device
+
+    return wgpu_device.find_device()

@@ -1,21 +1,24 @@
-"""The JavaScript half of the host in a page (`page_script.js`)."""
+"""The JavaScript half of the host in a page: `page_script.js`, and `page_gpu.js` for its GPU."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 from typing import Any
 
+_BROUGHT = {"page_script": "mlcwebHost", "page_gpu": "mlcwebGpu"}
+"""What the page calls a script that it has brought."""
 
-def script_text() -> str:
-    """The script as an expression."""
-    text = files("mlcweb.runtime.host").joinpath("page_script.js").read_text(encoding="utf-8")
+
+def script_text(name: str = "page_script") -> str:
+    """A script as an expression."""
+    text = files("mlcweb.runtime.host").joinpath(f"{name}.js").read_text(encoding="utf-8")
     return text.partition("export default ")[2].rstrip().removesuffix(";")
 
 
-def page_script() -> Any:
-    """The script's functions: those that the page has brought, since it may forbid that functions
+def page_script(name: str = "page_script") -> Any:
+    """A script's functions: those that the page has brought, since it may forbid that functions
     are made of text; or else made here."""
     import js  # pyright: ignore[reportMissingImports]
     from pyodide.code import run_js  # pyright: ignore[reportMissingImports]
 
-    return getattr(js, "mlcwebHost", None) or run_js(script_text())
+    return getattr(js, _BROUGHT[name], None) or run_js(script_text(name))

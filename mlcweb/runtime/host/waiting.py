@@ -31,3 +31,12 @@ def _wait_in_page(work: Coroutine[Any, Any, Result]) -> Result:
     from pyodide.ffi import can_run_sync, run_sync  # pyright: ignore[reportMissingImports]
 
     return run_sync(work) if can_run_sync() else run_blocking(work)
+
+
+def can_suspend() -> bool:
+    """Whether a plain function can wait for what the host does asynchronously."""
+    if not in_browser():
+        return True
+    from pyodide.ffi import can_run_sync  # pyright: ignore[reportMissingImports]
+
+    return can_run_sync()

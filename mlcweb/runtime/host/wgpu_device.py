@@ -13,7 +13,6 @@ from mlcweb.runtime.host.clock import clock
 from mlcweb.runtime.host.gpu import (
     FEATURES,
     LIMITS,
-    PATIENCE_S,
     GpuLost,
     GpuMemoryError,
     Launch,
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 
 MAX_PENDING = 64
 """So many launches are collected before they are handed over."""
+
+PATIENCE_S = 300
+"""Seconds that a GPU may work on what was asked of it; a process can be interrupted before."""
 
 _given_up: list[Any] = []
 """Devices that are busy without end: whoever lets go of one waits for it."""

@@ -1,6 +1,7 @@
 /** The Python worker: loads Pyodide and mlcweb, then answers calls one after the other. */
 
 import type { PyodideAPI } from "pyodide";
+import gpu from "../../../mlcweb/runtime/host/page_gpu.js";
 import host from "../../../mlcweb/runtime/host/page_script.js";
 import { TrialLine } from "../trials/line";
 import { Backlog } from "./backlog";
@@ -38,6 +39,7 @@ function receive(data: ToWorker): void {
     // Python's host finds them under these names.
     Object.assign(self, {
       mlcwebHost: host,
+      mlcwebGpu: gpu,
       mlcwebTrials: new TrialLine(data.trials),
       mlcwebTell: (name: string, text: string) => {
         const data: unknown = JSON.parse(text);

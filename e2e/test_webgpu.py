@@ -1,0 +1,156 @@
+"""Programs for GPUs in the page: on WebGPU where the browser has an adapter, else simulated."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, BrowserType, expect
+
+from e2e import chromium
+from e2e.playground import LIMIT_MS, Playground
+
+FLAGS = [
+    *(flag for flag in chromium.FLAGS if flag != "--disable-gpu"),
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+    "--enable-features=Vulkan",
+]
+"""With these Chromium has a GPU, which computes on the processor."""
+
+MATMUL = """\
+import numpy as np
+import tvm
+from tvm.script import tir as T
+
+
+@tvm.script.ir_module
+class MatmulModule:
+    @T.prim_func
+    def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"),
+             C: T.Buffer((128, 128), "float32")) -> None:
+        T.func_attr({"global_symbol": "main", "tir.noalias": True})
+        for i, j, k in T.grid(128, 128, 128):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0.0
+                C[vi, vj] += A[vi, vk] * B[vk, vj]
+
+
+def cooperative_fetch(sch, block, loop, threads):
+    sch.compute_at(block, loop)
+    fused = sch.fuse(*sch.get_loops(block)[-2:])
+    _, x, vector = sch.split(fused, [None, threads, 4])
+    sch.vectorize(vector)
+    sch.bind(x, "threadIdx.x")
+
+
+def on_shared_memory(mod, tile=8, block_tile=64, k_tile=8):
+    sch = tvm.tir.Schedule(mod)
+    block = sch.get_block("C")
+    cache = sch.cache_write(block, 0, "local")
+    i, j, k = sch.get_loops(block)
+    i0, i1, i2 = sch.split(i, [None, block_tile // tile, tile])
+    j0, j1, j2 = sch.split(j, [None, block_tile // tile, tile])
+    k0, k1 = sch.split(k, [None, k_tile])
+    sch.reorder(i0, j0, i1, j1, k0, k1, i2, j2)
+    sch.reverse_compute_at(cache, j1)
+    sch.bind(i0, "blockIdx.y")
+    sch.bind(j0, "blockIdx.x")
+    threads = sch.fuse(i1, j1)
+    sch.bind(threads, "threadIdx.x")
+    for operand in (0, 1):
+        shared = sch.cache_read(block, operand, "shared")
+        cooperative_fetch(sch, shared, k0, (block_tile // tile) ** 2)
+    sch.decompose_reduction(block, k0)
+    return sch.mod
+
+
+dev = tvm.webgpu()
+a, b = np.random.rand(2, 128, 128).astype("float32")
+A, B, C = (tvm.nd.array(x, dev) for x in (a, b, np.zeros_like(a)))
+lib = tvm.build(on_shared_memory(MatmulModule), target="webgpu")
+lib["main"](A, B, C)
+print("on a GPU:", dev.exist)
+print("right:", np.allclose(C.numpy(), a @ b, rtol=1e-4))
+"""
+
+TIMES = """
+for _ in range(20):
+    lib["main"](A, B, C)
+print("still right:", np.allclose(C.numpy(), a @ b, rtol=1e-4))
+print("takes time:", lib.time_evaluator("main", dev, number=1)(A, B, C).mean > 0)
+"""
+
+ERRORS = """
+import mlcweb.runtime.host.gpu as gpu
+
+
+def attempt(use):
+    try:
+        use()
+    except tvm.TVMError as error:
+        print(type(error).__name__, error)
+
+
+@T.prim_func
+def threads(A: T.Buffer((70000, 2), "float32"), B: T.Buffer((70000, 2), "float32")):
+    for i in T.thread_binding(70000, thread="blockIdx.x"):
+        for j in T.thread_binding(2, thread="threadIdx.x"):
+            B[i, j] = A[i, j] + T.float32(1)
+
+
+large = [tvm.nd.empty((70000, 2), device=dev) for _ in range(2)]
+attempt(lambda: tvm.build(threads, target="webgpu")["threads"](*large))
+attempt(lambda: gpu.gpu_device().create_pipeline("fn f() {\\n  nothing();\\n}", "f"))
+"""
+
+
+@pytest.fixture
+def new_context(browser_type: BrowserType) -> Iterator[Callable[..., BrowserContext]]:
+    """As that of all tests, of a browser with a GPU."""
+    with ExitStack() as stack:
+        browser = browser_type.launch(executable_path=chromium.find(), args=FLAGS)
+        stack.callback(browser.close)
+
+        def start(**options: Any) -> BrowserContext:
+            context = browser.new_context(**{"service_workers": "block", **options})
+            context.set_default_timeout(LIMIT_MS)
+            return context
+
+        yield start
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_a_matmul_on_shared_memory_runs_on_webgpu(open_playground, isolated):
+    playground: Playground = open_playground(isolated=isolated)
+    playground.run_to_end(MATMUL + TIMES)
+    console = playground["console"]
+    expect(console).to_contain_text("on a GPU: True")
+    expect(console).to_contain_text("right: True")
+    expect(console).to_contain_text("still right: True")
+    expect(console).to_contain_text("takes time: True")
+    expect(console).not_to_contain_text("simulated")
+
+
+def test_errors_of_webgpu_are_sentences(open_playground):
+    playground: Playground = open_playground()
+    playground.run_to_end(MATMUL + ERRORS)
+    console = playground["console"]
+    expect(console).to_contain_text('GpuError "threads_kernel" is launched in 70000 blocks')
+    expect(console).to_contain_text("ShaderError")
+
+
+class TestWithoutAdapter:
+    @pytest.fixture
+    def new_context(self, browser) -> Callable[..., BrowserContext]:
+        return lambda **options: browser.new_context(**{"service_workers": "block", **options})
+
+    def test_it_is_simulated_which_is_said_once(self, open_playground):
+        playground: Playground = open_playground()
+        playground.run_to_end(MATMUL + '\ntvm.build(on_shared_memory(MatmulModule), "webgpu")')
+        console = playground["console"]
+        expect(console).to_contain_text("on a GPU: False")
+        expect(console).to_contain_text("right: True")
+        assert console.inner_text().count("on a simulated GPU (this browser ") == 1
