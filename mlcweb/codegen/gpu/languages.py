@@ -67,6 +67,7 @@ class Language:
         functions: Text of functions that it lacks, by name; `T` is the type.
         suffixes: What stands after numbers of a type.
         has_pointers: Whether memory may be read as vectors, or as another type.
+        reserved: Names that are taken in it, beside those that are in other languages, too.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Language:
     functions: Mapping[str, str] = field(default_factory=dict)
     suffixes: Mapping[str, str] = field(default_factory=dict)
     has_pointers: bool = True
+    reserved: str = ""
     includes: Mapping[str, str] = field(default_factory=dict)
     infinity: str = "INFINITY"
     nan: str = "NAN"
@@ -294,6 +296,19 @@ METAL = Language(
     includes={"": "#include <metal_stdlib>\nusing namespace metal;"},
 )
 
+_WGSL_WORDS = """NULL Self abstract active alias alignas alignof as async atomic attribute await
+become bitcast break cast catch co_await co_return co_yield coherent column_major common compile
+concept const_assert const_cast consteval constexpr constinit continue continuing crate debugger
+decltype demote diagnostic discard dynamic_cast enable explicit export extends external fallthrough
+filter final finally friend from fxgroup get groupshared highp impl implements import instanceof
+interface layout loop lowp macro macro_rules match mediump meta mod module move mut mutable nil
+noexcept noinline nointerpolation non_coherent noncoherent noperspective null nullptr of override
+package packoffset partial pass patch pixelfragment precise precision premerge priv pub readonly ref
+regardless reinterpret_cast require requires resource self set smooth snorm static_assert
+static_cast std subroutine super target thread_local throw trait try type typeid typename typeof
+unless unorm unsafe unsized use varying virtual wgsl where with writeonly yield bitcast f16 f32 i32
+u32 vec2 vec3 vec4 ptr args Args"""
+
 WGSL = Language(
     name="webgpu",
     types={
@@ -347,6 +362,7 @@ WGSL = Language(
     },
     suffixes={"float32": "f", "uint32": "u", "float16": "h"},
     has_pointers=False,
+    reserved=_WGSL_WORDS,
     includes={"float16": "enable f16;"},
     infinity="special_(0x7f800000u)",
     nan="special_(0x7fc00000u)",

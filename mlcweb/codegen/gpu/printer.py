@@ -88,7 +88,7 @@ class KernelPrinter(Dispatcher):
     def __init__(self, kernel: DeviceKernel, language: Language) -> None:
         self.kernel = kernel
         self.language = language
-        self.names = NameTable(RESERVED)
+        self.names = NameTable((*RESERVED, *language.reserved.split()))
         self.analyzer = Analyzer()
         self.lines: list[str] = []
         self.places: list[Span | None] = []

@@ -90,6 +90,23 @@ def test_a_call_copies_no_array_and_compiles_nothing(dev, device, monkeypatch):
     assert lib.time_evaluator("main", dev, number=3, repeat=2)(a, b).mean > 0
 
 
+def test_names_that_wgsl_has_taken(dev):
+    func = from_source(
+        """
+@T.prim_func
+def main(filter: T.Buffer((4, 8), "float32"), target: T.Buffer((4, 8), "float32")):
+    for loop in T.thread_binding(4, thread="blockIdx.x"):
+        for pass_ in T.thread_binding(2, thread="threadIdx.x"):
+            for patch in range(4):
+                target[loop, pass_ * 4 + patch] = filter[loop, pass_ * 4 + patch] * T.float32(2)
+"""
+    )
+    x = np.arange(32, dtype="float32").reshape(4, 8)
+    a, b = mlcweb.nd.array(x, dev), mlcweb.nd.empty((4, 8), device=dev)
+    mlcweb.build(func, target="webgpu")["main"](a, b)
+    np.testing.assert_array_equal(b.numpy(), 2 * x)
+
+
 def test_arrays_of_sizes_that_are_no_multiple_of_four_bytes(dev):
     for values in (np.arange(3, dtype="uint8"), np.zeros((0, 2), "float32"), np.float16([1, 2, 3])):
         np.testing.assert_array_equal(mlcweb.nd.array(values, dev).numpy(), values)
