@@ -11,7 +11,7 @@ from e2e.playground import Playground
 from e2e.test_sharing import OLD_LINK
 from e2e.test_trace import TWO_TRACES
 
-VIEWS = ("tensorir", "trace", "code", "access", "search")
+VIEWS = ("tensorir", "trace", "code", "access", "gpu", "search")
 
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
@@ -65,7 +65,7 @@ def view_states(playground: Playground) -> Iterator[str]:
     """Each view with something to show."""
     run_first_program(playground)
     yield "console, filled"
-    for view in VIEWS[:4]:
+    for view in VIEWS[:5]:
         playground.open_view(view)
         playground.settle()
         yield f"{view}, filled"

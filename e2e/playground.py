@@ -130,7 +130,7 @@ class Playground:
         self.expect_state("ready", "error")
 
     def open_view(self, name: str) -> Locator:
-        """Brings a view (tensorir, trace, code, access or search) to the front."""
+        """Brings a view (tensorir, trace, code, access, gpu or search) to the front."""
         self[f"tab-{name}"].click()
         return self[f"view-{name}"]
 

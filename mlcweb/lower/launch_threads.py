@@ -28,6 +28,7 @@ from mlcweb.lower.serialize_threads import (
     synchronize_threads,
 )
 from mlcweb.lower.simplify import simplify
+from mlcweb.lower.storage_align import align_shared_storage, mark_aligned_storage
 from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, check_one_index
 from mlcweb.lower.thread_reductions import reduce_through_shared_memory, share_results
@@ -54,10 +55,12 @@ def lower_for_device(func: PrimFunc, observe: Observer | None = None) -> PrimFun
 def _passes() -> tuple[LoweringPass, ...]:
     return (
         lower_init_block,
+        LoweringPass(mark_aligned_storage, "MarkAlignedStorage"),
         convert_blocks_to_loops,
         LoweringPass(share_results, "ShareReductionResults", needed=True),
         LoweringPass(place_outside_of_threads, "PlaceSharedAllocations", needed=True),
         LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
+        LoweringPass(align_shared_storage, "AlignSharedStorage", needed=True),
         LoweringPass(launch_threads, "LaunchThreads", needed=True),
         LoweringPass(reduce_through_shared_memory, "LowerThreadAllreduce", needed=True),
         LoweringPass(synchronize_launches, "ThreadSync", needed=True),
