@@ -66,6 +66,8 @@ def test_a_transpose_is_explained(playground: Playground) -> None:
     expect(playground["gpu-steps"]).to_contain_text("barrier")
     expect(playground["gpu-fetch"]).to_contain_text("All 1024 threads of a block fetch 1,024")
 
+    expect(playground["gpu-lanes"]).to_contain_text("4 transactions of 32 bytes")
+
     # By keys alone: the access in shared memory, another warp, another GPU.
     rows.filter(has_text="reads shared").get_by_role("button").press("Enter")
     expect(playground["gpu-banks"]).to_be_visible()

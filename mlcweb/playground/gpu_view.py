@@ -117,7 +117,7 @@ def lanes(program_id: str, function_name: str, kernel: int, site: int, warp: int
     if addresses is None:
         unknown = "The addresses depend on data."
         return GpuLanes(warp, access.bytes, access.shared, [None] * 32, 0, unknown)
-    row = np.array([[INACTIVE if each is None else each for each in addresses]])
+    row = np.array([[INACTIVE if each is None else each for each in addresses]], np.int64)
     active = sum(each is not None for each in addresses)
     if access.shared:
         count = int(bank_use(row, access.bytes).degree[0])

@@ -72,7 +72,7 @@ class Launch:
         self.threads = prod(self.block)
         self.warps = -(-self.threads // LANES)
         self.grid = tuple(_extent(kernel, f"blockIdx.{axis}") for axis in "xyz")
-        lane = np.arange(self.warps * LANES)
+        lane = np.arange(self.warps * LANES, dtype=np.int64)
         self.exists = (lane < self.threads).reshape(self.warps, LANES)
         x, y, _ = self.block
         index = {"x": lane % x, "y": lane // x % y, "z": lane // (x * y)}
@@ -115,7 +115,7 @@ def lane_addresses(site: Site, launch: Launch, warp: int) -> list[int | None] | 
     where data decide."""
     values: dict[E.Var, np.ndarray] = dict(launch.fixed)
     values |= {var: np.zeros((), np.int64) for var in launch.axes}
-    values |= {loop.var: np.array(loop.low) for loop in (*site.loops, *site.tile)}
+    values |= {loop.var: np.array(loop.low, np.int64) for loop in (*site.loops, *site.tile)}
     values |= {var: value[0, warp] for var, value in launch.thread_values.items()}
     try:
         element = np.broadcast_to(evaluate(site.index, values), LANES)
@@ -199,12 +199,12 @@ class _Count:
         extents = [self.axes[var].extent for var in order]
         points = prod(extents)
         exact = points <= most
-        numbers = np.arange(points)
+        numbers = np.arange(points, dtype=np.int64)
         if not exact:
             numbers = np.sort(np.random.default_rng(0).choice(points, most, replace=False))
         values: dict[E.Var, np.ndarray] = {}
         for var, digit in zip(order, np.unravel_index(numbers, extents or (1,)), strict=False):
-            values[var] = (digit + self.axes[var].low).reshape(-1, 1, 1)
+            values[var] = (digit.astype(np.int64) + self.axes[var].low).reshape(-1, 1, 1)
         return values, (0.0 if not points else points / len(numbers)), exact
 
     def _value(self, term: E.PrimExpr, values: Values) -> np.ndarray:
@@ -224,7 +224,7 @@ class _Count:
             # One instruction of the warp: its first lane stands for all.
             known |= {var: value[..., :1] for var, value in launch.thread_values.items()}
             extents = [loop.extent for loop in self.site.tile]
-            digits = np.indices(extents).reshape(len(extents), 1, 1, -1)
+            digits = np.indices(extents, np.int64).reshape(len(extents), 1, 1, -1)
             known |= {
                 loop.var: digit + loop.low
                 for loop, digit in zip(self.site.tile, digits, strict=True)

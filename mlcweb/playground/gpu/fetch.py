@@ -57,7 +57,7 @@ def fetch(site: Site, launch: Launch, waiting: set[E.Var]) -> Fetch | None:
         return None
     values: dict[E.Var, np.ndarray] = dict(launch.fixed)
     values |= {var: np.zeros((), np.int64) for var in launch.axes}
-    values |= {loop.var: np.array(loop.low) for loop in site.loops}
+    values |= {loop.var: np.array(loop.low, np.int64) for loop in site.loops}
     values |= _all_values(loops)
     values |= launch.thread_values
     shape = (turns, launch.warps, LANES)
@@ -93,5 +93,5 @@ def _all_values(loops: list[Loop]) -> dict[E.Var, np.ndarray]:
     if not loops:
         return {}
     extents = [loop.extent for loop in loops]
-    digits = np.indices(extents).reshape(len(extents), -1, 1, 1)
+    digits = np.indices(extents, np.int64).reshape(len(extents), -1, 1, 1)
     return {loop.var: digit + loop.low for loop, digit in zip(loops, digits, strict=True)}

@@ -1,8 +1,9 @@
 """What memory does with the addresses of a warp: sectors of global memory, banks of shared memory.
 
-Addresses are arrays of bytes, one row for an access of a warp and one column for each lane; NumPy
-is imported by those who look at a program. Sources: NVIDIA's "CUDA C++ Programming Guide" (device
-memory accesses; shared memory) and "Best Practices Guide" (coalesced access).
+Addresses are arrays of bytes, one row for an access of a warp and one column for each lane; as
+int64, since NumPy in a browser has integers of 32 bits unless told otherwise. Sources: NVIDIA's
+"CUDA C++ Programming Guide" (device memory accesses; shared memory) and "Best Practices Guide"
+(coalesced access).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LINE = 128
 BANKS = 32
 WORD = 4
 
-INACTIVE = np.iinfo(np.int64).max
+INACTIVE = np.int64(np.iinfo(np.int64).max)
 """Stands for the address of a lane that makes no access."""
 
 

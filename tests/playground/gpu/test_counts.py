@@ -9,6 +9,7 @@ import pytest
 from mlcweb.codegen.numpy.evaluate import evaluate
 from mlcweb.playground.gpu import counts as counting
 from mlcweb.playground.gpu.counts import count, lane_addresses
+from mlcweb.playground.gpu.memory import INACTIVE, units
 from mlcweb.playground.gpu.profile import KernelProfile
 from tests.playground.gpu.kernels import costs, kernel
 
@@ -230,3 +231,13 @@ def test_the_lanes_of_a_warp() -> None:
     ]
     second = lane_addresses(site, profile.launch, 1)
     assert second is not None and second[16:] == [None] * 16 and second[0] == 260
+
+
+def test_addresses_count_in_64_bits_whatever_numpy_counts_in() -> None:
+    """In a browser NumPy's integers have 32 bits unless told otherwise."""
+    row = np.array([[4 * lane for lane in range(32)]], np.int32)
+    assert units(row, 32).tolist() == [4]
+    half = np.where(np.arange(32) < 16, row, INACTIVE)
+    assert units(half, 32).tolist() == [2]
+    launch = kernel("B[x] = A[x]").launch
+    assert {value.dtype for value in launch.thread_values.values()} == {np.dtype("int64")}

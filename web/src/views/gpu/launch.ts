@@ -7,7 +7,7 @@ import { dataTable, range } from "../kit";
 
 /** Cells drawn along an axis; of more, the last stands for the rest. */
 const MAX_ACROSS = 32;
-const MAX_DOWN = 16;
+const MAX_DOWN = 32;
 
 export function launchPicture(kernel: GpuKernel): TemplateResult {
   const { grid, block, warps, threads } = kernel;
