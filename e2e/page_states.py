@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from playwright.sync_api import Page, expect
 
+from e2e import test_gpu
 from e2e.lesson_page import LessonPage
 from e2e.playground import Playground
 from e2e.test_sharing import OLD_LINK
@@ -69,6 +70,8 @@ def view_states(playground: Playground) -> Iterator[str]:
         playground.open_view(view)
         playground.settle()
         yield f"{view}, filled"
+    test_gpu.show(playground)
+    yield "gpu, threads"
     run(playground, TWO_TRACES)
     playground.expect_state("ready")
     playground.open_view("trace")
