@@ -10,12 +10,14 @@ from typing import Any
 from mlcweb.codegen.llvm.builder import FunctionBuilder
 from mlcweb.codegen.llvm.calls import Calls
 from mlcweb.codegen.llvm.machine import Processor
+from mlcweb.codegen.llvm.parallel import VARIABLES
 from mlcweb.codegen.llvm.pipeline import lower_for_llvm
 from mlcweb.codegen.llvm.selector import Selector
 from mlcweb.codegen.llvm.types import argument_type
 from mlcweb.codegen.wasm.calls import PythonCall
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check
 from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.lower.outline_parallel import outline_parallel
 from mlcweb.tir.function import PrimFunc
 
 REPEAT_SUFFIX = "_repeat"
@@ -39,13 +41,15 @@ class LlvmModule:
     and scalars in the order of its parameters and returns a status (zero, or why it stopped), and a
     function `<symbol>_repeat`, which takes how often to call it first. The variables `fault_check`
     and `fault_index` say which of the `checks` stopped a kernel. The pointers of the Python
-    functions that it calls are to be put into the variables `python.0`, `python.1`, …
+    functions that it calls are to be put into the variables `python.0`, `python.1`, …; where it is
+    `parallel`, those of `codegen/llvm/parallel.py` are to be set, too.
     """
 
     text: str
     functions: Mapping[str, PrimFunc]
     checks: tuple[Check, ...] = ()
     python_calls: tuple[PythonCall, ...] = ()
+    parallel: bool = False
 
 
 def compile_functions(
@@ -70,16 +74,27 @@ def compile_functions(
     """
     checks: list[Check] = []
     texts: list[str] = []
+    parts: list[str] = []
     declared: set[str] = set()
     fused = fused and processor.fuses
 
     def select(name: str, func: PrimFunc, calls: Calls, exported: bool = False) -> None:
         told = distinct if exported else None
         lowered = lower_for_llvm(func, processor, bounds_check, checks, told)
+        # Threads would see each other's writes, or find another fault first.
+        shared = told is True and not bounds_check
         selector = Selector(
-            lowered, name, checks, calls, exported=exported, distinct=told is True, fused=fused
+            lowered,
+            name,
+            checks,
+            calls,
+            exported=exported,
+            distinct=told is True,
+            fused=fused,
+            regions=outline_parallel(lowered) if shared else {},
         )
         texts.append(selector.select())
+        parts.extend(selector.parts)
         declared.update(selector.builder.declared)
 
     calls = Calls(lookup, select)
@@ -88,11 +103,15 @@ def compile_functions(
         texts.append(_repeat(symbol(name), func))
     variables = [f"@{FAULT_CHECK} = global i32 0", f"@{FAULT_INDEX} = global i64 0"]
     variables += [f'@"{name}" = global ptr null' for name in calls.python.values()]
+    if parts:
+        variables += VARIABLES
+        texts += parts
     attributes = "attributes #0 = { nounwind }"
     if not processor.has_half and any(" half" in text for text in texts):
         raise UnsupportedError(f"{processor.cpu or processor.triple} does not compute with float16")
     text = "\n\n".join(["\n".join(variables), *texts, "\n".join(sorted(declared)), attributes])
-    return LlvmModule(text + "\n", dict(functions), tuple(checks), tuple(calls.python))
+    python = tuple(calls.python)
+    return LlvmModule(text + "\n", dict(functions), tuple(checks), python, bool(parts))
 
 
 def _repeat(name: str, func: PrimFunc) -> str:

@@ -6,9 +6,10 @@ status. Local buffers are memory of its own, which LLVM keeps in registers where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from mlcweb.codegen.llvm.builder import FunctionBuilder
@@ -16,11 +17,13 @@ from mlcweb.codegen.llvm.calls import Calls
 from mlcweb.codegen.llvm.expressions import CHECK_FAILED, received
 from mlcweb.codegen.llvm.memory import store
 from mlcweb.codegen.llvm.operators import RULES
+from mlcweb.codegen.llvm.parallel import launch
 from mlcweb.codegen.llvm.types import INDEX, argument_type, is_unsigned, value_type
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check
 from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.rewriter import bind_ranges
+from mlcweb.lower.outline_parallel import ParallelRegion
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -35,6 +38,8 @@ class Selector:
         exported: whether it is called from outside; others are called by those.
         distinct: whether no two of its buffers overlap where one is written.
         fused: whether a product and a sum of vectors are rounded once.
+        regions: the loops that threads share; they become `parts` of their own.
+        indices: what knows the variables, of such a part.
     """
 
     def __init__(
@@ -47,13 +52,20 @@ class Selector:
         exported: bool,
         distinct: bool,
         fused: bool,
+        regions: Mapping[S.For, ParallelRegion] = MappingProxyType({}),
+        indices: Indices | None = None,
     ) -> None:
         self.function = func
+        self.name = name
+        self.distinct = distinct
+        self.regions = regions
+        self.parts: list[str] = []
         self.checks = checks
         self.calls = calls
         self.fused = fused
-        self.indices = Indices()
-        bind_ranges(func, self.indices)
+        self.indices = indices or Indices()
+        if indices is None:
+            bind_ranges(func, self.indices)
         parameters: list[str] = []
         self.values: dict[E.Var, str] = {}
         self._wide: dict[E.Var, str] = {}
@@ -68,6 +80,9 @@ class Selector:
                 self.values[buffer.data] = name_here
             elif dtypes.kind(param.dtype) == "handle":
                 raise UnsupportedError(f'"{param.name}" is a handle without a buffer')
+            elif indices is not None:
+                parameters.append(f"{value_type(param.dtype)} {name_here}")
+                self.values[param] = name_here
             else:
                 parameters.append(f"{argument_type(param.dtype)} {name_here}")
                 scalars.append((param, name_here))
@@ -157,6 +172,10 @@ class Selector:
 
     def loop(self, loop: S.For) -> None:
         """A loop that counts in 64 bits, where its bounds cannot overflow."""
+        region = self.regions.get(loop)
+        if region is not None:
+            launch(self, region)
+            return
         constant = loop.extent.value if isinstance(loop.extent, E.IntImm) else None
         if constant is not None and constant <= 0:
             return

@@ -22,6 +22,7 @@ from mlcweb.codegen.llvm.calls import python_name
 from mlcweb.codegen.llvm.expressions import CHECK_FAILED, DIVIDED_BY_ZERO, PYTHON_FAILED
 from mlcweb.codegen.llvm.kernel import REPEAT_SUFFIX, LlvmModule, compile_functions, symbol
 from mlcweb.codegen.llvm.machine import Processor
+from mlcweb.codegen.llvm.parallel import LAUNCH, THREADS
 from mlcweb.codegen.llvm.types import argument_type
 from mlcweb.codegen.registry import (
     BOUNDS_CHECK,
@@ -40,6 +41,7 @@ from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.direct_call import PointerCall
 from mlcweb.runtime.host import engine
+from mlcweb.runtime.host import llvm_launch as threads
 from mlcweb.runtime.host.llvm_engine import Compilation, Stopped, linked, processor, runs_here
 from mlcweb.runtime.host.python_calls import host_function
 from mlcweb.runtime.host.traps import KernelTrap
@@ -298,6 +300,9 @@ class _Variant:
     @cached_property
     def instance(self) -> Any:
         made = self.compilation.instance()
+        if self.compiled.parallel:
+            made.set_pointer(THREADS, ctypes.pointer(threads.THREADS.value))
+            made.set_pointer(LAUNCH, threads.launcher(self._failures))
         for number, call in enumerate(self.compiled.python_calls):
             function = _callback(call, self._lookup, self._failures)
             made.set_pointer(python_name(number), function)
@@ -332,10 +337,10 @@ class _Variant:
     def explain(self, stopped: Stopped) -> BaseException:
         """The error to be raised: the exception of a Python function that the kernel called, the
         check that failed, or why it stopped."""
+        failures = [*self._failures]
+        self._failures.clear()
         if stopped.status == PYTHON_FAILED:
-            original = self._failures[0]
-            self._failures.clear()
-            return original
+            return failures[0]
         if stopped.status == DIVIDED_BY_ZERO:
             return KernelTrap(self.name, "INTEGER_DIVISION_BY_ZERO")
         if stopped.status != CHECK_FAILED:

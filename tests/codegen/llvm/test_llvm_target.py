@@ -78,6 +78,23 @@ def test_a_shared_library_is_one_for_other_programs(tmp_path):
     assert c.tolist() == [13] * 37
 
 
+@pytest.mark.skipif(which("cc") is None, reason="no C compiler")
+def test_parallel_loops_of_a_shared_library_are_serial(tmp_path, monkeypatch):
+    monkeypatch.setattr("mlcweb.lower.outline_parallel.MIN_OPERATIONS", 0)
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((40, 512), 'float32')):\n"
+        "    for i in T.parallel(40):\n        for j in range(512):\n"
+        "            A[i, j] = A[i, j] + T.Cast('float32', i)\n"
+    )
+    lib = build(func, "llvm -mcpu=host")
+    assert "parallel.launch" in lib.get_source()
+    lib.export_library(tmp_path / "lib.so")
+    array = np.zeros((40, 512), "float32")
+    function = ctypes.CDLL(str(tmp_path / "lib.so")).main
+    assert function(ctypes.c_void_p(array.ctypes.data)) == 0
+    np.testing.assert_array_equal(array, np.arange(40)[:, None].repeat(512, 1))
+
+
 def test_code_that_calls_python_cannot_stand_alone(tmp_path):
     func = from_source(
         "@T.prim_func\ndef main(A: T.Buffer((8,), 'int32')):\n"

@@ -16,8 +16,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower import outline_parallel
 from mlcweb.runtime import build, config_threadpool, nd, register_func, remove_global_func
-from mlcweb.runtime.host import wasm_target
-from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.host.engine import has_llvm
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
@@ -26,7 +25,13 @@ from tests.codegen.corpus import PROGRAMS, inputs
 from tests.random_schedules import random_step
 from tests.strategies import examples, prim_funcs
 
+TARGETS = ["wasm", *(["llvm -mcpu=host"] if has_llvm() else [])]
 WAIT = 20
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    return request.param
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -70,14 +75,13 @@ def in_parallel(func):
     return func.with_body(OutermostParallel().rewrite(func.body))
 
 
-def check(func, exact=True):
+def check(func, target):
     """Threads compute what the interpreter does."""
     expected, actual = inputs(func), inputs(func)
     interpreter.build({"main": func}, lambda name: None)["main"].run(*expected)
-    kernel = wasm_target.build({"main": func}, lambda name: None, engine().options)["main"]
-    kernel.run(*actual)
+    build({"main": func}, target)["main"].kernel.run(*actual)
     for one, other in zip(expected, actual, strict=True):
-        if exact and one.dtype.kind != "f":
+        if one.dtype.kind != "f":
             np.testing.assert_array_equal(other, one)
         else:
             tolerance = 2e-3 if one.dtype == "float16" else 1e-5
@@ -85,13 +89,13 @@ def check(func, exact=True):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_that_try_every_path(name):
-    check(in_parallel(PROGRAMS[name]))
+def test_programs_that_try_every_path(target, name):
+    check(in_parallel(PROGRAMS[name]), target)
 
 
 @examples(60)
-@given(prim_funcs(), st.data())
-def test_scheduled_programs(func, data):
+@given(prim_funcs(), st.sampled_from(TARGETS), st.data())
+def test_scheduled_programs(func, target, data):
     schedule = Schedule(in_parallel(func), seed=1)
 
     def choose(items):
@@ -101,24 +105,24 @@ def test_scheduled_programs(func, data):
 
     for _ in range(data.draw(st.integers(0, 5))):
         random_step(schedule, choose)
-    check(in_parallel(schedule.mod["main"]))
+    check(in_parallel(schedule.mod["main"]), target)
 
 
 ROWS = """
-def main(A: T.Buffer((6, 64), "float32"), B: T.Buffer((6, 64), "float32")):
+def main(A: T.Buffer((6, 640), "float32"), B: T.Buffer((6, 640), "float32")):
     for i in T.parallel(6):
         T.evaluate(T.call_packed("test.row", i))
-        for j in range(64):
+        for j in range(640):
             B[i, j] = A[i, j] * 2.0
 """
 
 
-def arrays(shape=(6, 64)):
+def arrays(shape=(6, 640)):
     values = np.arange(np.prod(shape), dtype="float32").reshape(shape)
     return nd.array(values), nd.array(np.zeros_like(values))
 
 
-def test_several_threads_run_parts_of_a_loop(packed):
+def test_several_threads_run_parts_of_a_loop(target, packed):
     meeting, threads = threading.Barrier(3), {}
 
     def row(i):
@@ -128,16 +132,16 @@ def test_several_threads_run_parts_of_a_loop(packed):
 
     packed("test.row", row)
     a, b = arrays()
-    build(program(ROWS), "wasm")(a, b)
+    build(program(ROWS), target)(a, b)
     np.testing.assert_array_equal(b.numpy(), a.numpy() * 2)
     assert len(set(threads.values())) == 3
     assert [threads[i] == threads[i + 1] for i in (0, 2, 4)] == [True] * 3
 
 
-def test_the_number_of_threads_changes_for_kernels_that_are_there(packed):
+def test_the_number_of_threads_changes_for_kernels_that_are_there(target, packed):
     threads = set()
     packed("test.row", lambda i: threads.add(threading.get_ident()))
-    kernel, (a, b) = build(program(ROWS), "wasm"), arrays()
+    kernel, (a, b) = build(program(ROWS), target), arrays()
     config_threadpool(1, 1)
     try:
         kernel(a, b)
@@ -147,7 +151,7 @@ def test_the_number_of_threads_changes_for_kernels_that_are_there(packed):
     np.testing.assert_array_equal(b.numpy(), a.numpy() * 2)
 
 
-def test_an_exception_comes_back_to_the_caller(packed):
+def test_an_exception_comes_back_to_the_caller(target, packed):
     class Refusal(Exception):
         pass
 
@@ -156,7 +160,7 @@ def test_an_exception_comes_back_to_the_caller(packed):
             raise Refusal(i)
 
     packed("test.row", row)
-    kernel, (a, b) = build(program(ROWS), "wasm"), arrays()
+    kernel, (a, b) = build(program(ROWS), target), arrays()
     with pytest.raises(Refusal, match="5"):
         kernel(a, b)
     packed("test.row", lambda i: None)
@@ -171,8 +175,8 @@ def main(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
 """
 
 
-def test_a_trap_takes_only_its_call():
-    kernel = build(program(DIVISIONS), "wasm")
+def test_a_trap_takes_only_its_call(target):
+    kernel = build(program(DIVISIONS), target)
     values = np.arange(1, 65, dtype="int32")
     a, b = nd.array(values), nd.array(np.zeros_like(values))
     zero = values.copy()
@@ -183,7 +187,7 @@ def test_a_trap_takes_only_its_call():
     np.testing.assert_array_equal(b.numpy(), 100 // values)
 
 
-def test_an_assertion_says_what_failed():
+def test_an_assertion_says_what_failed(target):
     kernel = build(
         program(
             'def main(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):\n'
@@ -191,7 +195,7 @@ def test_an_assertion_says_what_failed():
             '        assert A[i] < 7, "too large"\n'
             "        B[i] = A[i]\n"
         ),
-        "wasm",
+        target,
     )
     values = np.zeros(64, "int32")
     b = nd.array(values)
@@ -216,8 +220,8 @@ def main(A: T.Buffer((12, 64), "float32"), B: T.Buffer((12, 64), "float32"), n: 
 """
 
 
-def test_threads_have_scratch_memory_of_their_own():
-    kernel = build(program(LOCALS), "wasm")
+def test_threads_have_scratch_memory_of_their_own(target):
+    kernel = build(program(LOCALS), target)
     a, b = arrays((12, 64))
     for number in range(20):
         kernel(a, b, number)
@@ -226,29 +230,29 @@ def test_threads_have_scratch_memory_of_their_own():
         np.testing.assert_array_equal(b.numpy(), expected)
 
 
-def test_loops_of_64_bits():
+def test_loops_of_64_bits(target):
     kernel = build(
         program(
-            'def main(A: T.Buffer((6, 64), "float32"), B: T.Buffer((6, 64), "float32")):\n'
+            'def main(A: T.Buffer((6, 640), "float32"), B: T.Buffer((6, 640), "float32")):\n'
             "    for i in T.parallel(T.int64(6)):\n"
-            "        for j in range(T.int64(64)):\n"
+            "        for j in range(T.int64(640)):\n"
             "            B[i, j] = A[i, j] + 1.0\n"
         ),
-        "wasm",
+        target,
     )
     a, b = arrays()
     kernel(a, b)
     np.testing.assert_array_equal(b.numpy(), a.numpy() + 1)
 
 
-def test_arrays_that_share_memory_are_computed_in_order():
+def test_arrays_that_share_memory_are_computed_in_order(target):
     kernel = build(
         program(
             'def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):\n'
             "    for i in T.parallel(64):\n"
             "        B[i] = A[63 - i] + 1.0\n"
         ),
-        "wasm",
+        target,
     )
     values = np.arange(64, dtype="float32")
     expected = values.copy()
@@ -259,9 +263,9 @@ def test_arrays_that_share_memory_are_computed_in_order():
     np.testing.assert_array_equal(array.numpy(), expected)
 
 
-def test_two_python_threads_call_at_once():
+def test_two_python_threads_call_at_once(target):
     texts = [LOCALS.replace("2.0", f"{factor}.0") for factor in (2, 3)]
-    kernels = [build(program(text), "wasm") for text in texts]
+    kernels = [build(program(text), target) for text in texts]
     failures = []
 
     def work(kernel, factor):
@@ -284,11 +288,11 @@ def test_two_python_threads_call_at_once():
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_a_kernel_that_a_loop_calls_runs_in_its_thread(packed):
-    inner, (a, b) = build(program(LOCALS), "wasm"), arrays((12, 64))
+def test_a_kernel_that_a_loop_calls_runs_in_its_thread(target, packed):
+    inner, (a, b) = build(program(LOCALS), target), arrays((12, 64))
     packed("test.row", lambda i: inner(a, b, 1))
     c, d = arrays()
-    build(program(ROWS), "wasm")(c, d)
+    build(program(ROWS), target)(c, d)
     np.testing.assert_array_equal(d.numpy(), c.numpy() * 2)
 
 
@@ -308,8 +312,8 @@ def test_a_kernel_that_calls_itself_from_a_loop_is_refused(packed):
         kernel(a, b)
 
 
-def test_time_evaluator_counts_launches():
+def test_time_evaluator_counts_launches(target):
     a, b = arrays((12, 64))
-    result = build(program(LOCALS), "wasm").time_evaluator("main", nd.cpu(), number=3)(a, b, 1)
+    result = build(program(LOCALS), target).time_evaluator("main", nd.cpu(), number=3)(a, b, 1)
     assert result.mean > 0
     np.testing.assert_array_equal(b.numpy(), (a.numpy() + a.numpy()[0, ::-1]) * 2)
