@@ -21,6 +21,7 @@ from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import IRModule
 from mlcweb.runtime.build import build, lookup_in
 from mlcweb.runtime.module import Module
+from mlcweb.runtime.thread_pool import has_threads
 from mlcweb.script import from_source, script
 from mlcweb.tir.function import PrimFunc
 
@@ -52,6 +53,7 @@ def export_library(
         "graph": graph is not None,
         "compiled": names,
         "scratch_bytes": scratch_bytes,
+        "parallel": any(getattr(kernel, "is_parallel", False) for kernel in kernels.values()),
         "program": script(program, show_meta=True),
     }
     name, content = SECTION.encode(), json.dumps(facts).encode()
@@ -107,8 +109,10 @@ def _library(
     data: bytes, facts: Mapping[str, Any], functions: Mapping[str, PrimFunc]
 ) -> Module | None:
     """The functions with the code of the file; None where one has none, or the engine does not
-    take it."""
+    take it, or runs loops in parallel that are serial in the file."""
     if not functions or functions.keys() - facts["compiled"]:
+        return None
+    if facts.get("parallel") and has_threads():
         return None
     from mlcweb.runtime.host.wasm_target import load_code
 

@@ -141,3 +141,29 @@ def test_machine_code_as_text():
     built = tvm.build(Two, "wasm")
     assert built.get_source("asm") == built.get_source("wat") == built.get_source()
     assert built.mod is built
+
+
+@needs_engine
+def test_parallel_loops_of_a_file_run_on_threads(tmp_path, monkeypatch):
+    monkeypatch.setattr("mlcweb.lower.outline_parallel.MIN_OPERATIONS", 0)
+
+    @T.prim_func
+    def main(A: T.Buffer((40, 512), "float32")):
+        for i in T.parallel(40):
+            for j in range(512):
+                A[i, j] = A[i, j] + T.Cast("float32", i)
+
+    path = tmp_path / "lib.wasm"
+    tvm.build(main, "wasm").export_library(path)
+    # For those who have no threads to give, the code of the file needs none.
+    assert b"parallel" not in path.read_bytes().partition(b"mlcweb.library")[0]
+    loaded = load_module(path)
+    assert loaded["main"].kernel.is_parallel
+    a = tvm.nd.array(np.zeros((40, 512), "float32"))
+    loaded(a)
+    np.testing.assert_array_equal(a.numpy(), np.arange(40)[:, None].repeat(512, 1))
+    monkeypatch.setattr("mlcweb.runtime.library.has_threads", lambda: False)
+    serial = load_module(path)
+    assert not serial["main"].kernel.is_parallel
+    serial(a)
+    np.testing.assert_array_equal(a.numpy(), 2 * np.arange(40)[:, None].repeat(512, 1))

@@ -190,6 +190,11 @@ class WasmKernel:
         compiled = self.variant(()).compiled
         return not (compiled.python_calls or compiled.checks)
 
+    @property
+    def is_parallel(self) -> bool:
+        """Whether code for constant sizes has loops that threads share."""
+        return not self.symbols and bool(self.variant(()).compiled.parallel)
+
     def variant_for(self, arguments: tuple[Any, ...]) -> _Variant:
         if not self.symbols:
             return self.variant(())
