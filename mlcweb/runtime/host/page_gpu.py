@@ -10,6 +10,7 @@ from pyodide.ffi import JsException, run_sync, to_js  # pyright: ignore[reportMi
 from mlcweb.runtime.host.gpu import (
     FEATURES,
     LIMITS,
+    GpuError,
     GpuLost,
     GpuMemoryError,
     Launch,
@@ -17,6 +18,7 @@ from mlcweb.runtime.host.gpu import (
     ShaderError,
 )
 from mlcweb.runtime.host.page_script import page_script
+from mlcweb.runtime.host.waiting import can_suspend
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +38,7 @@ def find_device() -> PageGpu:
     """
     try:
         opened = page_script("page_gpu").open(to_js(LIMITS), to_js(FEATURES), PATIENCE_S)
-        return PageGpu(run_sync(opened))
+        return PageGpu(_wait(opened))
     except JsException as error:
         raise NoGpu(getattr(error, "message", "") or "this browser offers no GPU") from None
 
@@ -58,7 +60,7 @@ class PageGpu:
         self._check_lost()
         if nbytes < LARGE:
             return self._gpu.createSmallBuffer(nbytes)
-        buffer = run_sync(self._gpu.createBuffer(nbytes))
+        buffer = _wait(self._gpu.createBuffer(nbytes))
         if not buffer:
             raise GpuMemoryError(f"The GPU has no {nbytes} bytes left")
         return buffer
@@ -77,14 +79,14 @@ class PageGpu:
         self._check_lost()
         result = np.empty(nbytes, np.uint8)
         if nbytes:
-            found = run_sync(self._gpu.read(buffer, nbytes))
+            found = _wait(self._gpu.read(buffer, nbytes))
             self._check_lost()
             found.assign_to(result)
         return result
 
     def create_pipeline(self, source: str, entry: str) -> Any:
         self._check_lost()
-        made = run_sync(self._gpu.createPipeline(source, entry))
+        made = _wait(self._gpu.createPipeline(source, entry))
         if not hasattr(made, "pipeline"):
             raise ShaderError(made.message, int(made.line))
         return made.pipeline
@@ -100,17 +102,27 @@ class PageGpu:
 
     def wait(self) -> None:
         self._check_lost()
-        run_sync(self._gpu.wait())
+        _wait(self._gpu.wait())
         self._check_lost()
 
     def time(self, launches: Sequence[Launch], number: int) -> float:
         """By the GPU's clock, where the browser tells it."""
         self._check_lost()
         plain = to_js([[each.pipeline, each.bindings, *each.grid] for each in launches])
-        seconds = run_sync(self._gpu.time(plain, number))
+        seconds = _wait(self._gpu.time(plain, number))
         self._check_lost()
         return seconds
 
     def _check_lost(self) -> None:
         if self.lost:
             raise GpuLost(f"{self.lost} Make its arrays and build its programs again")
+
+
+def _wait(promise: Any) -> Any:
+    """What a promise comes to; a GpuError where Python cannot wait for it."""
+    if not can_suspend():
+        raise GpuError(
+            "Python cannot wait for the GPU here, since JavaScript has called it and goes on only "
+            "when it returns"
+        )
+    return run_sync(promise)
