@@ -13,7 +13,7 @@ from mlcweb.relax.frontend.onnx import arguments, control
 from mlcweb.relax.frontend.onnx.errors import OnnxError, OpNotImplemented, importing
 from mlcweb.relax.frontend.onnx.folding import fold
 from mlcweb.relax.frontend.onnx.known import Known, as_known, known_list
-from mlcweb.relax.frontend.onnx.node import CONVERTERS, Node, Value, as_expression, converter
+from mlcweb.relax.frontend.onnx.node import CONVERTERS, Node, Value, as_expression, converter, title
 from mlcweb.relax.frontend.onnx.tensors import host_tensor
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.tir.expr import IntImm
@@ -81,7 +81,8 @@ class Graph:
     def nodes(self, protos: Sequence[Any]) -> None:
         """Import nodes, which are in an order in which they can be computed."""
         for proto in protos:
-            inputs = [self.value(name, f'{proto.op_type} "{proto.name}"') for name in proto.input]
+            user = title(proto.op_type, proto.name, proto.output, self.opset)
+            inputs = [self.value(name, user) for name in proto.input]
             node = Node(proto, inputs, self.opset, self.builder)
             with importing(node.described):
                 results = self._results(proto, node)
@@ -90,10 +91,7 @@ class Graph:
                         self.values[name] = self._bound(result, node)
             missing = [name for name in proto.output[len(results) :] if name]
             if missing:
-                raise OpNotImplemented(
-                    f'{proto.op_type} "{proto.name}" (opset {self.opset}): the output '
-                    f'"{missing[0]}" is not supported'
-                )
+                raise OpNotImplemented(f'{user}: the output "{missing[0]}" is not supported')
 
     def _results(self, proto: Any, node: Node) -> Sequence[Value]:
         inputs = node.inputs

@@ -6,7 +6,7 @@ level, or tensors that are known (known.py). `@converter("Add")` registers one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from mlcweb.relax import expr as E
@@ -43,6 +43,12 @@ _COUNTS = {"strides", "dilations", "kernel_shape", "group", "blocksize", "num_ou
 """Attributes that are positive integers in every operator that has them."""
 
 
+def title(op_type: str, name: str, outputs: Iterable[str], opset: int) -> str:
+    """A node as messages call it."""
+    which = f'"{name}"' if name else f"that gives {', '.join(outputs)}"
+    return f"{op_type} {which} (opset {opset})"
+
+
 class Node:
     """A node of the graph that is being imported."""
 
@@ -63,8 +69,7 @@ class Node:
             self._check_count(name, self.attrs[name])
 
     def __str__(self) -> str:
-        name = f' "{self.name}"' if self.name else f" that gives {', '.join(self.outputs)}"
-        return f"{self.op_type}{name} (opset {self.opset})"
+        return title(self.op_type, self.name, self.outputs, self.opset)
 
     def described(self) -> str:
         """The node with its attributes, for errors that may be due to any of them."""
@@ -201,7 +206,7 @@ class _Attributes(dict[str, Any]):
 
 def _short(value: Any) -> str:
     """A value for a message, cut where it is long."""
-    text = type(value).__name__ if hasattr(value, "dtype") else repr(value)
+    text = f"a tensor of {value.dtype}" if hasattr(value, "dtype") else repr(value)
     return text if len(text) <= 60 else f"{text[:60]} …"
 
 
