@@ -176,20 +176,22 @@ def main() -> None:
     parser.add_argument("--built-page", type=Path, default=BUILT_PAGE, metavar="FOLDER")
     options = parser.parse_args()
     samples: dict[str, list[float]] = {name: [] for name in KINDS}
+    broken: set[str] = set()
     with ExitStack() as stack:
         bench = Bench(stack, options.built_page)
-        names = list(KINDS)
         for _ in range(options.rounds):
-            for name in list(names):
+            for name in [name for name in KINDS if name not in broken]:
                 found = bench.seconds(name)
                 if isinstance(found, float):
                     samples[name].append(found)
-                else:
-                    print(f"{name}: does not start: {found}", flush=True)
-                    names.remove(name)
-    for name in names:
-        times = sorted(samples[name])
-        print(f"{name}: {statistics.median(times):.2f} s ({times[0]:.2f} to {times[-1]:.2f})")
+                    continue
+                print(f"{name}: does not start: {found}", flush=True)
+                if not samples[name]:
+                    broken.add(name)
+    for name, times in samples.items():
+        if times:
+            middle, low, high = statistics.median(times), min(times), max(times)
+            print(f"{name}: {middle:.2f} s ({low:.2f} to {high:.2f}, {len(times)} starts)")
 
 
 if __name__ == "__main__":
