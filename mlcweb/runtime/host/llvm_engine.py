@@ -26,6 +26,13 @@ _C_TYPES: dict[str, Any] = {
     "float": ctypes.c_float, "double": ctypes.c_double,
 }  # fmt: skip
 
+_WIDE = "sse2"
+"""What processors of 64 bits have. LLVM ends the process where another shall run their code, and
+takes one that it does not know for one that has nothing."""
+
+_NARROW = ("pentium-m", "pentium4", "pentium4m", "prescott", "yonah")
+"""Models that have it, too, and only 32 bits."""
+
 _X86_FEATURES = ("avx", "avx512f", "fma", "f16c")
 
 
@@ -54,9 +61,19 @@ def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
         features = ",".join(
             part for part in (llvm.get_host_cpu_features().flatten(), features) if part
         )
-    triple = llvm.Target.from_triple(triple).triple if triple else own
+    triple, cpu = triple or own, "" if cpu == "generic" else cpu
+    try:
+        llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        raise TVMError(f"{error}; this machine's triple is {own}") from None
     if _is_x86(triple):
-        has = _including(triple, cpu, features, _X86_FEATURES)
+        has = _including(cpu or _generic(triple), features, (_WIDE, *_X86_FEATURES))
+        wide = _WIDE in has and cpu not in _NARROW
+        if not wide and triple.startswith(("x86_64", "amd64")):
+            raise TVMError(
+                f'LLVM knows no processor "{cpu}" for code of {triple}; examples are '
+                "x86-64-v3, skylake-avx512, znver4, and host for this one"
+            )
         length = 64 if "avx512f" in has else 32 if "avx" in has else 16
         registers = 32 if length == 64 else 16
         return Processor(triple, cpu, features, length, registers, "fma" in has, "f16c" in has)
@@ -64,17 +81,15 @@ def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
     return Processor(triple, cpu, features, 16, 32 if arm else 16, arm, arm)
 
 
-def _including(triple: str, cpu: str, features: str, asked: Sequence[str]) -> set[str]:
-    """Which of some features a processor has.
+def _including(cpu: str, features: str, asked: Sequence[str]) -> set[str]:
+    """Which of some features a processor of the family x86 has.
 
     LLVM tells by what it does: it puts a function into its caller only if that may use all that the
-    function may.
+    function may. It is asked for code of 32 bits, which all models run.
     """
-    caller = f'"target-cpu"="{cpu or _generic(triple)}" "target-features"="{features}"'
-    callees = {
-        name: f'"target-cpu"="{_generic(triple)}" "target-features"="+{name}"' for name in asked
-    }
-    return _inlined(triple, caller, callees)
+    caller = f'"target-cpu"="{cpu}" "target-features"="{features}"'
+    callees = {name: f'"target-cpu"="i386" "target-features"="+{name}"' for name in asked}
+    return _inlined("i686-unknown-linux-gnu", caller, callees)
 
 
 def _generic(triple: str) -> str:

@@ -88,6 +88,9 @@ def build(
 def options_of(config: Mapping[str, Any]) -> Options:
     """What the options of a build and of its target ask for."""
     wanted = config.get(LLVM_PROCESSOR, {})
+    level = config.get(LLVM_OPT_LEVEL, DEFAULT_LEVEL)
+    if level not in range(4):
+        raise TVMError(f"-opt-level is a number from 0 to 3, not {level}")
     features = wanted.get("mattr", "")
     return Options(
         processor(
@@ -95,7 +98,7 @@ def options_of(config: Mapping[str, Any]) -> Options:
             str(wanted.get("mcpu", "")),
             features if isinstance(features, str) else ",".join(features),
         ),
-        config.get(LLVM_OPT_LEVEL, DEFAULT_LEVEL),
+        level,
         config.get(BOUNDS_CHECK, config.get(BOUND_CHECKERS, False)),
         config.get(RELAXED_MADD, True),
     )

@@ -43,7 +43,7 @@ def test_options_of_llvm_ask_for_it():
 
 
 @pytest.mark.parametrize(
-    "target", ["-mcpu=host", "-mcpu=host -opt-level=0", "-mattr=-avx512f,-avx"]
+    "target", ["-mcpu=host", "-mcpu=generic -opt-level=0", "-mattr=-avx512f,-avx"]
 )
 def test_it_runs_here(target):
     run(build(ADD, f"llvm {target}"))
@@ -119,6 +119,20 @@ def test_code_for_another_machine_is_written_but_not_run():
     assert "fmla" in lib.get_source("asm") or "mulps" in lib.get_source("asm")
     with pytest.raises(TVMError, match="-mcpu=host runs here"):
         run(lib)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("-mtriple=nonsense", 'triple "nonsense"; this machine'),
+        ("-mtriple=x86_64-unknown-linux-gnu -mcpu=nonsense", 'no processor "nonsense"'),
+        ("-mtriple=x86_64-unknown-linux-gnu -mcpu=pentium4", 'no processor "pentium4"'),
+        ("-opt-level=7", "a number from 0 to 3, not 7"),
+    ],
+)
+def test_what_llvm_does_not_know_is_refused(options, reason):
+    with pytest.raises(TVMError, match=reason):
+        build(ADD, f"llvm {options}")
 
 
 def test_what_a_processor_has():
