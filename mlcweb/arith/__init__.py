@@ -8,6 +8,7 @@ from typing import Any
 from mlcweb.arith.analyzer import (
     Analyzer,
     Extension,
+    CompareResult,
     ProofStrength,
     conjunction,
     conjuncts,

@@ -28,7 +28,9 @@ from mlcweb.tir.arithmetic import (
     floormod,
     greater_equal,
     less,
+    less_equal,
     logical_and,
+    not_equal,
     subtract,
 )
 from mlcweb.tir.buffer import Range
@@ -52,6 +54,19 @@ class Extension(Flag):
     ConvertBooleanToAndOfOrs = 2
     ApplyConstraintsToBooleanBranches = 4
     ComparisonOfProductAndSum = 8
+
+
+class CompareResult(IntEnum):
+    """What is known of how two values compare, with TVM's numbers."""
+
+    INCONSISTENT = 0
+    EQ = 1
+    LT = 2
+    LE = 3
+    GT = 4
+    GE = 5
+    NE = 6
+    UNKNOWN = 7
 
 
 class Analyzer:
@@ -312,6 +327,23 @@ class Analyzer:
         if type(lhs) is E.IntImm and type(rhs) is E.IntImm:
             return lhs.value == rhs.value
         return lhs is rhs or self.can_prove(equal(lhs, rhs))
+
+    def try_compare(
+        self, lhs: E.PrimExpr | int, rhs: E.PrimExpr | int, propagate_inequalities: bool = True
+    ) -> CompareResult:
+        """The most that is known of how two integer expressions compare."""
+        if self.can_prove_equal(lhs, rhs) or self.can_prove_equal(rhs, lhs):
+            return CompareResult.EQ
+        for holds, result in (
+            (less(lhs, rhs), CompareResult.LT),
+            (less(rhs, lhs), CompareResult.GT),
+            (less_equal(lhs, rhs), CompareResult.LE),
+            (less_equal(rhs, lhs), CompareResult.GE),
+            (not_equal(lhs, rhs), CompareResult.NE),
+        ):
+            if self.can_prove(holds):
+                return result
+        return CompareResult.UNKNOWN
 
     def can_prove_multiple(self, expression: E.PrimExpr, divisor: E.PrimExpr) -> bool:
         """Whether a positive `divisor` always divides an expression; a common factor is enough."""

@@ -17,13 +17,17 @@ MODULES: dict[str, str] = {
     "support": "compat.support",
     "contrib.utils": "compat.tempdir",
     "support.utils": "compat.tempdir",
-    **dict.fromkeys(
-        ("contrib.cc", "contrib.clang", "support.cc", "support.clang"), "compat.compilers"
-    ),
+    "compat.support.utils": "compat.tempdir",
+    **{
+        f"{package}.{compiler}": "compat.compilers"
+        for package in ("contrib", "support", "compat.support")
+        for compiler in ("cc", "clang")
+    },
     "relax.testing": "testing.relax",
     "ffi": "compat.ffi",
     "s_tir": "tir",
     "s_tir.meta_schedule": "meta_schedule",
+    "tir.meta_schedule": "meta_schedule",
     "tirx": "tir",
     "tir.stmt": "tir",
     "tir.function": "tir",

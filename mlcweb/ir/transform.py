@@ -157,6 +157,11 @@ class PassContext:
             self.opt_level, self.required_pass, self.disabled_pass, instruments, self.config
         )
 
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, str]]:
+        """The options that there are, each with its type."""
+        return {name: {"type": kind.__name__} for name, kind in sorted(_options.items())}
+
     def __repr__(self) -> str:
         return f"PassContext(opt_level={self.opt_level}, config={self.config})"
 
@@ -204,6 +209,10 @@ class Pass:
     @property
     def name(self) -> str:
         return self.info.name
+
+    @property
+    def pass_info(self) -> PassInfo:
+        return self.info
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """The transformation itself."""

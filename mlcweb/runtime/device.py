@@ -39,6 +39,12 @@ class Device:
     def device_id(self) -> int:
         return self.index
 
+    max_threads_per_block = warp_size = max_shared_memory_per_block = compute_version = None
+    device_name = max_clock_rate = multi_processor_count = max_thread_dimensions = None
+    api_version = driver_version = total_global_memory = available_global_memory = None
+    l2_cache_size_bytes = texture_spatial_limit = None
+    # What drivers of GPUs tell. As in TVM, a device that does not say has None.
+
     @property
     def exist(self) -> bool:
         """Whether this machine has the device. Where a GPU is not there, its arrays live in the

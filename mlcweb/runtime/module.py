@@ -99,6 +99,11 @@ class SourceModule:
     source: str
 
     @property
+    def kind(self) -> str:
+        """`type_key` under its name since 2025."""
+        return self.type_key
+
+    @property
     def type_key(self) -> str:
         return self.language
 
@@ -127,7 +132,7 @@ _SUFFIXES = {"cuda": "cu", "opencl": "cl", "metal": "metal", "webgpu": "wgsl"}
 class Module:
     """Functions ready to run: ``module["main"](a, b, c)``."""
 
-    type_key = "mlcweb"
+    type_key = kind = "mlcweb"
 
     def __init__(
         self,

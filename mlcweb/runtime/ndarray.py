@@ -73,6 +73,15 @@ class NDArray:
         return len(self.shape)
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """How many elements lie between neighbours along each dimension."""
+        return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie side by side in order: always."""
+        return True
+
+    @property
     def size(self) -> int:
         return math.prod(self.shape)
 

@@ -111,6 +111,11 @@ class For(Stmt):
     annotations: Mapping[str, Any] = attribute(default_factory=dict)
 
     @property
+    def step(self) -> None:
+        """None: loops go in steps of 1. A script's other step is a factor of the variable."""
+        return None
+
+    @property
     def domain(self) -> Range:
         """The values of the loop variable."""
         return Range(self.min, self.extent)

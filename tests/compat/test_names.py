@@ -112,6 +112,8 @@ from tvm.s_tir.meta_schedule.testing.te_workload import matmul_relu
 from tvm.error import OpError, RPCError, InternalError, DiagnosticError
 from tvm.target.codegen import target_has_features
 from tvm.ir import Call, Constant, TupleGetItem, StringImm
+from tvm.s_tir import meta_schedule as ms; ms.TuneContext
+from tvm.support import cc, utils; utils.tempdir
 import tvm.relay.testing, tvm.contrib.cblas, tvm.topi.testing
 import tvm_ffi; from tvm_ffi import register_global_func, get_global_func, Array, Tensor
 """

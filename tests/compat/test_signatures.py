@@ -189,6 +189,12 @@ def test_arguments_are_as_in_tvm(version):
     assert not unexplained, "\n".join(unexplained)
 
 
+@pytest.mark.parametrize("name", sorted({name for v in VERSIONS for name in recorded(v)} - {"tvm"}))
+def test_modules_are_imported_from_their_packages(name):
+    package, _, last = name.rpartition(".")
+    exec(f"from {package} import {last}", {})
+
+
 def test_each_exception_is_one():
     keys = {key for version in VERSIONS for key, _ in all_differences(version)}
     unused = [p for p in EXCEPTIONS if not any(fnmatchcase(key, p) for key in keys)]

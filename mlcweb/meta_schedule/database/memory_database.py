@@ -23,6 +23,14 @@ class MemoryDatabase(Database):
         self._by_hash: dict[int, list[Workload]] = {}
         self._state: dict[int, dict[str, TuningRecord]] = {}
 
+    @property
+    def workloads(self) -> list[Workload]:
+        return list(self._workloads)
+
+    @property
+    def records(self) -> list[TuningRecord]:
+        return list(self._records)
+
     def has_workload(self, mod: IRModule) -> bool:
         return self._find(mod, structural_hash(mod)) is not None
 
