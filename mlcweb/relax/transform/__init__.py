@@ -35,6 +35,7 @@ from mlcweb.relax.transform.lambda_lift import LambdaLift
 from mlcweb.relax.transform.layout import ConvertLayout
 from mlcweb.relax.transform.legalize_ops import LegalizeOps
 from mlcweb.relax.transform.lift_params import LiftTransformParams
+from mlcweb.relax.transform.lower_alloc_tensor import LowerAllocTensor
 from mlcweb.relax.transform.matmul_rules import (
     AdjustMatmulOrder, ExpandMatmulOfSum, ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul,
 )  # fmt: skip

@@ -94,3 +94,11 @@ def test_symbolic_shapes_stay():
     _, after = planned("a = R.exp(x)\ne = R.exp(a)", 'x: R.Tensor(("n",), "float32")')
     assert storages(after) == []
     assert after.script().count("R.builtin.alloc_tensor") == 2
+
+
+def test_storages_of_symbolic_size():
+    _, after = planned("e = R.exp(x)", 'x: R.Tensor(("n",), "float16")')
+    lowered = t.LowerAllocTensor()(after)
+    assert "R.memory.alloc_storage(R.shape([n * 2])" in lowered.script()
+    x = np.array([0, 1], "float16")
+    np.testing.assert_allclose(run(lowered, [x])[0], np.exp(x), rtol=1e-2)

@@ -116,3 +116,14 @@ gv = R.exp(f)
 """,
 )
 _plan("long_lived", "a = R.exp(x)\nb = R.exp(a)\nc = R.exp(b)\nd = R.add(a, c)\ngv = R.add(d, b)")
+
+_transform, _program = CASES["plan_sizes"]
+_PLANNED = _transform.removeprefix("lambda module: ")
+CASES["lower_planned"] = (
+    f"lambda module: relax.transform.LowerAllocTensor()({_PLANNED})",
+    _program,
+)
+CASES["lower_unplanned"] = (
+    f"lambda module: {_PLANNED.replace('StaticPlanBlockMemory', 'LowerAllocTensor')}",
+    _program,
+)

@@ -1,0 +1,40 @@
+"""LowerAllocTensor: each tensor that a program allocates in a storage of its own."""
+
+from __future__ import annotations
+
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass
+from mlcweb.relax import dims
+from mlcweb.relax import expr as E
+from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.op.memory import alloc_storage, alloc_tensor
+from mlcweb.relax.transform.registration import functionwise, is_primitive
+from mlcweb.tir.dtype import size_in_bytes
+
+
+def LowerAllocTensor() -> Pass:
+    """Make of each `R.builtin.alloc_tensor` of known type a storage of as many bytes
+    (`R.memory.alloc_storage`) and a tensor in it. StaticPlanBlockMemory, before it, has tensors
+    share storages."""
+    return functionwise("LowerAllocTensor", _lowered)
+
+
+def _lowered(func: E.Function) -> E.Function:
+    return func if is_primitive(func) else _Lowering().visit_expr(func)
+
+
+@mutator
+class _Lowering(PyExprMutator):
+    def visit_call_(self, call: E.Call) -> E.Value:
+        new = super().visit_call_(call)
+        if not isinstance(new, E.Call) or not isinstance(new.op, Op):
+            return new
+        if new.op.name != "relax.builtin.alloc_tensor":
+            return new
+        shape, dtype, device, scope = new.args
+        if not isinstance(shape, E.ShapeExpr) or not isinstance(dtype, E.DataTypeImm):
+            return new
+        size = dims.product([*shape.values, E.ShapeExpr([size_in_bytes(dtype.value)]).values[0]])
+        made = alloc_storage(E.ShapeExpr([size]), device, scope, E.DataTypeImm("uint8"))
+        storage = self.builder_.emit(made, "storage")
+        return alloc_tensor(storage, E.PrimValue(0), shape, dtype, device)
