@@ -97,7 +97,7 @@ _HARDWARE = "it is for libraries of other hardware; relax.build compiles every f
 _ROWS_IN: dict[str, dict[str, str]] = {
     "relax.transform": {
         _MACHINE: (
-            "LowerRuntimeBuiltin KillAfterLastUse "
+            "LowerRuntimeBuiltin "
             "VMBuiltinLower VMShapeLower ComputePrimValue "
             "DataflowUseInplaceCalls"
         ),

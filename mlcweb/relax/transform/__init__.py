@@ -31,6 +31,7 @@ from mlcweb.relax.transform.fuse_tir import FuseTIR
 from mlcweb.relax.transform.fuse_transpose_matmul import FuseTransposeMatmul
 from mlcweb.relax.transform.gradient import Gradient
 from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
+from mlcweb.relax.transform.kill_after_last_use import KillAfterLastUse
 from mlcweb.relax.transform.lambda_lift import LambdaLift
 from mlcweb.relax.transform.layout import ConvertLayout
 from mlcweb.relax.transform.legalize_ops import LegalizeOps

@@ -102,3 +102,30 @@ def test_storages_of_symbolic_size():
     assert "R.memory.alloc_storage(R.shape([n * 2])" in lowered.script()
     x = np.array([0, 1], "float16")
     np.testing.assert_allclose(run(lowered, [x])[0], np.exp(x), rtol=1e-2)
+
+
+def test_runs_after_the_ends_of_values_are_said():
+    before, after = planned("a = R.exp(x)\nb = a\nc = R.add(b, a)\nd = (c, x)\ne = R.exp(c)")
+    ended = t.KillAfterLastUse()(t.LowerAllocTensor()(after))
+    check_well_formed(ended)
+    text = ended.script()
+    assert text.count("kill_tensor") == 2 and text.count("kill_storage") == 3
+    given = arguments(before["main"])
+    np.testing.assert_allclose(run(ended, given)[0], run(before, given)[0], rtol=1e-6)
+
+
+def test_says_nothing_in_dataflow_blocks():
+    module = from_source(
+        """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            y = R.exp(x)
+            z = R.exp(y)
+            R.output(z)
+        return z
+"""
+    )
+    assert "kill" not in t.KillAfterLastUse()(module).script()

@@ -127,3 +127,10 @@ CASES["lower_unplanned"] = (
     f"lambda module: {_PLANNED.replace('StaticPlanBlockMemory', 'LowerAllocTensor')}",
     _program,
 )
+for _name in ("sizes", "reshape", "tuple", "long_lived"):
+    _transform, _program = CASES[f"plan_{_name}"]
+    CASES[f"kill_{_name}"] = (
+        "lambda module: relax.transform.KillAfterLastUse()(relax.transform.LowerAllocTensor()("
+        f"{_transform.removeprefix('lambda module: ')}))",
+        _program,
+    )
