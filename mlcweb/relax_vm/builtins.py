@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mlcweb.relax_vm.sizes import ShapeTuple
 from mlcweb.runtime.ndarray import NDArray, array
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def _shape_of(tensor: Any) -> ShapeTuple:
+
+def _shape_of(tensor: NDArray) -> ShapeTuple:
     return ShapeTuple(tensor.shape)
 
 
-def _print(form: str, *values: Any) -> tuple[()]:
+def _print(form: str, *values: object) -> tuple[()]:
     print(form.format(*values) if form else " ".join(map(str, values)))
     return ()
 
 
-def _assert(condition: Any, form: str, *values: Any) -> tuple[()]:
+def _assert(condition: object, form: str, *values: object) -> tuple[()]:
     if not truth(condition):
         from mlcweb.codegen.interpreter.support import AssertionFailed
 
@@ -27,7 +30,7 @@ def _assert(condition: Any, form: str, *values: Any) -> tuple[()]:
     return ()
 
 
-def truth(value: Any) -> bool:
+def truth(value: object) -> bool:
     """Whether a condition holds: a number, or a tensor of one element."""
     return bool(value.numpy().item() if isinstance(value, NDArray) else value)
 
@@ -39,7 +42,7 @@ def _nonzero(tensor: NDArray) -> NDArray:
     return _on_device_of(tensor, places.astype("int64"))
 
 
-def _unique(tensor: NDArray, ordered: bool, *options: Any) -> Any:
+def _unique(tensor: NDArray, ordered: bool, *options: int | None) -> NDArray | tuple[NDArray, ...]:
     import numpy as np
 
     wanted, axis = options[:3], options[3] if len(options) > 3 else None
@@ -57,11 +60,11 @@ def _unique(tensor: NDArray, ordered: bool, *options: Any) -> Any:
     return tuple(results) if more else results[0]
 
 
-def _on_device_of(tensor: NDArray, values: Any) -> NDArray:
+def _on_device_of(tensor: NDArray, values: np.ndarray) -> NDArray:
     return array(values, tensor.device)
 
 
-BUILTINS: dict[str, Callable[..., Any]] = {
+BUILTINS: dict[str, Callable[..., object]] = {
     "relax.null_value": lambda: None,
     "relax.print": _print,
     "relax.assert_op": _assert,

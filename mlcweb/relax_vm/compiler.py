@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
@@ -26,7 +26,7 @@ from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.function import PrimFunc
 
-Value = int | tuple[Any, ...]
+Value: TypeAlias = "int | tuple[Value, ...]"
 """What a variable stands for: a register, or a tuple of values."""
 
 
@@ -64,11 +64,11 @@ def compile_module(mod: IRModule) -> dict[str, vm.FunctionPlan]:
     plans: dict[str, vm.FunctionPlan] = {}
     for name, func in resolver.functions.items():
         if isinstance(func, E.Function):
-            _FunctionCompiler(name, func, resolver, plans).compile()
+            FunctionCompiler(name, func, resolver, plans).compile()
     return plans
 
 
-class _FunctionCompiler:
+class FunctionCompiler:
     """Compiles one function. A local function takes the values that it uses from around it, which
     are `captured`, as its first arguments, and knows itself as `itself`."""
 
@@ -89,7 +89,7 @@ class _FunctionCompiler:
         self.itself = itself
         self.values: dict[E.Var, Value] = {}
         self.tensors: dict[int, tuple[E.Constant, vm.Register]] = {}
-        self.plain: list[tuple[vm.Register, Any]] = []
+        self.plain: list[tuple[vm.Register, object]] = []
         self.count = 0
         self.out: list[vm.Instruction] = []
         self.origin: E.Binding | None = None
@@ -124,16 +124,16 @@ class _FunctionCompiler:
         self.count += 1
         return self.count - 1
 
-    def emit(self, kind: Callable[..., vm.Instruction], *fields: Any) -> None:
+    def emit(self, kind: Callable[..., vm.Instruction], *fields: object) -> None:
         self.out.append(kind(*fields, origin=self.origin))
 
-    def emit_to(self, kind: Callable[..., vm.Instruction], *fields: Any) -> vm.Register:
+    def emit_to(self, kind: Callable[..., vm.Instruction], *fields: object) -> vm.Register:
         """An instruction with a new register for its result, which comes first in it."""
         register = self.register()
         self.emit(kind, register, *fields)
         return register
 
-    def constant(self, value: Any) -> vm.Register:
+    def constant(self, value: object) -> vm.Register:
         """A register that always holds a plain value."""
         register = self.register()
         self.plain.append((register, value))
@@ -164,11 +164,11 @@ class _FunctionCompiler:
 
     # Values
 
-    def operand(self, expr: Any) -> vm.Register:
+    def operand(self, expr: E.RelaxExpr) -> vm.Register:
         """The register that holds a value."""
         return self.materialised(self.value(expr))
 
-    def operands(self, values: Iterable[Any]) -> tuple[vm.Register, ...]:
+    def operands(self, values: Iterable[E.RelaxExpr]) -> tuple[vm.Register, ...]:
         return tuple(self.operand(value) for value in values)
 
     def materialised(self, value: Value) -> vm.Register:
@@ -176,7 +176,7 @@ class _FunctionCompiler:
             return value
         return self.emit_to(vm.MakeTuple, tuple(self.materialised(item) for item in value))
 
-    def value(self, expr: Any) -> Value:
+    def value(self, expr: E.RelaxExpr) -> Value:
         handler = _VALUES.get(type(expr))
         if handler is None:
             raise self.error(f"{type(expr).__name__} cannot be run")
@@ -244,7 +244,7 @@ class _FunctionCompiler:
         free = free_vars(func)
         captured = [used for used in free if used is not var]
         itself = var if len(captured) < len(free) else None
-        _FunctionCompiler(name, func, self.resolver, self.plans, captured, itself).compile()
+        FunctionCompiler(name, func, self.resolver, self.plans, captured, itself).compile()
         self.values[var] = self.emit_to(vm.MakeFunction, name, self.operands(captured))
 
     # Calls
@@ -276,7 +276,7 @@ class _FunctionCompiler:
             return self.emit_to(vm.CallFunction, function, self.operands(call.args))
         return self.emit_to(vm.CallValue, self.operand(op), self.operands(call.args))
 
-    def packed(self, func: E.ExternFunc, args: Sequence[Any]) -> vm.Register:
+    def packed(self, func: E.ExternFunc, args: Sequence[E.RelaxExpr]) -> vm.Register:
         operands = self.operands(args)
         function = self.resolver.graph_function(func.global_symbol)
         if function:
@@ -290,7 +290,7 @@ class _FunctionCompiler:
 
     def closure(self, call: E.Call) -> vm.Register:
         """A function of the module whose last arguments are given."""
-        function: Any = call.args[0]
+        function = call.args[0]
         name = getattr(function, "name_hint", "") or getattr(function, "global_symbol", "")
         captured = self.arguments(call.args[1])
         return self.emit_to(vm.MakeFunction, self.graph_function(name), captured, True)
@@ -302,9 +302,11 @@ class _FunctionCompiler:
     def destination_passing(self, call: E.Call) -> Value:
         """A call that writes what it gives into its last arguments."""
         inputs = self.arguments(call.args[1])
-        callee: Any = call.args[0]
+        callee = call.args[0]
+        if not isinstance(callee, (GlobalVar, E.ExternFunc)):
+            raise self.error(f"{callee} is no function of TensorIR, and no registered one")
         in_module = isinstance(callee, GlobalVar)
-        name = callee.name_hint if in_module else callee.global_symbol
+        name = callee.name_hint if isinstance(callee, GlobalVar) else callee.global_symbol
         kernel = self.resolver.kernel(name)
         if kernel is None and in_module:
             raise self.error(f'The module has no function of TensorIR "{name}"')
@@ -337,20 +339,22 @@ class _FunctionCompiler:
                 new.extend(_registers(results[-1]))
         return (tuple(results) if isinstance(info, S.TupleStructInfo) else results[0]), new
 
-    def arguments(self, args: Any) -> tuple[vm.Register, ...]:
+    def arguments(self, args: E.RelaxExpr) -> tuple[vm.Register, ...]:
         """The registers of the values in a tuple, which may be a variable."""
         value = self.value(args)
         if isinstance(value, tuple):
             return tuple(self.materialised(item) for item in value)
-        info = args.struct_info
+        info = args.struct_info if isinstance(args, E.Expr) else None
         if not isinstance(info, S.TupleStructInfo):
             return (value,)
         return tuple(self.emit_to(vm.GetItem, value, index) for index in range(len(info.fields)))
 
-    def numbers(self, shape: Any) -> tuple[vm.Register, ...]:
+    def numbers(self, shape: E.RelaxExpr) -> tuple[vm.Register, ...]:
         """Integers that a kernel takes after its tensors."""
         if not isinstance(shape, E.ShapeExpr):
-            info = shape.struct_info
+            info = shape.struct_info if isinstance(shape, E.Expr) else None
+            if not isinstance(info, S.ShapeStructInfo) or info.ndim == -1:
+                raise self.error(f"It must be known how many numbers {shape} has")
             source = self.operand(shape)
             return tuple(self.emit_to(vm.GetItem, source, axis) for axis in range(info.ndim))
         return tuple(self.scalar(E.PrimValue(value)) for value in shape.values)
@@ -400,29 +404,29 @@ def _registers(value: Value) -> list[vm.Register]:
 
 _IN_PLACE = Op.get("relax.call_tir_inplace")
 
-CALLS: dict[str, Callable[[_FunctionCompiler, E.Call], Value]] = {
-    "relax.call_tir": _FunctionCompiler.destination_passing,
-    "relax.call_tir_inplace": _FunctionCompiler.destination_passing,
-    "relax.call_inplace_packed": _FunctionCompiler.pure_packed,
-    "relax.call_dps_packed": _FunctionCompiler.destination_passing,
-    "relax.call_pure_packed": _FunctionCompiler.pure_packed,
-    "relax.make_closure": _FunctionCompiler.closure,
-    "relax.invoke_closure": _FunctionCompiler.closure_call,
-    "relax.invoke_pure_closure": _FunctionCompiler.closure_call,
+CALLS: dict[str, Callable[[FunctionCompiler, E.Call], Value]] = {
+    "relax.call_tir": FunctionCompiler.destination_passing,
+    "relax.call_tir_inplace": FunctionCompiler.destination_passing,
+    "relax.call_inplace_packed": FunctionCompiler.pure_packed,
+    "relax.call_dps_packed": FunctionCompiler.destination_passing,
+    "relax.call_pure_packed": FunctionCompiler.pure_packed,
+    "relax.make_closure": FunctionCompiler.closure,
+    "relax.invoke_closure": FunctionCompiler.closure_call,
+    "relax.invoke_pure_closure": FunctionCompiler.closure_call,
     **MEMORY_CALLS,
 }
 
-_VALUES: dict[type, Callable[[_FunctionCompiler, Any], Value]] = {
-    E.Var: _FunctionCompiler.variable,
-    E.DataflowVar: _FunctionCompiler.variable,
-    E.Constant: _FunctionCompiler.tensor,
-    E.ShapeExpr: _FunctionCompiler.shape,
-    E.PrimValue: _FunctionCompiler.scalar,
+_VALUES: dict[type, Callable[[FunctionCompiler, Any], Value]] = {
+    E.Var: FunctionCompiler.variable,
+    E.DataflowVar: FunctionCompiler.variable,
+    E.Constant: FunctionCompiler.tensor,
+    E.ShapeExpr: FunctionCompiler.shape,
+    E.PrimValue: FunctionCompiler.scalar,
     E.StringImm: lambda self, expr: self.constant(expr.value),
     E.DataTypeImm: lambda self, expr: self.constant(expr.value),
-    E.Tuple: _FunctionCompiler.tuple,
-    E.TupleGetItem: _FunctionCompiler.field,
-    E.If: _FunctionCompiler.branch,
-    E.Call: _FunctionCompiler.call,
-    GlobalVar: _FunctionCompiler.global_function,
+    E.Tuple: FunctionCompiler.tuple,
+    E.TupleGetItem: FunctionCompiler.field,
+    E.If: FunctionCompiler.branch,
+    E.Call: FunctionCompiler.call,
+    GlobalVar: FunctionCompiler.global_function,
 }

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.module import IRModule
-from mlcweb.relax.constant_data import host_array
+from mlcweb.relax.constant_data import ArrayData, host_array
 from mlcweb.relax.transform.fold_constant import Compiled
 from mlcweb.runtime.build import build
 from mlcweb.runtime.ndarray import array, empty
@@ -16,12 +15,12 @@ from mlcweb.tir.function import PrimFunc
 def evaluator(func: PrimFunc) -> Compiled:
     """A function, compiled, as what gives its results for the data of constants."""
     name = "folded"
-    library: Any = build(IRModule({name: func.with_attr("global_symbol", name)}))
+    library = build(IRModule({name: func.with_attr("global_symbol", name)}))
     run = library[name]
 
     def evaluate(
-        inputs: Sequence[Any], results: Sequence[tuple[tuple[int, ...], str]]
-    ) -> list[Any]:
+        inputs: Sequence[ArrayData], results: Sequence[tuple[tuple[int, ...], str]]
+    ) -> list[ArrayData]:
         outputs = [empty(shape, dtype) for shape, dtype in results]
         run(*(array(data.numpy()) for data in inputs), *outputs)
         return [

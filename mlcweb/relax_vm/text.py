@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from mlcweb.ir.node import Node
 
 
-def one_line(node: Any) -> str:
+def one_line(node: Node) -> str:
     """The text of a binding or a struct info."""
     lines = [line for line in str(node).splitlines() if line.strip() and not line.startswith("#")]
     return lines[-1]

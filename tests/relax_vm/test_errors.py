@@ -6,7 +6,9 @@ import pytest
 import mlcweb as tvm
 from mlcweb import relax
 from mlcweb.ir import DiagnosticError
+from mlcweb.ir.op import Op
 from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
+from mlcweb.script import from_source
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
 from tests.relax_vm.programs import (
@@ -169,3 +171,26 @@ def test_only_executables_run():
         relax.VirtualMachine(MyModule, tvm.cpu())
     with pytest.raises(tvm.TVMError, match="no device rocm:0"):
         relax.VirtualMachine(relax.build(MyModule), tvm.device("rocm"))
+
+
+def test_numbers_of_a_kernel_in_a_shape_of_unknown_rank():
+    module = from_source(
+        """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def fill(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32"), n: T.int64):
+        for i in range(4):
+            b[i] = a[i]
+"""
+    )
+    info = relax.TensorStructInfo((4,), "float32")
+    x = relax.Var("x", info)
+    shape = relax.Var("s", relax.ShapeStructInfo(ndim=-1))
+    callee = module.get_global_var("fill")
+    call = relax.Call(Op.get("relax.call_tir"), (callee, relax.Tuple([x]), shape), None, (info,))
+    result = relax.Var("y", info)
+    body = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(result, call)])], result)
+    module["main"] = relax.Function([x, shape], body, None, True, {"global_symbol": "main"})
+    with pytest.raises(DiagnosticError, match="It must be known how many numbers s has"):
+        relax.build(module, "numpy")
