@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from mlcweb.relax.expr import Binding, Constant
+from mlcweb.relax.expr import Binding
 from mlcweb.relax.struct_info import StructInfo
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
@@ -192,7 +191,7 @@ class FunctionPlan:
     name: str
     params: tuple[Parameter, ...]
     registers: int
-    constants: tuple[tuple[Register, Constant | Any], ...]
+    constants: tuple[tuple[Register, object], ...]
     body: Body
     is_pure: bool = True
     outer: tuple[PrimVar, ...] = ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.relax import dims
@@ -53,18 +52,25 @@ class Matching:
     def __init__(self, sizes: Mapping[PrimVar, int] | None = None) -> None:
         self.sizes: dict[PrimVar, int] = dict(sizes or {})
         self._source: dict[PrimVar, str] = {}
-        self._later: list[tuple[PrimExpr, int, Any, S.StructInfo, str]] = []
+        self._later: list[tuple[PrimExpr, int, object, S.StructInfo, str]] = []
 
-    def match(self, value: Any, info: S.StructInfo | None, place: str) -> None:
+    def match(self, value: object, info: S.StructInfo | None, place: str) -> None:
         """Check one value. `place` says in messages what it is.
 
         Raises:
             ArgumentTypeError: it is of another kind, or has other elements.
             ArgumentValueError: its shape is another.
         """
-        check = _CHECKS.get(type(info))
-        if check is not None:
-            check(self, value, info, place)
+        if isinstance(info, S.TensorStructInfo):
+            _tensor(self, value, info, place)
+        elif isinstance(info, S.ShapeStructInfo):
+            _shape(self, value, info, place)
+        elif isinstance(info, S.PrimStructInfo):
+            _prim(self, value, info, place)
+        elif isinstance(info, S.TupleStructInfo):
+            _tuple(self, value, info, place)
+        elif isinstance(info, S.FuncStructInfo):
+            _function(value, place)
 
     def finish(self) -> dict[PrimVar, int]:
         """The values of all extents; compares those that are computed from others."""
@@ -75,7 +81,9 @@ class Matching:
         self._later.clear()
         return self.sizes
 
-    def extent(self, extent: PrimExpr, found: int, value: Any, info: Any, place: str) -> None:
+    def extent(
+        self, extent: PrimExpr, found: int, value: object, info: S.StructInfo, place: str
+    ) -> None:
         if isinstance(extent, PrimVar) and extent not in self.sizes:
             self.sizes[extent] = found
             self._source[extent] = place
@@ -89,7 +97,7 @@ class Matching:
             raise self._mismatch(extent, expected, value, info, place)
 
     def _mismatch(
-        self, extent: PrimExpr, expected: int, value: Any, info: Any, place: str
+        self, extent: PrimExpr, expected: int, value: object, info: S.StructInfo, place: str
     ) -> ArgumentValueError:
         reason = ""
         if not isinstance(extent, IntImm):
@@ -100,7 +108,7 @@ class Matching:
         return ArgumentValueError(f"{place} should be {info}{reason}, but is {described(value)}")
 
 
-def _tensor(self: Matching, value: Any, info: S.TensorStructInfo, place: str) -> None:
+def _tensor(self: Matching, value: object, info: S.TensorStructInfo, place: str) -> None:
     if not isinstance(value, NDArray):
         hint = "; pass tvm.nd.array(x)" if hasattr(value, "__array__") else ""
         raise ArgumentTypeError(f"{place} should be {info}, but is {described(value)}{hint}")
@@ -112,7 +120,7 @@ def _tensor(self: Matching, value: Any, info: S.TensorStructInfo, place: str) ->
         self.extent(extent, found, value, info, place)
 
 
-def _shape(self: Matching, value: Any, info: S.ShapeStructInfo, place: str) -> None:
+def _shape(self: Matching, value: object, info: S.ShapeStructInfo, place: str) -> None:
     if not isinstance(value, (tuple, list)) or not all(isinstance(n, int) for n in value):
         raise ArgumentTypeError(f"{place} should be {info}, but is {described(value)}")
     if info.ndim not in (-1, len(value)):
@@ -121,15 +129,15 @@ def _shape(self: Matching, value: Any, info: S.ShapeStructInfo, place: str) -> N
         self.extent(extent, found, value, info, place)
 
 
-def _prim(self: Matching, value: Any, info: S.PrimStructInfo, place: str) -> None:
-    kind: Any = numbers.Real if info.dtype.startswith(("float", "bfloat")) else numbers.Integral
-    if not isinstance(value, kind):
+def _prim(self: Matching, value: object, info: S.PrimStructInfo, place: str) -> None:
+    is_float = info.dtype.startswith(("float", "bfloat"))
+    if not isinstance(value, numbers.Real if is_float else numbers.Integral):
         raise ArgumentTypeError(f"{place} should be {info}, but is {described(value)}")
     if info.value is not None and isinstance(value, numbers.Integral):
         self.extent(info.value, int(value), value, info, place)
 
 
-def _tuple(self: Matching, value: Any, info: S.TupleStructInfo, place: str) -> None:
+def _tuple(self: Matching, value: object, info: S.TupleStructInfo, place: str) -> None:
     if not isinstance(value, (tuple, list)):
         raise ArgumentTypeError(f"{place} should be {info}, but is {described(value)}")
     if len(value) != len(info.fields):
@@ -138,21 +146,12 @@ def _tuple(self: Matching, value: Any, info: S.TupleStructInfo, place: str) -> N
         self.match(item, field, f"field {index} of {place}")
 
 
-def _function(self: Matching, value: Any, info: S.FuncStructInfo, place: str) -> None:
+def _function(value: object, place: str) -> None:
     if not callable(value):
         raise ArgumentTypeError(f"{place} should be a function, but is {described(value)}")
 
 
-_CHECKS: dict[type, Any] = {
-    S.TensorStructInfo: _tensor,
-    S.ShapeStructInfo: _shape,
-    S.PrimStructInfo: _prim,
-    S.TupleStructInfo: _tuple,
-    S.FuncStructInfo: _function,
-}
-
-
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """A value, for messages."""
     if isinstance(value, NDArray):
         return f"a tensor of shape {value.shape} and type {value.dtype}"
