@@ -92,8 +92,9 @@ describe("costs", () => {
     expect(costText(site(true, 32, 32))).toBe("32-way conflict");
   });
 
-  it("begins at the access that moves most", () => {
+  it("begins at the access that wastes most", () => {
     expect(dearest([site(false, 4, 4), site(false, 32, 32), site(true, 1, 1)])).toBe(1);
+    expect(dearest([site(true, 1, 1, 1), site(false, 1, 1)])).toBe(1);
     expect(dearest([])).toBe(0);
   });
 

@@ -287,11 +287,17 @@ export function gpuView({ session, looking }: ViewContext): View {
   };
 }
 
-/** The access that moves most. */
+/** The access that wastes most; of those that waste nothing, the one that moves most. */
 export function dearest(sites: readonly GpuSite[]): number {
-  const cost = ({ cost: of }: GpuSite): number => (of ? of.sectors + of.passes : 0);
-  const costs = sites.map(cost);
-  return Math.max(0, costs.indexOf(Math.max(...costs)));
+  const costs = sites.map(({ cost }) =>
+    cost ? [cost.sectors + cost.passes - cost.ideal, cost.sectors] : [-1, -1],
+  );
+  let best = 0;
+  costs.forEach(([waste, moved], index) => {
+    const [most, largest] = costs[best]!;
+    if (waste! > most! || (waste === most && moved! > largest!)) best = index;
+  });
+  return best;
 }
 
 function section(title: string, ...parts: unknown[]): TemplateResult {
