@@ -66,7 +66,12 @@ class AliasFinder(MetaPathFinder):
         parent, _, name = relative.rpartition(".")
         owner = self.tree.module(parent) if parent else None
         function = vars(owner).get(name) if owner is not None else None
-        if owner is None or function is None or isinstance(function, ModuleType):
+        if owner is None or function is None:
+            return module
+        if isinstance(function, ModuleType):
+            # A file of the same name, for which another module answers while this is installed.
+            if function is not module and function.__name__ == self.tree.full(relative):
+                self._covered.setdefault((owner, name), function)
             return module
         self._covered[owner, name] = function
         return View(

@@ -243,3 +243,13 @@ def test_a_name_that_is_nowhere_says_what_there_is(tvm):
         tvm.arith.foo
     with pytest.raises(ImportError, match=r"no tvm.tir.analysis.foo here.*post_order_visit"):
         exec("from tvm.tir.analysis import foo")
+
+
+def test_a_file_that_another_module_answers_for_is_back_after_uninstalling():
+    own = importlib.import_module("mlcweb.tir.stmt")
+    compat.uninstall()
+    mlcweb.tir.stmt = own
+    compat.install()
+    exec("from tvm.tir.stmt import For", {})
+    compat.uninstall()
+    assert mlcweb.tir.stmt is own
