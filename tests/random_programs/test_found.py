@@ -58,6 +58,13 @@ def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
                 B[v] = A[v] + 1
 """
 
+EXTENT_THAT_THE_BODY_STORES = """
+@T.prim_func
+def main(A: T.Buffer((1, 6), "int32"), B: T.Buffer((6,), "int32")):
+    for j in range(T.max(4, A[0, 0] % 6) + 1):
+        A[0, j] = B[j]
+"""
+
 BELOW_ZERO_AS_HALF = """
 @T.prim_func
 def main(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "float16")):
@@ -549,3 +556,12 @@ def test_no_block_is_made_of_a_loop_whose_extent_another_decides():
 
 def test_an_integer_beyond_float16_is_infinite():
     check(BELOW_ZERO_AS_HALF)
+
+
+def test_the_extent_of_a_loop_is_what_it_was_before_its_first_iteration():
+    """What vectors had left over asked for it again."""
+    for target in TARGETS:
+        rows = mlcweb.nd.array(np.arange(6, dtype="int32")[None])
+        elevens = mlcweb.nd.array(np.full(6, 11, "int32"))
+        mlcweb.build(from_source(EXTENT_THAT_THE_BODY_STORES), target=target)["main"](rows, elevens)
+        assert rows.numpy().tolist() == [[11] * 5 + [5]], target

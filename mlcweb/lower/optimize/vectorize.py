@@ -33,6 +33,7 @@ from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, operator_name
+from mlcweb.tir.substitute import reads_memory
 
 UNROLL_CHUNKS = 16
 """Marked loops of up to so many chunks are unrolled, as a vector of that length would be."""
@@ -69,6 +70,9 @@ class _Vectorize(Rewriter):
             if not are_independent(self, loop):
                 raise NoVectorForm
         extent = loop.extent
+        if reads_memory(extent) or reads_memory(loop.min):
+            # What is left over would ask for them again, when the body may have changed them.
+            raise NoVectorForm
         lanes = self.lanes_of(extent, self.widest(loop))
         if lanes < 2 or (isinstance(extent, E.IntImm) and extent.value < lanes):
             raise NoVectorForm
