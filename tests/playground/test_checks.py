@@ -181,3 +181,18 @@ def test_an_error_of_the_readers_program_is_told() -> None:
     assert not passed
     assert said.startswith("Your program raised")
     assert "128" in said
+
+
+@pytest.mark.parametrize(
+    ("exercise", "said"),
+    [
+        # 16 elements of 4 bytes are two transactions, once to read and once to write.
+        ("gpu_map", "Warps make 4 transactions of 32 bytes with global memory; the bytes of"),
+        ("gpu_zip", "Warps make 6 transactions"),
+        ("gpu_blocks", "Warps make 14 transactions"),
+        ("gpu_matmul", "2,624 transactions of 32 bytes with global memory, where 1,312 would do"),
+    ],
+)
+def test_a_solved_puzzle_is_told_what_memory_makes_of_it(exercise: str, said: str) -> None:
+    passed, message = told(exercise, None, LESSONS[exercise].solutions[exercise])
+    assert passed and said in message, message

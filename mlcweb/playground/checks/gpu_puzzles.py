@@ -19,6 +19,7 @@ from mlcweb.ir.transform import PassContext
 from mlcweb.ir.visitor import walk
 from mlcweb.playground.checks.common import Signature, first_difference, same, variable
 from mlcweb.playground.checks.verdict import Wrong
+from mlcweb.playground.gpu.profile import profiles
 from mlcweb.runtime import nd
 from mlcweb.runtime.build import build
 from mlcweb.tir import PrimFunc
@@ -68,7 +69,29 @@ def check(name: str, variables: Mapping[str, Any]) -> str:
     threads = np.prod([n for tag, n in puzzle.launch.items() if tag.startswith("threadIdx")])
     blocks = np.prod([n for tag, n in puzzle.launch.items() if tag.startswith("blockIdx")])
     grid = f"{blocks:.0f} blocks of {threads:.0f} threads" if blocks > 1 else f"{threads} threads"
-    return f"{grid} agree with NumPy on {ROUNDS} random inputs, and no two of them race."
+    return (
+        f"{grid} agree with NumPy on {ROUNDS} random inputs, and no two of them race. "
+        f"{_transactions(kernel, name)}"
+    )
+
+
+def _transactions(kernel: PrimFunc, name: str) -> str:
+    """What memory makes of the kernel; nothing where no GPU runs it as it is."""
+    try:
+        [profile] = profiles(kernel, name)
+    except TVMError:
+        return ""
+    costs = [(site, cost) for site, cost in zip(profile.sites, profile.counts, strict=True) if cost]
+    made = profile.sectors
+    least = sum(cost.ideal for site, cost in costs if not site.shared)
+    together = (
+        "; the bytes of each access lie together"
+        if made <= least
+        else f", where {least:,.0f} would do if the bytes of each access lay together"
+    )
+    conflict = max((cost.most for site, cost in costs if site.shared), default=1)
+    banks = f" One bank of shared memory gives {conflict} words at a time." if conflict > 1 else ""
+    return f"Warps make {made:,.0f} transactions of 32 bytes with global memory{together}.{banks}"
 
 
 def _check_form(name: str, kernel: PrimFunc, puzzle: Puzzle) -> None:
