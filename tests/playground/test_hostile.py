@@ -1,6 +1,7 @@
 """Programs that attack the interpreter that they share with the page: it can say what they did, and
 the next program runs as if nothing had been."""
 
+import signal
 import subprocess
 import sys
 
@@ -71,7 +72,15 @@ def _clean_modules():
     sys.modules.pop("odd", None)
 
 
-@pytest.mark.usefixtures("_clean_modules")
+@pytest.fixture
+def _hears_interrupts():
+    """Whoever runs the tests in the background may have them ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_clean_modules", "_hears_interrupts")
 @pytest.mark.parametrize("name", DAMAGE)
 def test_the_next_program_runs(name, capfd):
     cell.execute(DAMAGE[name])
