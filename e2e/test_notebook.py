@@ -179,6 +179,7 @@ def test_a_removed_notebook_is_closed_in_python(page: Playground) -> None:
 def test_lessons_left_for_long_are_closed_in_python(playground: Playground) -> None:
     playground.page.evaluate("location.hash = 'lesson'")
     links = playground.page.locator("#pane-lesson ol.detailed a")
+    expect(links.nth(5)).to_be_attached()
     ids = [str(each.get_attribute("href")) for each in links.all()][:6]
     first = playground["lesson-cell"].first
     for address in ids[:-2]:
