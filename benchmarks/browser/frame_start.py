@@ -116,11 +116,11 @@ class OpenServer(SnapshotServer):
     settings: Path
 
     def answer(self, target: str, given: Headers | None = None) -> Answer:
-        found = super().answer(target, given)
+        response = super().answer(target, given)
         if target == "/settings.json":
             length = {"Content-Length": str(self.settings.stat().st_size)}
-            found = Answer(found.status, {**found.headers, **length}, self.settings)
-        return found._replace(headers={**found.headers, "Access-Control-Allow-Origin": "*"})
+            response = Answer(response.status, {**response.headers, **length}, self.settings)
+        return response._replace(headers={**response.headers, "Access-Control-Allow-Origin": "*"})
 
 
 class Bench:
@@ -154,9 +154,9 @@ class Bench:
         with self.contexts[name].new_page() as page:
             page.goto(self._page(kind.other_site))
             start = f"([address, sandbox]) => start(address, sandbox, {LIMIT_MS})"
-            found = page.evaluate(start, [f"{self.server.url}embed.html", kind.sandbox])
-            if found is not None:
-                return found
+            outcome = page.evaluate(start, [f"{self.server.url}embed.html", kind.sandbox])
+            if outcome is not None:
+                return outcome
             return " ".join(page.frames[1].locator("body").inner_text().split())
 
 
@@ -181,11 +181,11 @@ def main() -> None:
         bench = Bench(stack, options.built_page)
         for _ in range(options.rounds):
             for name in [name for name in KINDS if name not in broken]:
-                found = bench.seconds(name)
-                if isinstance(found, float):
-                    samples[name].append(found)
+                seconds = bench.seconds(name)
+                if isinstance(seconds, float):
+                    samples[name].append(seconds)
                     continue
-                print(f"{name}: does not start: {found}", flush=True)
+                print(f"{name}: does not start: {seconds}", flush=True)
                 if not samples[name]:
                     broken.add(name)
     for name, times in samples.items():

@@ -204,9 +204,9 @@ class Analyzer:
         """The least and greatest value of an integer expression."""
         if isinstance(expr, E.IntImm):
             return ConstIntBound(expr.value, expr.value)
-        known = self._bounds.get(expr)
-        if known is not None:
-            return known
+        cached = self._bounds.get(expr)
+        if cached is not None:
+            return cached
         bound = bounds.compute_bound(expr, self)
         for constrained, limit in self._known_bounds:
             if same_expression(constrained, expr):
@@ -216,11 +216,10 @@ class Analyzer:
 
     def modular_set(self, expr: E.PrimExpr) -> ModularSet:
         """What is known of the remainders of an integer expression."""
-        known = self._modular_sets.get(expr)
-        if known is None:
-            known = modular.compute_modular_set(expr, self)
-            self._modular_sets[expr] = known
-        return known
+        cached = self._modular_sets.get(expr)
+        if cached is None:
+            cached = self._modular_sets[expr] = modular.compute_modular_set(expr, self)
+        return cached
 
     def int_set(self, expr: E.PrimExpr, dom_map: Domains | None = None) -> IntSet:
         """An interval that holds an expression while the variables of `dom_map`, or all that are
@@ -242,10 +241,10 @@ class Analyzer:
         is TVM's: the form is found in as many as it takes."""
         if isinstance(expr, _LEAVES):
             return self.value_of(expr) if isinstance(expr, E.Var) else expr
-        known = self._simplified.get(expr)
-        if known is None:
-            known = self._simplified[expr] = self._simplified_once_more(expr)
-        return known
+        cached = self._simplified.get(expr)
+        if cached is None:
+            cached = self._simplified[expr] = self._simplified_once_more(expr)
+        return cached
 
     def _simplified_once_more(self, expression: E.PrimExpr) -> E.PrimExpr:
         # The local rules may destroy the canonical form, so that it comes first and last.

@@ -63,7 +63,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     if name == "DictAttrs":
         return DictAttrs(kwargs)
     for home in (*_HOMES.get(module.partition(".")[0], ()), "mlcweb.tir", "mlcweb.relax"):
-        made = getattr(import_module(home), name, None)
-        if isinstance(made, type):
-            return made(**kwargs)
+        constructor = getattr(import_module(home), name, None)
+        if isinstance(constructor, type):
+            return constructor(**kwargs)
     raise TVMError(f'There is no node "{type_key}" here: call the class of tvm.tir or tvm.relax')

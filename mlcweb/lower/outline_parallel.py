@@ -191,8 +191,8 @@ class _Movement:
     def values(self) -> dict[E.Var, list[int] | None]:
         """The values of the variables that move, in all iterations; none of a loop of too many."""
         low, high = self.indices.interval(self.var)
-        known = high - low < MAX_ITERATIONS
-        values = {self.var: list(range(int(low), int(high) + 1)) if known else None}
+        countable = high - low < MAX_ITERATIONS
+        values = {self.var: list(range(int(low), int(high) + 1)) if countable else None}
         self.values = values
         for let in self.lets:
             values[let.var] = self.evaluated(let.value)
@@ -240,14 +240,14 @@ class _Work:
 
     def __init__(self, indices: Indices) -> None:
         self.indices = indices
-        self.known: dict[Node, float] = {}
+        self.counts: dict[Node, float] = {}
 
     def of(self, node: Any) -> float:
         """The operations in a statement or expression; index arithmetic is free."""
-        known = self.known.get(node)
-        if known is None:
-            known = self.known[node] = self.count(node)
-        return known
+        operations = self.counts.get(node)
+        if operations is None:
+            operations = self.counts[node] = self.count(node)
+        return operations
 
     def count(self, node: Node) -> float:
         if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm, E.StringImm)):

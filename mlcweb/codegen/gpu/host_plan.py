@@ -73,14 +73,14 @@ class _Planner(Dispatcher):
         handler(self, statement)
 
     def value(self, expression: E.PrimExpr, statement: S.Stmt) -> Number:
-        known = Analyzer().simplify(substitute(expression, self.values))
-        if not isinstance(known, (E.IntImm, E.FloatImm)):
+        simplified = Analyzer().simplify(substitute(expression, self.values))
+        if not isinstance(simplified, (E.IntImm, E.FloatImm)):
             raise TVMError(
                 f"{expression} outside of threads is not known before the kernels run; a GPU's "
                 "host launches them by sizes and scalars alone",
                 statement.span,
             )
-        return known.value
+        return simplified.value
 
     @on(S.SeqStmt)
     def sequence(self, statement: S.SeqStmt) -> None:

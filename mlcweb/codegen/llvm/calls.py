@@ -91,23 +91,23 @@ def external_call(selector: Selector, call: E.Call) -> str:
         return _call_python(selector, name, call)
     arguments = call_arguments(call)
     check_count(func, name, len(arguments))
-    given: list[tuple[str, str]] = []
+    operands: list[tuple[str, str]] = []
     for param, argument in zip(func.params, arguments, strict=True):
         buffer = func.buffer_map.get(param)
         if buffer is None:
             value = selector.value(cast(param.dtype, argument))
-            given.append(passed(selector, value, param.dtype))
+            operands.append(passed(selector, value, param.dtype))
             continue
         part = part_of(selector.function, argument)
         check_pointer(name, buffer, part.pointer.dtype)
-        given.append(("ptr", _address(selector, part)))
-    _checked_call(selector, f'@"{callee_name(name)}"', given)
+        operands.append(("ptr", _address(selector, part)))
+    _checked_call(selector, f'@"{callee_name(name)}"', operands)
     return "zeroinitializer"
 
 
 def _call_python(selector: Selector, name: str, call: E.Call) -> str:
     kinds: list[Pointer | Scalar | Text] = []
-    given: list[tuple[str, str]] = []
+    operands: list[tuple[str, str]] = []
     for argument in call_arguments(call):
         if isinstance(argument, E.StringImm):
             kinds.append(Text(argument.value))
@@ -115,23 +115,23 @@ def _call_python(selector: Selector, name: str, call: E.Call) -> str:
             part = part_of(selector.function, argument)
             kinds.append(part.pointer)
             count = selector.value(cast("int64", reach_of(selector.function, part)))
-            given += [("ptr", _address(selector, part)), ("i64", count)]
+            operands += [("ptr", _address(selector, part)), ("i64", count)]
         else:
             kinds.append(Scalar(argument.dtype))
-            given.append(passed(selector, selector.value(argument), argument.dtype))
+            operands.append(passed(selector, selector.value(argument), argument.dtype))
     result = result_type(call)
     python = PythonCall(name, tuple(kinds), result)
     variable = selector.calls.imported(python)
     place = selector.builder.allocate(8)
     function = selector.builder.value(f'load ptr, ptr @"{variable}"')
-    _checked_call(selector, function, [("ptr", place), *given])
+    _checked_call(selector, function, [("ptr", place), *operands])
     loaded = selector.builder.value(f"load {argument_type(result)}, ptr {place}")
     return received(selector, loaded, result)
 
 
-def _checked_call(selector: Selector, function: str, given: list[tuple[str, str]]) -> None:
+def _checked_call(selector: Selector, function: str, operands: list[tuple[str, str]]) -> None:
     """A call; if it failed, this function does."""
-    arguments = ", ".join(f"{kind} {value}" for kind, value in given)
+    arguments = ", ".join(f"{kind} {value}" for kind, value in operands)
     status = selector.builder.value(f"call i32 {function}({arguments})")
     if not function.startswith("@"):
         good = selector.builder.value(f"icmp eq i32 {status}, 0")

@@ -321,9 +321,9 @@ def likely(selector: Selector, call: E.Call) -> str:
 def reinterpret(selector: Selector, call: E.Call) -> str:
     value = call.args[0]
     before, after = typed(value), typed(call)
-    known = selector.value(value)
+    bits = selector.value(value)
     return (
-        known if before == after else selector.builder.value(f"bitcast {before} {known} to {after}")
+        bits if before == after else selector.builder.value(f"bitcast {before} {bits} to {after}")
     )
 
 

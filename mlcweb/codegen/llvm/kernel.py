@@ -119,8 +119,8 @@ def _repeat(name: str, func: PrimFunc) -> str:
     kinds = [
         "ptr" if param in func.buffer_map else argument_type(param.dtype) for param in func.params
     ]
-    given = [f"{kind} %p{position}" for position, kind in enumerate(kinds)]
-    builder = FunctionBuilder(name + REPEAT_SUFFIX, ["i64 %number", *given])
+    parameters = [f"{kind} %p{position}" for position, kind in enumerate(kinds)]
+    builder = FunctionBuilder(name + REPEAT_SUFFIX, ["i64 %number", *parameters])
     again, done = builder.label("again"), builder.label("done")
     before = builder.block
     builder.jump(again)
@@ -128,7 +128,7 @@ def _repeat(name: str, func: PrimFunc) -> str:
     left, set_sources = builder.late_phi("i64")
     # Each call counts, though all of them write the same.
     builder.line('call void asm sideeffect "", "~{memory}"()')
-    status = builder.value(f'call i32 @"{name}"({", ".join(given)})')
+    status = builder.value(f'call i32 @"{name}"({", ".join(parameters)})')
     builder.stop_if_failed(status)
     fewer = builder.value(f"sub i64 {left}, 1")
     set_sources(("%number", before), (fewer, builder.block))

@@ -26,7 +26,7 @@ def address(selector: Selector, data: E.Var, index: E.PrimExpr, dtype: str) -> s
     if not indices.is_exact(total):
         return emit(f"getelementptr {kind}, ptr {base}, {INDEX} {selector.wide(index)}")
     for place, scale in _scaled(selector, total.terms):
-        base = selector.known(
+        base = selector.available(
             (base, place, scale, kind),
             lambda base=base, place=place, scale=scale: _step(selector, base, place, scale, kind),
         )

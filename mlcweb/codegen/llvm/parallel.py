@@ -71,14 +71,15 @@ def _entry(name: str, region: ParallelRegion) -> str:
     builder = FunctionBuilder(
         f"{name} entry", [f"{INDEX} %first", f"{INDEX} %last", "ptr %record"], "internal "
     )
-    given: list[str] = []
+    arguments: list[str] = []
     for end, param in zip(("%first", "%last"), region.function.params, strict=False):
         kind = value_type(param.dtype)
         wide = dtypes.bits(param.dtype) == 64
-        given.append(f"{kind} {end if wide else builder.value(f'trunc {INDEX} {end} to {kind}')}")
+        bound = end if wide else builder.value(f"trunc {INDEX} {end} to {kind}")
+        arguments.append(f"{kind} {bound}")
     for position, var in enumerate(region.captured):
         kind = value_type(var.dtype)
         place = builder.value(f"getelementptr i8, ptr %record, i64 {position * SLOT_BYTES}")
-        given.append(f"{kind} {builder.value(f'load {kind}, ptr {place}')}")
-    builder.stop_if_failed(builder.value(f'call i32 @"{name}"({", ".join(given)})'))
+        arguments.append(f"{kind} {builder.value(f'load {kind}, ptr {place}')}")
+    builder.stop_if_failed(builder.value(f'call i32 @"{name}"({", ".join(arguments)})'))
     return builder.build()

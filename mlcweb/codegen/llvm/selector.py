@@ -69,7 +69,7 @@ class Selector:
         parameters: list[str] = []
         self.values: dict[E.Var, str] = {}
         self._wide: dict[E.Var, str] = {}
-        self._known: dict[Hashable, str] = {}
+        self._available: dict[Hashable, str] = {}
         self._ages: dict[str, int] = {}
         scalars: list[tuple[E.Var, str]] = []
         for position, param in enumerate(func.params):
@@ -87,8 +87,8 @@ class Selector:
                 parameters.append(f"{argument_type(param.dtype)} {name_here}")
                 scalars.append((param, name_here))
         self.builder = FunctionBuilder(name, parameters, "" if exported else "internal ")
-        for param, given in scalars:
-            self.values[param] = received(self, given, param.dtype)
+        for param, value in scalars:
+            self.values[param] = received(self, value, param.dtype)
 
     def select(self) -> str:
         """The text of the function."""
@@ -124,14 +124,14 @@ class Selector:
             return value
         name = "zext" if is_unsigned(index.dtype) else "sext"
         write = f"{name} {value_type(index.dtype)} {value} to {INDEX}"
-        return self.known(write, lambda: self.builder.value(write))
+        return self.available(write, lambda: self.builder.value(write))
 
-    def known(self, key: Hashable, write: Callable[[], str]) -> str:
+    def available(self, key: Hashable, write: Callable[[], str]) -> str:
         """A value that was computed before on every way here, or else is now."""
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = write()
-        return known
+        value = self._available.get(key)
+        if value is None:
+            value = self._available[key] = write()
+        return value
 
     def age(self, value: str) -> int:
         """The number of loops around the one whose counter a value is; other values change last."""
@@ -140,10 +140,10 @@ class Selector:
     @contextmanager
     def region(self) -> Iterator[None]:
         """Code that control may pass by: what it computes is not known behind it."""
-        known = self._known
-        self._known = dict(known)
+        before = self._available
+        self._available = dict(before)
         yield
-        self._known = known
+        self._available = before
 
     def either(
         self, condition: str, kind: str, yes: Callable[[], str], no: Callable[[], str]

@@ -152,8 +152,8 @@ class Simulation:
             return next(thread, None)
         except IndexOutOfBounds as error:
             who = _capital(self.who(number, self.block_indices))
-            found = IndexOutOfBounds(f"{who}: {error.message}", error.span)
-            self.outside = self.outside or found
+            located = IndexOutOfBounds(f"{who}: {error.message}", error.span)
+            self.outside = self.outside or located
             return None
 
     def check_alike(self, stops: Sequence[int | None]) -> None:

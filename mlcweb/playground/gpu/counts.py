@@ -217,22 +217,24 @@ class _Count:
         a tile."""
         launch = self.launch
         points = max((len(value) for value in values.values()), default=1)
-        known = {**launch.fixed, **launch.thread_values, **values}
+        environment = {**launch.fixed, **launch.thread_values, **values}
         shape: tuple[int, ...] = (points, launch.warps, LANES)
         exists = launch.exists[None]
         if self.site.tile:
             # One instruction of the warp: its first lane stands for all.
-            known |= {var: value[..., :1] for var, value in launch.thread_values.items()}
+            environment |= {var: value[..., :1] for var, value in launch.thread_values.items()}
             extents = [loop.extent for loop in self.site.tile]
             digits = np.indices(extents, np.int64).reshape(len(extents), 1, 1, -1)
-            known |= {
+            environment |= {
                 loop.var: digit + loop.low
                 for loop, digit in zip(self.site.tile, digits, strict=True)
             }
             shape = (points, launch.warps, prod(extents))
             exists = exists[..., :1]
-        total = sum((scale * evaluate(term, known) for scale, term in near), np.zeros((), np.int64))
-        active = np.broadcast_to(_holds(self.site.conditions, known) & exists, shape)
+        total = sum(
+            (scale * evaluate(term, environment) for scale, term in near), np.zeros((), np.int64)
+        )
+        active = np.broadcast_to(_holds(self.site.conditions, environment) & exists, shape)
         rows = (points * launch.warps, shape[2])
         return np.broadcast_to(total, shape).reshape(rows), active.reshape(rows)
 

@@ -83,9 +83,9 @@ def _source(site: Site, launch: Launch) -> str | None:
     statement = site.statement
     if not (site.shared and site.kind == "store" and isinstance(statement, S.BufferStore)):
         return None
-    given = {buffer.data: buffer.name for buffer in launch.kernel.buffers}
+    names_by_data = {buffer.data: buffer.name for buffer in launch.kernel.buffers}
     loads = (part for part in walk(statement.value) if isinstance(part, E.BufferLoad))
-    names = [given[load.buffer.data] for load in loads if load.buffer.data in given]
+    names = [names_by_data[load.buffer.data] for load in loads if load.buffer.data in names_by_data]
     return names[0] if names else None
 
 

@@ -142,5 +142,5 @@ def multiprocessor(tag: str) -> Multiprocessor:
 
 def tags() -> list[str]:
     """The tags whose limits are known; those whose peak is known, too, first."""
-    known = [tag for tag, attrs in TAGS.items() if attrs["kind"] == "cuda"]
-    return [*BOARDS, *(tag for tag in known if tag not in BOARDS)]
+    cuda_tags = [tag for tag, attrs in TAGS.items() if attrs["kind"] == "cuda"]
+    return [*BOARDS, *(tag for tag in cuda_tags if tag not in BOARDS)]

@@ -43,8 +43,8 @@ class PatternMatchingRewriter:
 
         def rewritten(expr: E.RelaxExpr, matches: dict[P.DFPattern, E.RelaxExpr]) -> E.RelaxExpr:
             values = [matches[holes[param]] for param in before.params]
-            given: dict[Any, Any] = dict(zip(after.params, values, strict=True))
-            return copy_with_new_vars(after.bind_params(given)).body
+            bindings: dict[Any, Any] = dict(zip(after.params, values, strict=True))
+            return copy_with_new_vars(after.bind_params(bindings)).body
 
         return PatternMatchingRewriter([(pattern, rewritten)])
 
@@ -72,19 +72,20 @@ class PatternMatchingRewriter:
 
 def _hole(info: StructInfo | None) -> P.DFPattern:
     """A pattern of what a parameter stands for."""
-    known = info is not None and not (
+    if info is None or (
         isinstance(info, TensorStructInfo) and info.shape is None and not info.dtype
-    )
-    return P.StructInfoPattern(P.wildcard(), info) if info is not None and known else P.wildcard()
+    ):
+        return P.wildcard()
+    return P.StructInfoPattern(P.wildcard(), info)
 
 
 def _pattern_of(func: E.Function, holes: dict[E.Var, P.DFPattern]) -> P.DFPattern:
     """The pattern of what a function gives, in which its parameters are holes."""
-    known: dict[E.Var, P.DFPattern] = dict(holes)
+    patterns: dict[E.Var, P.DFPattern] = dict(holes)
 
     def pattern(value: E.RelaxExpr) -> P.DFPattern:
         if isinstance(value, E.Var):
-            return known[value]
+            return patterns[value]
         if isinstance(value, E.Call):
             call = P.CallPattern(P.ExprPattern(value.op), [pattern(arg) for arg in value.args])
             return P.AttrPattern(call, dict(value.attrs)) if value.attrs else call
@@ -98,7 +99,7 @@ def _pattern_of(func: E.Function, holes: dict[E.Var, P.DFPattern]) -> P.DFPatter
         for binding in block.bindings:
             if not isinstance(binding, E.VarBinding):
                 raise TVMError(f"A pattern has no match_cast: {binding}")
-            known[binding.var] = pattern(binding.value)
+            patterns[binding.var] = pattern(binding.value)
     if isinstance(func.body.body, E.Tuple):
         raise TVMError("A rule rewrites one value; write one for each that the pattern gives")
     return pattern(func.body.body)

@@ -46,10 +46,10 @@ def _extents(value: RelaxExpr) -> list[PrimExpr]:
 
 
 def _sizes(extents: Sequence[PrimExpr]) -> list[int]:
-    found = [constant_int(extent) for extent in extents]
-    if None in found:
+    sizes = [constant_int(extent) for extent in extents]
+    if None in sizes:
         raise DiagnosticError("Gradient of relax.nn.conv2d: it needs images of known sizes")
-    return [number for number in found if number is not None]
+    return [number for number in sizes if number is not None]
 
 
 @register_gradient("relax.nn.conv2d")
@@ -58,12 +58,12 @@ def _conv2d(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[
     assert call.attrs is not None
     layouts = [call.attrs[name] for name in ("data_layout", "kernel_layout", "out_layout")]
     firsts = ("NCHW", "OIHW", "NCHW")
-    given = zip((*call.args, grad), layouts, firsts, strict=True)
+    operands = zip((*call.args, grad), layouts, firsts, strict=True)
     data, weight, arrived = (
-        builder.normalize_argument(_arranged(value, *both)) for value, *both in given
+        builder.normalize_argument(_arranged(value, *both)) for value, *both in operands
     )
-    found = [_of_data(call, data, weight, arrived), _of_weight(call, data, weight, arrived)]
-    back = zip(found, firsts, layouts, strict=False)
+    gradients = [_of_data(call, data, weight, arrived), _of_weight(call, data, weight, arrived)]
+    back = zip(gradients, firsts, layouts, strict=False)
     return [_expr(_arranged(part, *both)) for part, *both in back]
 
 
@@ -99,15 +99,15 @@ def _of_weight(call: Call, data: RelaxExpr, weight: RelaxExpr, grad: RelaxExpr) 
         own = dims.simplify(channels // groups)
         apart = permute_dims(reshape(data, [batch, groups, own, *image]), [1, 0, 2, 3, 4])
         data = reshape(apart, [dims.simplify(batch * groups), own, *image])
-    found = conv2d(
+    result = conv2d(
         data, grad, dilation, padding, strides, groups, "CNHW", "IOHW", "CNHW",
         call.attrs["out_dtype"],
     )  # fmt: skip
     shape = _extents(weight)
-    given, wanted = _spatial_result(call, data, grad), _sizes(shape[2:])
-    if given == wanted:
-        return found
-    return strided_slice(found, [0, 1, 2, 3], [0, 0, 0, 0], shape)
+    size, wanted = _spatial_result(call, data, grad), _sizes(shape[2:])
+    if size == wanted:
+        return result
+    return strided_slice(result, [0, 1, 2, 3], [0, 0, 0, 0], shape)
 
 
 def _spatial_result(call: Call, data: RelaxExpr, grad: RelaxExpr) -> list[int]:

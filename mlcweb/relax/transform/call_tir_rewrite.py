@@ -42,28 +42,28 @@ class _Allocating(PyExprMutator):
         if self.builder_.current_block_is_dataflow():
             return new
         results = _tensors(new.sinfo_args[0])
-        given = self.fields(new.args[1])
-        if results is None or given is None:
+        inputs = self.fields(new.args[1])
+        if results is None or inputs is None:
             return new
         emit = self.builder_.emit
         allocated = [emit(_allocation(info), "alloc") for info in results]
-        emit(E.Call(new.args[0], [*given, *allocated]), "_")
+        emit(E.Call(new.args[0], [*inputs, *allocated]), "_")
         return allocated[0] if len(results) == 1 else E.Tuple(allocated)
 
     def fields(self, inputs: E.RelaxExpr) -> Sequence[E.RelaxExpr] | None:
         """The inputs of a call; None where they are not to be seen."""
-        found = self.lookup_binding(inputs) if isinstance(inputs, E.Var) else inputs
-        return found.fields if isinstance(found, E.Tuple) else None
+        value = self.lookup_binding(inputs) if isinstance(inputs, E.Var) else inputs
+        return value.fields if isinstance(value, E.Tuple) else None
 
 
 def _tensors(info: StructInfo) -> list[TensorStructInfo] | None:
     """The results of a call, if the shapes of all are known."""
-    found: list[TensorStructInfo] = []
+    fields: list[TensorStructInfo] = []
     for field in info.fields if isinstance(info, TupleStructInfo) else (info,):
         if not isinstance(field, TensorStructInfo) or field.values is None or not field.dtype:
             return None
-        found.append(field)
-    return found
+        fields.append(field)
+    return fields
 
 
 def _allocation(info: TensorStructInfo) -> E.Call:

@@ -76,8 +76,8 @@ class _Lowering(PyExprMutator):
         (block,) = func.body.blocks
         transposed, product = (binding.value for binding in block.bindings)
         assert isinstance(transposed, E.Call) and isinstance(product, E.Call)
-        given = dict(zip(func.params, new.args, strict=True))
-        args = [given.get(arg, arg) if isinstance(arg, E.Var) else arg
+        arguments = dict(zip(func.params, new.args, strict=True))
+        args = [arguments.get(arg, arg) if isinstance(arg, E.Var) else arg
                 for arg in (product.args[0], transposed.args[0])]  # fmt: skip
         result = tensor(product)
         assert result is not None

@@ -35,6 +35,6 @@ class _Lowering(PyExprMutator):
         if not isinstance(shape, E.ShapeExpr) or not isinstance(dtype, E.DataTypeImm):
             return new
         size = dims.product([*shape.values, E.ShapeExpr([size_in_bytes(dtype.value)]).values[0]])
-        made = alloc_storage(E.ShapeExpr([size]), device, scope, E.DataTypeImm("uint8"))
-        storage = self.builder_.emit(made, "storage")
+        allocation = alloc_storage(E.ShapeExpr([size]), device, scope, E.DataTypeImm("uint8"))
+        storage = self.builder_.emit(allocation, "storage")
         return alloc_tensor(storage, E.PrimValue(0), shape, dtype, device)

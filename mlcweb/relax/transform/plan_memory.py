@@ -132,9 +132,9 @@ def _fitting(free: list[_Storage], tensor: _Tensor) -> _Storage | None:
     enough = [one for one in near if one.size >= tensor.size]
     if not near:
         return None
-    found = min(enough, key=lambda one: one.size) if enough else max(near, key=lambda s: s.size)
-    free.remove(found)
-    return found
+    storage = min(enough, key=lambda one: one.size) if enough else max(near, key=lambda s: s.size)
+    free.remove(storage)
+    return storage
 
 
 def _allocated(var: E.Var, value: E.RelaxExpr) -> _Tensor | None:
@@ -172,7 +172,7 @@ class _Placing(PyExprMutator):
         assert isinstance(shape, E.ShapeExpr)
         if storage not in self.vars:
             space = E.ShapeExpr([storage.size])
-            made = alloc_storage(space, device, scope, dtype)
-            self.vars[storage] = self.builder_.emit(made, "storage")
+            allocation = alloc_storage(space, device, scope, dtype)
+            self.vars[storage] = self.builder_.emit(allocation, "storage")
         tensor = alloc_tensor(self.vars[storage], E.PrimValue(0), shape, dtype, device)
         self.emit_rebound(binding.var, binding.var, self.builder_.normalize(tensor))

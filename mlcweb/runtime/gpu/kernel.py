@@ -114,11 +114,11 @@ class GpuFunction:
         try:
             return device.create_pipeline(source, kernel.name)
         except ShaderError as error:
-            known = 0 < error.line <= len(spans)
-            text = source.splitlines()[error.line - 1].strip() if known else kernel.name
+            in_source = 0 < error.line <= len(spans)
+            text = source.splitlines()[error.line - 1].strip() if in_source else kernel.name
             raise GpuError(
                 f"The GPU's compiler refuses a kernel: {error.message}, in\n  {text}",
-                spans[error.line - 1] if known else None,
+                spans[error.line - 1] if in_source else None,
             ) from None
 
     def run(self, *arguments: Any) -> None:
@@ -139,11 +139,11 @@ class GpuFunction:
             (argument.address, argument.shape) if isinstance(argument, NDArray) else argument
             for argument in arguments
         )
-        known = compiled.calls.get(key)
-        if known is None:
-            known = self._bound(compiled, arguments)
-            _keep(compiled.calls, key, known)
-        return known.launches
+        bound = compiled.calls.get(key)
+        if bound is None:
+            bound = self._bound(compiled, arguments)
+            _keep(compiled.calls, key, bound)
+        return bound.launches
 
     def _bound(self, compiled: _Compiled, arguments: tuple[Any, ...]) -> _Call:
         device = compiled.device
@@ -174,11 +174,11 @@ class GpuFunction:
             if param not in self.function.buffer_map:
                 values[param] = argument
         key = tuple(values.values())
-        known = self._plans.get(key)
-        if known is None:
-            known = plan_launches(self.lowered, self.kernels, values)
-            _keep(self._plans, key, known)
-        return known
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = plan_launches(self.lowered, self.kernels, values)
+            _keep(self._plans, key, plan)
+        return plan
 
     @cached_property
     def _arrays(self) -> dict[int, E.Var]:
@@ -191,10 +191,10 @@ class GpuFunction:
         }
 
 
-def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
-    if len(known) >= MAX_KEPT:
-        known.pop(next(iter(known)))
-    known[key] = value
+def _keep(cache: dict[Any, Any], key: Any, value: Any) -> None:
+    if len(cache) >= MAX_KEPT:
+        cache.pop(next(iter(cache)))
+    cache[key] = value
 
 
 def _on(device: GpuDevice, array: NDArray) -> GpuStorage:

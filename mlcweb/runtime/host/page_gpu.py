@@ -79,17 +79,17 @@ class PageGpu:
         self._check_lost()
         result = np.empty(nbytes, np.uint8)
         if nbytes:
-            found = _wait(self._gpu.read(buffer, nbytes))
+            data = _wait(self._gpu.read(buffer, nbytes))
             self._check_lost()
-            found.assign_to(result)
+            data.assign_to(result)
         return result
 
     def create_pipeline(self, source: str, entry: str) -> Any:
         self._check_lost()
-        made = _wait(self._gpu.createPipeline(source, entry))
-        if not hasattr(made, "pipeline"):
-            raise ShaderError(made.message, int(made.line))
-        return made.pipeline
+        compiled = _wait(self._gpu.createPipeline(source, entry))
+        if not hasattr(compiled, "pipeline"):
+            raise ShaderError(compiled.message, int(compiled.line))
+        return compiled.pipeline
 
     def create_bindings(
         self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: bytes

@@ -117,8 +117,8 @@ class WgpuDevice:
                 layout="auto", compute={"module": module, "entry_point": entry}
             )
         except self.validation_error as error:
-            found = _LINE.search(str(error))
-            raise ShaderError(_reason(str(error)), int(found[1]) if found else 0) from None
+            match = _LINE.search(str(error))
+            raise ShaderError(_reason(str(error)), int(match[1]) if match else 0) from None
 
     def create_bindings(
         self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: bytes
@@ -224,5 +224,5 @@ def _hyphened(name: str) -> str:
 def _reason(text: str) -> str:
     """The line of an error that says what is wrong."""
     lines = [line.strip() for line in text.splitlines()]
-    found = [line for line in lines if "error" in line.lower() and "Validation Error" not in line]
-    return found[0] if found else " ".join(lines)
+    errors = [line for line in lines if "error" in line.lower() and "Validation Error" not in line]
+    return errors[0] if errors else " ".join(lines)

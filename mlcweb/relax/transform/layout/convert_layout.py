@@ -63,8 +63,8 @@ class _Conversion(PyExprMutator):
         """The layout of what stands for a value of the program as it was written."""
         if isinstance(value, E.Tuple):
             return [self.layout_of(field) for field in value.fields]
-        found = self.layouts.get(value) if isinstance(value, E.Var) else None
-        return initial_of(value) if found is None else found
+        layout = self.layouts.get(value) if isinstance(value, E.Var) else None
+        return initial_of(value) if layout is None else layout
 
     def in_layout(self, value: E.RelaxExpr, wanted: Layout) -> E.RelaxExpr:
         """What stands for a value, in a layout."""

@@ -144,10 +144,10 @@ def _permute_dims(call: E.Call, layouts: Sequence[Layout]) -> Decision:
 def _expand_dims(call: E.Call, layouts: Sequence[Layout]) -> Decision:
     """New axes stay at their places, and those there were around them."""
     order = data_order(layouts)
-    given = attribute(call, "axis")
-    assert isinstance(given, list)
-    rank = len(order) + len(given)
-    new = {axis % rank for axis in given}
+    axes = attribute(call, "axis")
+    assert isinstance(axes, list)
+    rank = len(order) + len(axes)
+    new = {axis % rank for axis in axes}
     old = [axis for axis in range(rank) if axis not in new]
     rest = iter(order)
     return Decision([order], tuple(i if i in new else old[next(rest)] for i in range(rank)))

@@ -73,11 +73,11 @@ def decide(call: E.Call, layouts: Sequence[Layout], wanted: Wanted) -> Decision:
     name = op_of(call).name
     names = LETTERED[name]
     if name in wanted:
-        given = list(wanted[name])
-        given += [given[0]] * (len(names) - len(given))
+        letters = list(wanted[name])
+        letters += [letters[0]] * (len(names) - len(letters))
         here = [_text(call, attr) for attr in names]
-        orders = [_order(name, *both) for both in zip(here, given, strict=True)]
-        attrs: dict[str, object] = dict(zip(names, given, strict=True))
+        orders = [_order(name, *both) for both in zip(here, letters, strict=True)]
+        attrs: dict[str, object] = dict(zip(names, letters, strict=True))
     else:
         order = data_order(layouts)
         kernel = layouts[1] if names == _CONVOLUTION else None
