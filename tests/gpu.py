@@ -5,12 +5,8 @@ Each is optional: `runners()` has those that this machine has.
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from glob import glob
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +15,9 @@ import mlcweb
 from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
 from mlcweb.codegen.gpu.languages import LANGUAGES
 from mlcweb.codegen.gpu.printer import write_kernels
-from mlcweb.runtime.host.gpu import gpu_device
+from mlcweb.runtime.host.gpu import ShaderError, gpu_device
+from mlcweb.runtime.host.nvrtc import compile_cuda as compile_source
+from mlcweb.runtime.host.nvrtc import headers
 from mlcweb.tir import PrimFunc
 from mlcweb.tir.buffer import Buffer
 
@@ -59,46 +57,25 @@ def grid(kernel: DeviceKernel) -> list[int]:
     return [kernel.extent(f"blockIdx.{axis}").value for axis in "xyz"]
 
 
-def _installed(pattern: str) -> list[Path]:
-    """Files of NVIDIA's packages, then of a CUDA toolkit."""
-    package = importlib.util.find_spec("nvidia")
-    folders = package.submodule_search_locations or () if package else ()
-    return [
-        file
-        for folder in (*folders, *glob("/usr/local/cuda*"))
-        for file in Path(folder).rglob(pattern)
-    ]
-
-
 @cache
-def nvrtc() -> Any:
+def nvrtc() -> Callable[[str, str], bytes] | None:
     """NVIDIA's compiler, which needs no GPU; None where it is not installed."""
-    for file in _installed("libnvrtc.so*"):
-        return ctypes.CDLL(str(file))
-    return None
-
-
-@cache
-def cuda_headers() -> list[str]:
-    """The folders of the headers of float16 and of tensor cores; none where these are missing."""
-    folders = [file.parent for file in _installed("mma.h") if file.parent.name == "include"]
-    return [str(folder) for folder in (folders[0], folders[0] / "cccl")] if folders else []
+    try:
+        compile_source("__global__ void f() {}", "compute_75")
+    except Exception:  # the package, or the library that it looks for, is missing
+        return None
+    return compile_source
 
 
 def compile_cuda(source: str, architecture: str = "compute_75") -> str:
     """What NVRTC says of a source; "" where it compiles, or needs headers that are not here."""
-    if "#include" in source and not cuda_headers():
+    if "#include" in source and not headers():
         return ""
-    library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
-    library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None)
-    flags = [f"--gpu-architecture={architecture}", *(f"-I{path}" for path in cuda_headers())]
-    options = (ctypes.c_char_p * len(flags))(*map(str.encode, flags))
-    failed = library.nvrtcCompileProgram(program, len(flags), options)
-    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetProgramLog(program, log)
-    library.nvrtcDestroyProgram(ctypes.byref(program))
-    return log.value.decode() if failed else ""
+    try:
+        compile_source(source, architecture)
+    except ShaderError as error:
+        return f"line {error.line}: {error.message}"
+    return ""
 
 
 @cache

@@ -1,12 +1,13 @@
 """The targets that code can be generated for: one table, from a target's name to its builder.
 
 A builder turns the functions of a module into kernels. Several names may mean one target, and the
-general names of a processor ("llvm", "c", "cpu") mean the registered target of highest rank.
+general names of a processor ("llvm", "c", "cpu") mean the registered target of highest rank, unless
+a target is registered under that very name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -136,9 +137,6 @@ def _refuse_element_types(func: PrimFunc) -> None:
 
 _targets: dict[str, TargetEntry] = {}
 
-_by_options: dict[str, tuple[TargetEntry, frozenset[str]]] = {}
-"""The targets that general names mean with some options."""
-
 
 def register_target(
     name: str, load: Callable[[], Builder], aliases: tuple[str, ...] = (), rank: int = 0
@@ -150,23 +148,13 @@ def register_target(
     return entry
 
 
-def register_with_options(name: str, load: Callable[[], Builder], options: Iterable[str]) -> None:
-    """Let the general name of a processor mean a target of its own where one of these options is
-    set: that of a compiler which alone knows what they ask for."""
-    _by_options[name] = TargetEntry(name, load, (), 0), frozenset(options)
-
-
 def default_target() -> TargetEntry:
     """The best target for this machine's processor."""
     return max(_targets.values(), key=lambda entry: entry.rank)
 
 
-def find_target(name: str, options: Iterable[str] = ()) -> TargetEntry:
-    """The target that `name` means, with these options; a TVMError lists the names there are."""
-    if name in _by_options:
-        entry, asked = _by_options[name]
-        if not asked.isdisjoint(options):
-            return entry
+def find_target(name: str) -> TargetEntry:
+    """The target that `name` means; a TVMError lists the names there are."""
     if name in _targets:
         return _targets[name]
     for entry in _targets.values():

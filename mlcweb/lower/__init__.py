@@ -44,7 +44,7 @@ class _Lowering(ModuleType):
             var: lower(func) if isinstance(func, PrimFunc) else func
             for var, func in inp.functions.items()
         }
-        return IRModule(functions, inp.attrs)
+        return inp.with_functions(functions)
 
 
 sys.modules[__name__].__class__ = _Lowering

@@ -52,7 +52,8 @@ def lower_for_device(func: PrimFunc, observe: Observer | None = None) -> PrimFun
 
 
 @functools.cache
-def _passes() -> tuple[LoweringPass, ...]:
+def _to_launches() -> tuple[LoweringPass, ...]:
+    """The passes to launches, around which the memory stands that their threads have together."""
     return (
         lower_init_block,
         LoweringPass(mark_aligned_storage, "MarkAlignedStorage"),
@@ -62,6 +63,13 @@ def _passes() -> tuple[LoweringPass, ...]:
         LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
         LoweringPass(align_shared_storage, "AlignSharedStorage", needed=True),
         LoweringPass(launch_threads, "LaunchThreads", needed=True),
+    )
+
+
+@functools.cache
+def _passes() -> tuple[LoweringPass, ...]:
+    return (
+        *_to_launches(),
         LoweringPass(reduce_through_shared_memory, "LowerThreadAllreduce", needed=True),
         LoweringPass(synchronize_launches, "ThreadSync", needed=True),
         LoweringPass(unfold_virtual_threads, "InjectVirtualThread", needed=True),
@@ -75,12 +83,7 @@ def passes_to_simulated_threads() -> tuple[LoweringPass, ...]:
     """The passes to launches whose threads are watched while they run: nothing is refused that can
     be seen then. With ThreadSync among `disabled_pass` the barriers are those of the program."""
     return (
-        lower_init_block,
-        convert_blocks_to_loops,
-        LoweringPass(share_results, "ShareReductionResults", needed=True),
-        LoweringPass(place_outside_of_threads, "PlaceSharedAllocations", needed=True),
-        LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
-        LoweringPass(launch_threads, "LaunchThreads", needed=True),
+        *_to_launches(),
         LoweringPass(_reduce_in_steps, "LowerThreadAllreduce", needed=True),
         LoweringPass(give_memory_to_its_owners, "PlaceThreadMemory", needed=True),
         LoweringPass(_insert_barriers_where_possible, "ThreadSync"),

@@ -25,7 +25,7 @@ class PrimFuncPass(FunctionalPass):
             var: self.transform(func, mod, ctx) if isinstance(func, PrimFunc) else func
             for var, func in mod.functions.items()
         }
-        return IRModule(functions, mod.attrs)
+        return mod.with_functions(functions)
 
 
 class LoweringPass(PrimFuncPass):

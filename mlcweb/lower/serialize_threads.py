@@ -15,6 +15,7 @@ from mlcweb.arith import conjuncts
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers, compact_shared_buffers
+from mlcweb.lower.global_exchange import passed_through_global_memory
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.matrix_units import by_one_lane
 from mlcweb.lower.place_allocations import place_in_threads, place_outside_of_threads
@@ -39,7 +40,8 @@ def serialize_threads(func: PrimFunc) -> PrimFunc:
     """
     if not exchanges_data(func):
         return func
-    return split_at_barriers(by_one_lane(synchronize_threads(func)))
+    passed = passed_through_global_memory(func, refuses=False)
+    return split_at_barriers(by_one_lane(synchronize_threads(func, passed)))
 
 
 def synchronize_threads(func: PrimFunc, passed: Sequence[Buffer] = ()) -> PrimFunc:

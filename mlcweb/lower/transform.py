@@ -146,7 +146,7 @@ def Filter(fcond: Callable[[PrimFunc], bool]) -> ModulePass:
             for var, func in mod.functions.items()
             if not isinstance(func, PrimFunc) or fcond(func)
         }
-        return IRModule(functions, mod.attrs)
+        return mod.with_functions(functions)
 
     return ModulePass(kept, PassInfo(0, "tir.Filter"))
 
@@ -162,7 +162,7 @@ def AnnotateEntryFunc() -> ModulePass:
             else func
             for var, func in mod.functions.items()
         }
-        return IRModule(functions, mod.attrs)
+        return mod.with_functions(functions)
 
     return ModulePass(marked, PassInfo(0, "tir.AnnotateEntryFunc"))
 

@@ -4,12 +4,12 @@ from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.runtime import host, ndarray
 from mlcweb.runtime import nd
 from mlcweb.runtime.benchmark import BenchmarkResult
-from mlcweb.codegen.registry import Builder, register_target, register_with_options
-from mlcweb.runtime.build import LLVM_ATTRIBUTES, build
+from mlcweb.codegen.registry import Builder, register_target
+from mlcweb.runtime.build import build
 from mlcweb.runtime.device import Device, cpu, cuda, device, metal, vulkan, webgpu
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.ndarray import NDArray, array, empty, from_dlpack
-from mlcweb.runtime.gpu.storage import allocate as allocate_on_gpu
+from mlcweb.runtime.gpu.storage import allocator
 from mlcweb.runtime.host.engine import allocate, available, has_llvm
 from mlcweb.runtime.registry import (
     get_global_func,
@@ -34,12 +34,14 @@ def _llvm() -> Builder:
     return builder
 
 
-# Compiled code where there is an engine to run it; else NumPy stays the default.
+# Machine code where there is LLVM, else WebAssembly where there is an engine to run it; else NumPy
+# stays the default.
 register_target("wasm", _wasm, rank=20 if available() else 5)
 if has_llvm():
-    register_with_options("llvm", _llvm, LLVM_ATTRIBUTES)
+    register_target("llvm", _llvm, rank=30)
 register_allocator("cpu", allocate)
-register_allocator("webgpu", allocate_on_gpu)
+for _device_type in ("cuda", "opencl", "vulkan", "metal", "webgpu"):
+    register_allocator(_device_type, allocator(_device_type))
 
 tensor = array
 Tensor = NDArray

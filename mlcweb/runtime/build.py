@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mlcweb.codegen.external import ArrayArgument
@@ -22,8 +23,15 @@ from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.transform import PassContext, checked_config
 from mlcweb.runtime.device import cpu
-from mlcweb.runtime.host.gpu import gpu_device, why_no_gpu
-from mlcweb.runtime.module import Module, SourceModule
+from mlcweb.runtime.host.gpu import (
+    GpuDevice,
+    GpuError,
+    GpuLost,
+    GpuMemoryError,
+    gpu_device,
+    why_no_gpu,
+)
+from mlcweb.runtime.module import Module, SourceModule, in_place
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
@@ -46,9 +54,6 @@ TARGET_OPTIONS = {
 PROCESSOR_ATTRIBUTES = ("mtriple", "mcpu", "mattr")
 """The attributes of targets that name a processor."""
 
-LLVM_ATTRIBUTES = (*PROCESSOR_ATTRIBUTES, "opt_level", "opt-level")
-"""The attributes of "llvm" that ask for LLVM itself, where it is installed."""
-
 
 class UnknownFunction(TVMError, ValueError):
     """A kernel calls a function of a name that nothing has."""
@@ -66,15 +71,18 @@ def build(
 
     Args:
         target: what to build for; by default the target of the surrounding ``with target:``, else
-            the best for this machine. "llvm", "c" and "cpu" mean that best one, too; with one of
-            the options mcpu, mattr, mtriple and opt-level, "llvm" is LLVM where it is installed
-            ("llvm -mcpu=host" for this very machine), which runs what was checked before the call
-            in this process, so that a program that leaves its buffers damages memory. For "cuda",
-            "opencl", "metal", "vulkan" and "webgpu" the module's `imports` have the source of the
-            kernels. Those for "webgpu" run on the GPU where one is reached; else, for the other
-            names, and for "webgpu -device=simulated", calls run them thread by thread on this
-            machine. "simulated" is a GPU that watches its threads, for small inputs: a call stops
-            where two threads race, not all threads reach a barrier, or an index is out of bounds.
+            the best for this machine, which "c" and "cpu" mean, too. "llvm" is machine code where
+            LLVM is installed, for this very machine unless mcpu, mattr or mtriple say otherwise.
+            It runs in this process, with arguments that were checked before the call, so a program
+            that leaves its buffers damages memory. "wasm" is WebAssembly, which cannot do that;
+            where LLVM is not, as in a page, "llvm" means it, too. `Target.code_generator` says
+            which. For "cuda", "opencl", "metal", "vulkan" and "webgpu" the module's `imports` have
+            the source of the kernels, which calls run: by the driver of CUDA or OpenCL for these
+            where it is here, else as WGSL on the GPU that WebGPU reaches, else, for what that GPU
+            cannot do, and with "-device=simulated", thread by thread on this machine; a line says
+            once what is not run as it is named. "simulated" is a GPU that watches its threads, for
+            small inputs: a call stops where two threads race, not all threads reach a barrier, or
+            an index is out of bounds.
         name: the name of a single function; by default its "global_symbol", else "main".
         config: options by name, over those of the target's attributes (``"wasm -bounds_check=1"``)
             and of the surrounding `PassContext`. "mlcweb.bounds_check": compiled code stops at an
@@ -97,12 +105,11 @@ def build(
 
         kind = chosen.kind.name
         source = SourceModule(*device_source(functions, kind, chosen.limits))
-        kernels = _on_gpu(functions, chosen) or _simulated(functions, chosen, options)
-        return Module(kernels, main, kind, [source])
-    entry = find_target(chosen.kind.name, chosen.attrs) if chosen else default_target()
+        return Module(_on_gpu(functions, chosen, options), main, kind, [source])
+    entry = find_target(chosen.kind.name) if chosen else default_target()
     if chosen:
         _say_what_is_meant(chosen.kind.name, entry.name)
-    name = str(chosen) if entry.name == "llvm" else entry.name
+    name = str(chosen) if chosen and chosen.kind.name == entry.name == "llvm" else entry.name
     return Module(entry.build(functions, lookup_in(functions), options), main, name)
 
 
@@ -122,26 +129,72 @@ def compile(
     return build(mod, target, pipeline=tir_pipeline)
 
 
-def _on_gpu(functions: Mapping[str, PrimFunc], target: Target) -> Mapping[str, Any] | None:
-    """The functions on a GPU; None where there is none for the target, or it is to be simulated."""
-    if target.kind.name != "webgpu" or target.attrs.get("device") == "simulated":
+def gpu_of(target: Target) -> GpuDevice | None:
+    """The GPU that runs what is built for a target; None where there is none, where a simulated one
+    is asked for, and for targets of other kinds."""
+    if target.kind.name not in DEVICE_KINDS or target.attrs.get("device") == "simulated":
         return None
-    if gpu_device() is None:
-        return None
+    return gpu_device(target.device_type)
+
+
+def _on_gpu(
+    functions: Mapping[str, PrimFunc], target: Target, options: Mapping[str, Any]
+) -> Mapping[str, Kernel]:
+    """The functions on the GPU that the target's devices are here; simulated where there is none,
+    where that is asked for, or where another GPU stands in which cannot run them."""
+    kind, device_type = target.kind.name, target.device_type
+    gpu = gpu_of(target)
+    why = why_no_gpu(device_type)
+    if gpu is None:
+        return _simulated(functions, target, options, why)
     from mlcweb.runtime.gpu.kernel import build as build_on_gpu
 
-    return build_on_gpu(functions)
+    if gpu.language == device_type:
+        return build_on_gpu(functions, device_type)
+    because = f": {why}" if why else ""
+    say_once(
+        f"{kind} on WebGPU",
+        f'target="{kind}": kernels run as WGSL on WebGPU ({gpu.description}){because}',
+    )
+    try:
+        kernels = build_on_gpu(functions, device_type)
+    except (GpuLost, GpuMemoryError):
+        raise
+    except TVMError as error:
+        return _simulated(functions, target, options, error.message)
+
+    def simulated(name: str, error: GpuError) -> Kernel:
+        return _simulated(functions, target, options, error.message)[name]
+
+    return {name: _or_simulated(kernel, simulated) for name, kernel in kernels.items()}
+
+
+def _or_simulated(kernel: Kernel, simulated: Callable[[str, GpuError], Kernel]) -> Kernel:
+    """A kernel for a GPU that stands in for another; what is beyond its limits in a call, which
+    says so before anything is launched, is simulated."""
+
+    def run(*arguments: Any) -> None:
+        try:
+            kernel.run(*arguments)
+        except (GpuLost, GpuMemoryError):
+            raise
+        except GpuError as error:
+            other = simulated(kernel.name, error)
+            with in_place(arguments) as views:
+                other.run(*views)
+
+    return replace(kernel, run=run)
 
 
 def _simulated(
-    functions: Mapping[str, PrimFunc], target: Target, options: Mapping[str, Any]
-) -> Mapping[str, Any]:
+    functions: Mapping[str, PrimFunc], target: Target, options: Mapping[str, Any], why: str
+) -> Mapping[str, Kernel]:
     """The functions run thread by thread, on arrays wherever these lie."""
     kind = target.kind.name
-    why = f" ({reason})" if kind == "webgpu" and (reason := why_no_gpu()) else ""
-    _say_once(kind, f'target="{kind}": kernels run thread by thread, on a simulated GPU{why}')
+    because = f" ({why})" if why else ""
+    say_once(kind, f'target="{kind}": kernels run thread by thread, on a simulated GPU{because}')
     kernels = default_target().build(functions, lookup_in(functions), options)
-    if kind == "webgpu" and gpu_device() is not None:
+    if gpu_device(target.device_type) is not None:
         return {name: _on_copies(kernel) for name, kernel in kernels.items()}
     return kernels
 
@@ -169,7 +222,7 @@ def options_of(target: Target | None, config: Mapping[str, Any] | None = None) -
     attrs = target.attrs if target else {}
     of_target = {TARGET_OPTIONS[key]: attrs[key] for key in attrs if key in TARGET_OPTIONS}
     processor = {key: attrs[key] for key in PROCESSOR_ATTRIBUTES if key in attrs}
-    if processor:
+    if target and target.kind.name == "llvm" and processor:
         of_target[LLVM_PROCESSOR] = processor
     return {**PassContext.current().config, **checked_config(of_target), **checked_config(config)}
 
@@ -258,13 +311,14 @@ def reset_warnings() -> None:
 def _say_what_is_meant(asked: str, meant: str) -> None:
     """One line where a target is not the compiler of its name."""
     if asked in FOREIGN_NAMES and asked != meant:
-        _say_once(
+        say_once(
             asked,
             f'target="{asked}" means "{meant}" here, the fastest code generator of this machine',
         )
 
 
-def _say_once(key: str, line: str) -> None:
+def say_once(key: str, line: str) -> None:
+    """Print a line, unless one of this key has been printed since the program began."""
     if key not in _said:
         _said.add(key)
         print(line, file=sys.stderr)

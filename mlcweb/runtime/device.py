@@ -47,15 +47,16 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """Whether this machine has the device. Where a GPU is not there, its arrays live in the
-        memory of the processor."""
-        if self.type == "webgpu":
-            return self.index == 0 and gpu_device() is not None
+        """Whether this machine has the device. Where it has none of the type, arrays of it live on
+        the GPU that WebGPU reaches, or in the memory of the processor."""
+        if self.type in _WITH_ARRAYS and self.type != "cpu":
+            gpu = gpu_device(self.type)
+            return self.index == 0 and gpu is not None and gpu.language == self.type
         return self.type == "cpu" and self.index == 0
 
     def sync(self, stream: object = None) -> None:
         """Wait until the device is idle; the processor always is when Python runs."""
-        if self.type == "webgpu" and (gpu := gpu_device()):
+        if self.type in _WITH_ARRAYS and self.type != "cpu" and (gpu := gpu_device(self.type)):
             gpu.wait()
 
     def __str__(self) -> str:

@@ -139,7 +139,7 @@ class Module:
         kernels: Mapping[str, Kernel],
         entry: str | None = None,
         target: str = "numpy",
-        imports: Sequence[SourceModule] = (),
+        imports: Sequence[SourceModule | Module] = (),
     ) -> None:
         self.target = target
         self.imports = list(imports)
@@ -153,14 +153,40 @@ class Module:
         return self.get_function(self.entry_name or "main")
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
-        return name in self.functions
+        return name in (self._all_functions() if query_imports else self.functions)
 
     def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
-        """A function by name; an error (an AttributeError) that lists the names there are."""
-        if name not in self.functions:
-            known = ", ".join(self.functions) or "none"
-            raise FunctionNotFound(f'Module has no function "{name}"; there are: {known}')
-        return self.functions[name]
+        """A function by name, also of imported modules where `query_imports` says so; an error (an
+        AttributeError) that lists the names there are."""
+        functions = self._all_functions() if query_imports else self.functions
+        if name not in functions:
+            names = ", ".join(functions) or "none"
+            raise FunctionNotFound(f'Module has no function "{name}"; there are: {names}')
+        return functions[name]
+
+    def _all_functions(self) -> dict[str, PackedFunc]:
+        """The functions of imported modules, too; its own come first."""
+        modules = [module for module in self.imports if isinstance(module, Module)]
+        imported = [module._all_functions() for module in modules]
+        return {
+            name: func
+            for functions in (*imported, self.functions)
+            for name, func in functions.items()
+        }
+
+    def import_module(self, module: Module) -> None:
+        """Let `get_function(name, query_imports=True)` give, and `export_library` write, the
+        functions of another module as well."""
+        if module.target != self.target:
+            raise TVMError(
+                f'A module for "{self.target}" cannot import one for "{module.target}": build both '
+                "for one target"
+            )
+        self.imports.append(module)
+
+    def clear_imports(self) -> None:
+        """Take back what was imported."""
+        self.imports.clear()
 
     @property
     def mod(self) -> Module:
@@ -172,8 +198,8 @@ class Module:
         return self
 
     @property
-    def imported_modules(self) -> list[SourceModule]:
-        """What runs on another device: the kernels, as source."""
+    def imported_modules(self) -> list[SourceModule | Module]:
+        """What runs on another device, as source; and what `import_module` was given."""
         return self.imports
 
     def inspect_source(self, fmt: str = "") -> str:
@@ -204,7 +230,7 @@ class Module:
         whatever its name ends in, but for machine code of "llvm" an object file (".o") or, where
         the machine has a C compiler to link it, a shared library (".so"), whose functions take
         pointers and return zero. Options of other compilers are left alone."""
-        kernels = {name: function.kernel for name, function in self.functions.items()}
+        kernels = {name: func.kernel for name, func in self._all_functions().items()}
         provided(__name__, "export_library")(file_name, kernels, self.target, self.entry_name)
 
     def time_evaluator(

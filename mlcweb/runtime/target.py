@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from mlcweb.codegen.registry import target_names
+from mlcweb.codegen.registry import find_target, target_names
 from mlcweb.runtime.device import DEVICE_TYPES, Device
 from mlcweb.runtime.gpu.limits import target_attributes
 from mlcweb.runtime.host.gpu import gpu_device
@@ -77,10 +77,18 @@ class Target:
         return self.kind.name in SOURCE_KINDS and self.kind.name not in DEVICE_KINDS
 
     @property
+    def code_generator(self) -> str:
+        """What makes its code for this machine's processor: "llvm", "wasm", "numpy", …; "" where
+        its programs are for another device."""
+        return "" if self.kind.name in SOURCE_KINDS else find_target(self.kind.name).name
+
+    @property
     def limits(self) -> dict[str, Any]:
         """What its devices have: of its own attributes, else what the GPU says that is there, else
         those of its kind."""
-        return {**self._facts.attrs, **_limits_here(self.kind.name), **self.attrs}
+        kind = self.kind.name
+        here = _limits_here(kind) if kind == "webgpu" else {}
+        return {**self._facts.attrs, **here, **self.attrs}
 
     @property
     def _facts(self) -> KindFacts:
@@ -181,9 +189,9 @@ class Target:
 
 
 def _limits_here(kind: str) -> dict[str, Any]:
-    """The limits of the GPU that programs of a kind run on; none where it is simulated."""
-    device = gpu_device() if kind == "webgpu" else None
-    return target_attributes(device) if device is not None else {}
+    """The limits of the GPU that a kind's own driver reaches; none where another stands in."""
+    device = gpu_device(kind) if kind in ("cuda", "opencl", "webgpu") else None
+    return target_attributes(device) if device is not None and device.language == kind else {}
 
 
 def list_tags() -> dict[str, Target]:

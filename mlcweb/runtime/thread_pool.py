@@ -16,7 +16,8 @@ from threading import Lock, Thread, local
 from weakref import WeakMethod
 
 from mlcweb.ir.errors import TVMError
-from mlcweb.runtime.host.clock import in_browser
+from mlcweb.runtime.host.clock import in_browser, processors
+from mlcweb.runtime.host.page_script import page_threads
 from mlcweb.runtime.registry import register_func
 
 Task = Callable[[], None]
@@ -123,7 +124,8 @@ _listeners: list[WeakMethod[Callable[[int], None]]] = []
 def num_threads() -> int:
     """The number of threads that run a parallel loop: what `config_threadpool` has set, else what
     TVM_NUM_THREADS or OMP_NUM_THREADS says, else one for each core of the processor that this
-    process may use. One in a page."""
+    process may use. In a page that is not isolated parallel loops run on one thread, whatever is
+    set."""
     return _threads or _default_threads()
 
 
@@ -162,8 +164,8 @@ def on_change(listener: Callable[[int], None]) -> None:
 
 
 def has_threads() -> bool:
-    """Whether parallel loops may run on several threads here: not in a page."""
-    return not in_browser()
+    """Whether parallel loops may run on several threads here."""
+    return not in_browser() or page_threads() is not None
 
 
 def _default_threads() -> int:
@@ -177,9 +179,11 @@ def _default_threads() -> int:
 def _cores() -> int:
     """The cores that this process may use. On x86 two processors of the operating system mostly
     are the two threads of one core, which a kernel keeps busy alone."""
+    if in_browser():
+        return processors()
     usable = getattr(os, "sched_getaffinity", None)
-    processors = len(usable(0)) if usable else os.cpu_count() or 1
-    return max(1, processors // 2 if platform.machine() in ("x86_64", "AMD64") else processors)
+    logical = len(usable(0)) if usable else processors()
+    return max(1, logical // 2 if platform.machine() in ("x86_64", "AMD64") else logical)
 
 
 @register_func("runtime.config_threadpool", override=True)

@@ -135,6 +135,44 @@ def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")):
         [ints(1, -1, 1, -1), floats(0, 0, 0, 0)],
         [ints(1, -1, 1, -1), floats(inf, -inf, inf, -inf)],
     ),
+    "a_zero_that_is_added_takes_the_sign_of_minus_zero": (
+        """
+@T.prim_func
+def main(A: T.Buffer((2,), "float32"), B: T.Buffer((2,), "float32")):
+    for i in range(2):
+        for j in range(1):
+            B[i] = T.float32(1) / (A[i] + T.Cast("float32", j))
+    for i in range(2):
+        B[i] = B[i] - T.float32(1) / (T.float32(0) + A[i])
+""",
+        [floats(2, -0.0), floats(0, 0)],
+        [floats(2, -0.0), floats(0, np.nan)],
+    ),
+    "the_first_of_two_zeros": (
+        """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), H: T.Buffer((4,), "float16"), B: T.Buffer((8,), "float32"),
+         C: T.Buffer((4,), "float16")):
+    for i in range(8):
+        B[i] = T.float32(1) / T.max(A[i], A[7 - i]) + T.float32(2) / T.min(A[i], T.float32(-0.0))
+    for i in range(4):
+        C[i] = T.max(H[3 - i], H[i])
+        C[i] = T.min(C[i] * T.float16(0), C[i])
+        C[i] = T.float16(1) / C[i]
+""",
+        [
+            floats(0, -0.0, 0, 0, -0.0, -0.0, 0, -0.0),
+            floats(0, -0.0, 0, -0.0, dtype="float16"),
+            floats(*[0] * 8),
+            floats(*[0] * 4, dtype="float16"),
+        ],
+        [
+            floats(0, -0.0, 0, 0, -0.0, -0.0, 0, -0.0),
+            floats(0, -0.0, 0, -0.0, dtype="float16"),
+            floats(inf, -inf, inf, inf, -inf, -inf, inf, -inf),
+            floats(-inf, inf, -inf, inf, dtype="float16"),
+        ],
+    ),
     "a_division_only_where_the_divisor_is_not_zero": (
         """
 @T.prim_func

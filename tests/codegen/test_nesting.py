@@ -1,14 +1,30 @@
 """Programs that nest deeper than Python can walk: a clear error, from whatever meets them first."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
+from mlcweb.analysis.flop_count import estimate_flops
+from mlcweb.arith import Analyzer, detect_clip_bound
+from mlcweb.arith.analyzer import conjuncts
+from mlcweb.ir import IRModule, structural_equal, structural_hash
 from mlcweb.ir.errors import NestingError
 from mlcweb.runtime import build, nd
 from mlcweb.runtime.host.engine import available, has_llvm
 from mlcweb.script import from_source
-from mlcweb.tir import arithmetic
+from mlcweb.tir import (
+    BufferStore,
+    PrimFunc,
+    PyStmtExprVisitor,
+    arithmetic,
+    const,
+    decl_buffer,
+    transform,
+)
+from mlcweb.tir import expr as E
 from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt_functor import post_order_visit, pre_order_visit, substitute
 
 TARGETS = ["interpreter", "numpy", *(["wasm"] if available() else [])]
 TARGETS += ["llvm -mcpu=host"] if has_llvm() else []
@@ -36,13 +52,61 @@ def test_a_long_sum_runs_or_is_refused(target, terms):
 def test_what_is_too_deep_to_be_read_or_printed_says_so():
     with pytest.raises(NestingError, match="nests too deep to be read"):
         from_source(sum_of(3000))
-    x = Var("x")
-    value = x
-    for _ in range(3000):
-        value = arithmetic.add(value, x)
-    assert value.dtype == "int32"
     with pytest.raises(NestingError, match="nests too deep to be printed"):
-        repr(value)
+        repr(deep(arithmetic.add, X))
+
+
+X = Var("x")
+
+
+def deep(build, start):
+    """An expression of 3,000 terms, as a program builds it."""
+    return reduce(lambda value, _: build(value, start), range(3000), start)
+
+
+BUILDERS = {
+    "a sum": lambda: deep(arithmetic.add, X),
+    "a condition": lambda: deep(E.And, X < 4),
+    "choices": lambda: deep(lambda value, x: E.Select(X < 4, value, x), X),
+}
+
+
+def in_a_function(value):
+    buffer = decl_buffer((4,), value.dtype)
+    return PrimFunc([X], BufferStore(buffer, value, [0])).with_attr("global_symbol", "main")
+
+
+DEEP_CALLS = {
+    "simplified": lambda value: Analyzer().simplify(value),
+    "transformed": lambda value: transform.Simplify()(IRModule({"main": in_a_function(value)})),
+    "compared": lambda value: structural_equal(in_a_function(value), in_a_function(value)),
+    "hashed": structural_hash,
+    "rewritten": lambda value: substitute(value, {X: const(1)}),
+    "walked": lambda value: PyStmtExprVisitor().visit_expr(value),
+    "analyzed": lambda value: estimate_flops(in_a_function(value)),
+}
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+@pytest.mark.parametrize("action", DEEP_CALLS)
+def test_what_the_api_builds_too_deep_for_an_action_says_so(builder, action):
+    value = BUILDERS[builder]()
+    assert value.dtype == ("bool" if builder == "a condition" else "int32")
+    with pytest.raises(NestingError, match=f"nests too deep to be {action}") as refusal:
+        DEEP_CALLS[action](value)
+    assert len(refusal.traceback) < 20
+
+
+def test_visits_and_conjunctions_have_no_depth_that_is_too_much():
+    value = BUILDERS["a condition"]()
+    visited = []
+    post_order_visit(value, visited.append)
+    assert len(visited) == 3001 * 3 + 3000
+    assert visited[-1] is value
+    pre_order_visit(value, visited.append)
+    assert visited[len(visited) // 2] is value
+    assert len(list(conjuncts(value))) == 3001
+    assert detect_clip_bound(value, [X])[1].value == 3
 
 
 @pytest.mark.parametrize("target", TARGETS)

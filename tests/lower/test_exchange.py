@@ -274,3 +274,20 @@ def test_random_programs_run_as_in_lockstep_or_are_refused(start):
                 np.testing.assert_array_equal(result.numpy(), array, f"{target}, seed {seed}")
         ran += 1
     assert ran - refused >= 5
+
+
+PARAMETERS = """
+    for tx in T.thread_binding(16, thread="threadIdx.x"):
+        B[tx] = A[tx] + 1
+        A[tx] = B[15 - tx] * 2
+        B[tx] = B[tx] + A[(tx + 3) % 16]
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_threads_exchange_data_through_parameters(target):
+    a, b = mlcweb.nd.array(DATA), mlcweb.nd.empty((16,), "int32")
+    mlcweb.build(from_source("@T.prim_func\n" + _function(PARAMETERS)), target)["main"](a, b)
+    doubled = 2 * (DATA + 1)[::-1]
+    assert a.numpy().tolist() == doubled.tolist()
+    assert b.numpy().tolist() == (DATA + 1 + np.roll(doubled, -3)).tolist()

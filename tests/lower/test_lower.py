@@ -186,6 +186,22 @@ def main(A: T.Buffer((4, 8, 16), "float32"), B: T.Buffer((4, 8, 16), "float32"))
     assert all(line.startswith(text) for line, text in zip(lines, around, strict=False))
 
 
+@pytest.mark.parametrize(("copied", "sinks"), [(10, True), (9, False)])
+def test_an_allocation_enters_a_loop_whose_guarded_stores_cover_what_it_reads(copied, sinks):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8, 10), "float32"), C: T.Buffer((8, 10), "float32")):
+    S = T.decl_buffer((8, 10))
+    for i in range(8):
+        for j, k in T.grid(3, 4):
+            if j * 4 + k < {copied}:
+                S[0, j * 4 + k] = A[i, j * 4 + k]
+        for j in range(10):
+            C[i, j] = S[0, 9 - j]
+""")
+    assert body_of(place_allocations(func))[0].startswith("for") is sinks
+
+
 def test_unused_allocations_disappear():
     func = from_source(LIVE.format(statements="B[i] = A[i]"))
     assert body_of(place_allocations(convert_blocks_to_loops(func)))[0].startswith("for")

@@ -5,26 +5,27 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb.ir import TVMError
-from mlcweb.lower.launch_threads import lower_for_device
+from mlcweb.lower.launch_threads import lower_for_device, passes_to_simulated_threads
+from mlcweb.lower.pipeline import run_pipeline
 from mlcweb.lower.storage_align import aligned_strides
+from mlcweb.playground.gpu.profile import profiles
 from mlcweb.script import from_source
+from mlcweb.tir.stmt import AllocBuffer, statements_in
 
-TRANSPOSE = from_source(
-    """
+TRANSPOSE = """
 @T.prim_func
-def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
-    for i, j in T.grid(64, 64):
+def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32")):
+    for i, j in T.grid({n}, {n}):
         with T.block("B"):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vj, vi]
 """
-)
 
 
-def transpose(**alignment):
-    sch = tvm.tir.Schedule(TRANSPOSE)
+def transpose(tile=32, **alignment):
+    sch = tvm.tir.Schedule(from_source(TRANSPOSE.format(n=2 * tile)))
     i, j = sch.get_loops("B")
-    (i, y), (j, x) = sch.split(i, [None, 32]), sch.split(j, [None, 32])
+    (i, y), (j, x) = sch.split(i, [None, tile]), sch.split(j, [None, tile])
     sch.reorder(i, j, y, x)
     copy = sch.cache_read("B", 0, "shared")
     sch.compute_at(copy, j)
@@ -65,6 +66,31 @@ def test_columns_of_a_tile_lie_in_different_banks():
     assert "buffer_dim_align" not in lowered.script()
     a, b = tvm.nd.array(np.random.rand(64, 64).astype("float32")), tvm.nd.empty((64, 64))
     tvm.build(lowered)(a, b)
+    np.testing.assert_array_equal(b.numpy(), a.numpy().T)
+
+
+def test_the_gpu_view_shows_the_padded_tile():
+    plain, padded = (
+        profiles(sch.mod["main"], "main")[0]
+        for sch in (transpose(), transpose(axis=0, factor=32, offset=1))
+    )
+    # Each of 4 blocks stores and loads the rows and columns of its tile by 32 warps.
+    assert (plain.passes, padded.passes) == (4 * (32 + 32 * 32), 4 * (32 + 32))
+    assert (plain.shared_bytes, padded.shared_bytes) == (32 * 32 * 4, 32 * 33 * 4)
+    (fetch,) = padded.fetches
+    assert padded.columns[fetch.site.buffer.data] == 33
+    padding = fetch.threads.reshape(32, 33)[:, 32]
+    assert (padding == -1).all()
+    assert fetch.elements == 32 * 32
+
+
+def test_the_simulated_gpu_has_the_padded_tile_too():
+    func = transpose(tile=8, axis=0, factor=32, offset=1).mod["main"]
+    launches = run_pipeline(func, passes_to_simulated_threads())
+    tiles = [s.buffer for s in statements_in(launches.body) if isinstance(s, AllocBuffer)]
+    assert [list(map(int, tile.strides)) for tile in tiles] == [[33, 1]]
+    a, b = tvm.nd.array(np.random.rand(16, 16).astype("float32")), tvm.nd.empty((16, 16))
+    tvm.build(func, target="simulated")(a, b)
     np.testing.assert_array_equal(b.numpy(), a.numpy().T)
 
 

@@ -10,6 +10,7 @@ from mlcweb.runtime import (
     build,
     cpu,
     cuda,
+    load_module,
     nd,
     register_func,
     remove_global_func,
@@ -46,6 +47,22 @@ def test_functions_are_found_by_name():
     with pytest.raises(AttributeError, match='no function "main"; there are: double') as caught:
         lib["main"]
     assert isinstance(caught.value, TVMError)
+
+
+def test_imported_modules_are_asked_and_exported(tmp_path):
+    lib, other = build(double, "numpy"), build(double, "numpy", name="again")
+    lib.import_module(other)
+    assert lib.imported_modules == [other] and "again" not in lib
+    assert lib.implements_function("again", query_imports=True)
+    lib.export_library(str(tmp_path / "both.wasm"))
+    for module in (lib, load_module(str(tmp_path / "both.wasm"))):
+        out = nd.empty((4,))
+        module.get_function("again", query_imports=True)(four(3.0), out)
+        assert out.numpy().tolist() == [6.0] * 4
+    with pytest.raises(TVMError, match='"numpy" cannot import one for "interpreter"'):
+        lib.import_module(build(double, "interpreter"))
+    lib.clear_imports()
+    assert not lib.implements_function("again", query_imports=True)
 
 
 def test_names_of_single_functions():

@@ -30,11 +30,12 @@ def device_source(
         for name, func in functions.items():
             kernels += kernels_of(func, name)[1]
         for kernel in kernels:
-            _check_limits(kernel, kind, attrs)
+            check_limits(kernel, kind, attrs)
         return language.name, write_kernels(kernels, language)
 
 
-def _check_limits(kernel: DeviceKernel, kind: str, attrs: Mapping[str, Any]) -> None:
+def check_limits(kernel: DeviceKernel, kind: str, attrs: Mapping[str, Any]) -> None:
+    """A TVMError where a block of a kernel has more threads or shared memory than a kind has."""
     threads = prod(kernel.block_size())
     most = attrs.get("max_threads_per_block") or attrs.get("max_num_threads")
     if most is not None and threads > most:

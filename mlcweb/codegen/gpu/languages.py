@@ -67,6 +67,7 @@ class Language:
         functions: Text of functions that it lacks, by name; `T` is the type.
         suffixes: What stands after numbers of a type.
         has_pointers: Whether memory may be read as vectors, or as another type.
+        has_int64: Whether integers have 64 bits, or those of int64 have 32, which must suffice.
         reserved: Names that are taken in it, beside those that are in other languages, too.
     """
 
@@ -83,6 +84,7 @@ class Language:
     functions: Mapping[str, str] = field(default_factory=dict)
     suffixes: Mapping[str, str] = field(default_factory=dict)
     has_pointers: bool = True
+    has_int64: bool = True
     reserved: str = ""
     includes: Mapping[str, str] = field(default_factory=dict)
     infinity: str = "INFINITY"
@@ -152,8 +154,11 @@ def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[st
     ]
     if kernel.scalars:
         fields = ", ".join(f"{name(var)} : {WGSL.types[var.dtype]}" for var in kernel.scalars)
-        lines.append(f"struct Args {{ {fields} }}")
-        lines.append(f"@group(0) @binding({len(lines) - 1}) var<uniform> args : Args;")
+        lines.append(
+            f"@group(0) @binding({len(lines)}) var<uniform> {kernel.name}_args : "
+            f"{kernel.name}_Args;"
+        )
+        lines.append(f"struct {kernel.name}_Args {{ {fields} }}")
     for buffer in kernel.shared:
         lines.append(
             f"var<workgroup> {name(buffer)} : array<{WGSL.types[buffer.dtype]}, {buffer.shape[0]}>;"
@@ -164,7 +169,10 @@ def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[st
         f"fn {kernel.name}(@builtin(workgroup_id) blockIdx : vec3<u32>, "
         "@builtin(local_invocation_id) threadIdx : vec3<u32>) {",
     ]
-    lines += [f"  let {name(v)} : {WGSL.types[v.dtype]} = args.{name(v)};" for v in kernel.scalars]
+    lines += [
+        f"  let {name(v)} : {WGSL.types[v.dtype]} = {kernel.name}_args.{name(v)};"
+        for v in kernel.scalars
+    ]
     return lines
 
 
@@ -307,7 +315,7 @@ package packoffset partial pass patch pixelfragment precise precision premerge p
 regardless reinterpret_cast require requires resource self set smooth snorm static_assert
 static_cast std subroutine super target thread_local throw trait try type typeid typename typeof
 unless unorm unsafe unsized use varying virtual wgsl where with writeonly yield bitcast f16 f32 i32
-u32 vec2 vec3 vec4 ptr args Args"""
+u32 vec2 vec3 vec4 ptr"""
 
 WGSL = Language(
     name="webgpu",
@@ -362,6 +370,7 @@ WGSL = Language(
     },
     suffixes={"float32": "f", "uint32": "u", "float16": "h"},
     has_pointers=False,
+    has_int64=False,
     reserved=_WGSL_WORDS,
     includes={"float16": "enable f16;"},
     infinity="special_(0x7f800000u)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.languages import FORMS, Language
 from mlcweb.codegen.gpu.matrix_units import declare_fragments, matrix_instruction
 from mlcweb.codegen.gpu.vector_copies import vector_copy
+from mlcweb.codegen.gpu.wide_integers import check_integers_fit, is_wide
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
@@ -54,41 +55,49 @@ const void device thread threadgroup constant kernel global local shared array v
 let fn struct args auto case default do else enum extern for goto if inline register restrict return
 sizeof static switch typedef union volatile while main blockIdx threadIdx min max exp log sin cos
 abs floor ceil round sqrt pow select sample texture buffer vertex fragment asm this new delete
-template class private public protected operator namespace using true false""".split()  # noqa: SIM905
+template class private args public protected operator namespace using true false""".split()  # noqa: SIM905
 """Names that some language has taken."""
 
 
 def write_kernels(kernels: list[DeviceKernel], language: Language) -> str:
     """The source of some kernels, one module for all."""
-    return _module([KernelPrinter(kernel, language) for kernel in kernels], language)
+    return _module(kernels, language)[0]
 
 
 def write_kernel(kernel: DeviceKernel, language: Language) -> tuple[str, list[Span | None]]:
     """The source of a kernel for itself, and where each of its lines comes from."""
-    printer = KernelPrinter(kernel, language)
-    text = _module([printer], language)
+    text, [printer] = _module([kernel], language)
     spans = printer.spans()
     above = text.count("\n") - len(spans) - 1
     return text, [*(None for _ in range(above)), *spans, None]
 
 
-def _module(printers: list[KernelPrinter], language: Language) -> str:
-    texts = [printer.source() for printer in printers]
+def _module(kernels: list[DeviceKernel], language: Language) -> tuple[str, list[KernelPrinter]]:
+    texts: list[str] = []
+    printers: list[KernelPrinter] = []
+    taken = {f"{kernel.name}{end}" for kernel in kernels for end in ("", "_args", "_Args")}
+    for kernel in kernels:
+        printer = KernelPrinter(kernel, language, taken)
+        printers.append(printer)
+        texts.append(printer.source())
+        if printer.is_wgsl:
+            # Memory is declared beside the functions, where a name means one thing.
+            taken.update(map(printer.name, (*kernel.buffers, *kernel.shared)))
     used = {dtype for printer in printers for dtype in printer.dtypes} | {""}
     head = [text for dtype, text in language.includes.items() if dtype in used]
     names = {name for printer in printers for name in printer.helpers}
     head += [text for name, text in language.functions.items() if name in names]
     head += sorted({text for printer in printers for text in printer.divisions.values()})
-    return "\n\n".join((*head, *texts)) + "\n"
+    return "\n\n".join((*head, *texts)) + "\n", printers
 
 
 class KernelPrinter(Dispatcher):
     """Writes one kernel."""
 
-    def __init__(self, kernel: DeviceKernel, language: Language) -> None:
+    def __init__(self, kernel: DeviceKernel, language: Language, taken: Iterable[str] = ()) -> None:
         self.kernel = kernel
         self.language = language
-        self.names = NameTable((*RESERVED, *language.reserved.split()))
+        self.names = NameTable((*RESERVED, *language.reserved.split(), *taken))
         self.analyzer = Analyzer()
         self.lines: list[str] = []
         self.places: list[Span | None] = []
@@ -103,7 +112,10 @@ class KernelPrinter(Dispatcher):
         for buffer in (*kernel.buffers, *kernel.shared):
             self.type(buffer.dtype, f'"{buffer.name}"', in_memory=True)
         for var in kernel.scalars:
-            self.type(var.dtype, f'"{var.name}"', in_memory=True)
+            in_memory = language.has_int64 or var.dtype != "int64"
+            self.type(var.dtype, f'"{var.name}"', in_memory)
+        if not (language.has_int64 or kernel.scalars) and is_wide(kernel):
+            check_integers_fit(kernel, language.name, {})
         for var, tag in kernel.indices.items():
             self.analyzer.bind(var, Range(const(0), kernel.axes[tag]))
 

@@ -44,8 +44,8 @@ FORMS: Mapping[Key, PythonForm] = register_column(
     | {
         E.Div: _both("truncdiv({}, {})", may_wrap=True),
         E.Mod: _both("truncmod({}, {})"),
-        E.Min: PythonForm("minimum({}, {})", "np.minimum({}, {})"),
-        E.Max: PythonForm("maximum({}, {})", "np.maximum({}, {})"),
+        E.Min: PythonForm("minimum({}, {})", "array_minimum({}, {})"),
+        E.Max: PythonForm("maximum({}, {})", "array_maximum({}, {})"),
         E.And: PythonForm("{} and {}", "{} & {}"),
         E.Or: PythonForm("{} or {}", "{} | {}"),
         E.Not: PythonForm("not {}", "~{}"),

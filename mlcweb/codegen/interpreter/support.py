@@ -111,13 +111,27 @@ def truncmod(a: Any, b: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The lesser of two scalars; NaN if either is."""
+    """The lesser of two scalars, the first of equal ones (zeros); NaN if either is."""
     return a if a <= b or a != a else b
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The greater of two scalars; NaN if either is."""
+    """The greater of two scalars, the first of equal ones (zeros); NaN if either is."""
     return a if a >= b or a != a else b
+
+
+def array_minimum(a: Any, b: Any) -> Any:
+    """`minimum` of arrays. Which zero `np.minimum` gives differs from machine to machine."""
+    if np.result_type(a, b).kind != "f":
+        return np.minimum(a, b)
+    return np.where((b < a) | (b != b), b, a)
+
+
+def array_maximum(a: Any, b: Any) -> Any:
+    """`maximum` of arrays."""
+    if np.result_type(a, b).kind != "f":
+        return np.maximum(a, b)
+    return np.where((b > a) | (b != b), b, a)
 
 
 def round_half_away(x: Any) -> Any:
@@ -281,9 +295,9 @@ namespace: dict[str, Any] = {
     **{
         function.__name__: function
         for function in (
-            allocate, array_argument, broadcast, cast, check_assertion, check_axis, element_offset,
-            external_call, maximum, minimum, pointer, ramp, reinterpret, strides_in_elements,
-            shuffle, truncdiv, truncmod, view, window,
+            allocate, array_argument, array_maximum, array_minimum, broadcast, cast,
+            check_assertion, check_axis, element_offset, external_call, maximum, minimum, pointer,
+            ramp, reinterpret, strides_in_elements, shuffle, truncdiv, truncmod, view, window,
         )
     },
     **{f"intrinsic_{name}": function for name, function in intrinsics.items()},

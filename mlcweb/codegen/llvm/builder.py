@@ -22,7 +22,9 @@ class FunctionBuilder:
     """
 
     def __init__(self, name: str, parameters: Sequence[str], linkage: str = "") -> None:
-        self._head = f'define {linkage}i32 @"{name}"({", ".join(parameters)}) #0 {{'
+        # One copy is enough of what is called from outside: others would be compiled, too.
+        attributes = "#0" if linkage else "noinline #0"
+        self._head = f'define {linkage}i32 @"{name}"({", ".join(parameters)}) {attributes} {{'
         self._entry: list[str] = []
         self._lines: list[str] = []
         self._numbers = count()

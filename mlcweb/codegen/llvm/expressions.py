@@ -11,10 +11,14 @@ from collections.abc import Callable
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.codegen.llvm.types import argument_type, constant, is_unsigned, suffix, value_type
-from mlcweb.codegen.wasm.math import Expansion
-from mlcweb.codegen.wasm.select_scalar import is_cheap
-from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.codegen.llvm.types import argument_type, constant, suffix, value_type
+from mlcweb.codegen.processor.math import Expansion
+from mlcweb.codegen.processor.selection import (
+    UnsupportedError,
+    is_cheap,
+    is_positive,
+    is_unsigned,
+)
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.operators import operands_of
@@ -136,9 +140,8 @@ def division(name: str) -> Rule:
             if name == "div" and not floors:
                 return binary(selector, "div", a, b)
             raise UnsupportedError("The remainder of floats is T.fmod", expression.span)
-        positive = isinstance(b, E.IntImm) and b.value > 0
         if is_unsigned(expression.dtype) or (
-            floors and positive and selector.indices.interval(a)[0] >= 0
+            floors and is_positive(b) and selector.indices.interval(a)[0] >= 0
         ):
             divisor = _not_zero(selector, b)
             kind = typed(expression)
@@ -302,16 +305,8 @@ def absolute(selector: Selector, call: E.Call) -> str:
 
 
 def function(expansion: Expansion) -> Rule:
-    """A function in terms of arithmetic; that of a float16 is computed in float32."""
-
-    def rule(selector: Selector, call: E.Call) -> str:
-        if dtypes.element_of(call.dtype) != "float16":
-            return selector.value(expansion.of(call))
-        wide = dtypes.with_lanes("float32", dtypes.lanes(call.dtype))
-        inner = E.Call(wide, call.op, tuple(E.Cast(wide, value) for value in call.args))
-        return selector.value(E.Cast(call.dtype, inner))
-
-    return rule
+    """A function in terms of arithmetic."""
+    return lambda selector, call: selector.value(expansion.of(call))
 
 
 def likely(selector: Selector, call: E.Call) -> str:

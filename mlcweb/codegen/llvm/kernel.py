@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.codegen.llvm.builder import FunctionBuilder
-from mlcweb.codegen.llvm.calls import Calls
+from mlcweb.codegen.llvm.calls import callee_name, python_name
 from mlcweb.codegen.llvm.machine import Processor
 from mlcweb.codegen.llvm.parallel import VARIABLES
 from mlcweb.codegen.llvm.pipeline import lower_for_llvm
 from mlcweb.codegen.llvm.selector import Selector
 from mlcweb.codegen.llvm.types import argument_type
-from mlcweb.codegen.wasm.calls import PythonCall
-from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check
-from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.codegen.processor.calls import Calls, PythonCall
+from mlcweb.codegen.processor.checks import FAULT_CHECK, FAULT_INDEX, Check
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.lower.outline_parallel import outline_parallel
 from mlcweb.tir.function import PrimFunc
 
@@ -78,7 +78,7 @@ def compile_functions(
     declared: set[str] = set()
     fused = fused and processor.fuses
 
-    def select(name: str, func: PrimFunc, calls: Calls, exported: bool = False) -> None:
+    def select(name: str, func: PrimFunc, calls: Calls[None], exported: bool = False) -> None:
         told = distinct if exported else None
         lowered = lower_for_llvm(func, processor, bounds_check, checks, told)
         # Threads would see each other's writes, or find another fault first.
@@ -97,12 +97,15 @@ def compile_functions(
         parts.extend(selector.parts)
         declared.update(selector.builder.declared)
 
-    calls = Calls(lookup, select)
+    def select_callee(name: str, func: PrimFunc, calls: Calls[None]) -> None:
+        select(callee_name(name), func, calls)
+
+    calls = Calls(lookup, select_callee)
     for name, func in functions.items():
         select(symbol(name), func, calls, exported=True)
         texts.append(_repeat(symbol(name), func))
     variables = [f"@{FAULT_CHECK} = global i32 0", f"@{FAULT_INDEX} = global i64 0"]
-    variables += [f'@"{name}" = global ptr null' for name in calls.python.values()]
+    variables += [f'@"{python_name(number)}" = global ptr null' for number in calls.python.values()]
     if parts:
         variables += VARIABLES
         texts += parts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mlcweb.codegen.llvm.operators import has_vector_operator
-from mlcweb.codegen.wasm.math import COMPUTED_IN_FLOAT64
+from mlcweb.codegen.processor.math import COMPUTED_IN_FLOAT64
 from mlcweb.lower.optimize.machine import MachineModel
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mlcweb.codegen.llvm.types import INDEX, constant, memory_type, value_type
+from mlcweb.codegen.processor.selection import is_contiguous
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -82,12 +83,6 @@ def store(selector: Selector, statement: S.BufferStore) -> None:
     for lane, place in _lanes(selector, statement):
         part = selector.builder.value(f"extractelement {kind} {value}, i64 {lane}")
         emit(f"store {one} {part}, ptr {place}, align {align}")
-
-
-def is_contiguous(index: E.PrimExpr) -> bool:
-    """Whether an index names elements next to each other."""
-    step = index.stride if isinstance(index, E.Ramp) else None
-    return isinstance(step, E.IntImm) and step.value == 1
 
 
 def _lanes(selector: Selector, access: Access) -> Iterator[tuple[int, str]]:

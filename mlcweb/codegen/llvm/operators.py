@@ -9,8 +9,8 @@ from mlcweb.codegen.external import called_name
 from mlcweb.codegen.llvm import expressions as X
 from mlcweb.codegen.llvm.calls import external_call
 from mlcweb.codegen.llvm.memory import load
-from mlcweb.codegen.wasm.math import EXPANSIONS
-from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.codegen.processor.math import EXPANSIONS
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import unsupported

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mlcweb.codegen.llvm.machine import Processor, machine_model
-from mlcweb.codegen.wasm.checks import Check
-from mlcweb.codegen.wasm.pipeline import lower_for_machine
+from mlcweb.codegen.processor.checks import Check
+from mlcweb.codegen.processor.pipeline import lower_for_machine
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.pipeline import Observer
@@ -26,7 +26,6 @@ def lower_for_llvm(
     distinct: bool | None = None,
     observe: Observer | None = None,
 ) -> PrimFunc:
-    """The loops that code is selected from; `checks`, `distinct` and `observe` are those of
-    `lower_for_wasm`."""
+    """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
     passes = _optimizations(processor)
     return lower_for_machine(func, passes, bounds_check, checks, distinct, observe)

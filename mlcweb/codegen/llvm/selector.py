@@ -8,26 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from math import prod
 from types import MappingProxyType
 from typing import Any
 
 from mlcweb.codegen.llvm.builder import FunctionBuilder
-from mlcweb.codegen.llvm.calls import Calls
 from mlcweb.codegen.llvm.expressions import CHECK_FAILED, received
 from mlcweb.codegen.llvm.memory import store
 from mlcweb.codegen.llvm.operators import RULES
 from mlcweb.codegen.llvm.parallel import launch
-from mlcweb.codegen.llvm.types import INDEX, argument_type, is_unsigned, value_type
-from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check
-from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.codegen.llvm.types import INDEX, argument_type, value_type
+from mlcweb.codegen.processor.calls import Calls
+from mlcweb.codegen.processor.checks import FAULT_CHECK, FAULT_INDEX, Check
+from mlcweb.codegen.processor.selection import (
+    UnsupportedError,
+    allocated_bytes,
+    check_of,
+    is_unsigned,
+)
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.rewriter import bind_ranges
 from mlcweb.lower.outline_parallel import ParallelRegion
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc
 
 
@@ -47,7 +50,7 @@ class Selector:
         func: PrimFunc,
         name: str,
         checks: list[Check],
-        calls: Calls,
+        calls: Calls[None],
         *,
         exported: bool,
         distinct: bool,
@@ -242,21 +245,13 @@ def _let(selector: Selector, let: S.LetStmt) -> None:
 
 
 def _allocation(selector: Selector, allocation: S.AllocBuffer) -> None:
-    buffer = allocation.buffer
-    shape = constant_shape(buffer)
-    if shape is None:
-        raise UnsupportedError(
-            f'The local buffer "{buffer.name}" has a size that is not constant', allocation.span
-        )
-    nbytes = prod(shape) * dtypes.size_in_bytes(buffer.dtype)
-    selector.values[buffer.data] = selector.builder.allocate(nbytes)
+    place = selector.builder.allocate(allocated_bytes(allocation))
+    selector.values[allocation.buffer.data] = place
     selector.statement(allocation.body)
 
 
 def _assertion(selector: Selector, statement: S.AssertStmt) -> None:
-    message = statement.message
-    text = message.value if isinstance(message, E.StringImm) else str(message)
-    selector.checks.append(Check(message=text, span=statement.span))
+    selector.checks.append(check_of(statement))
     number = len(selector.checks)
     selector.fail_unless(selector.value(statement.condition), number)
     selector.statement(statement.body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 
-from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.dtype import wrap_integer
 
@@ -45,10 +45,6 @@ def argument_type(dtype: str) -> str:
     if dtypes.is_float(dtype):
         return "double" if dtype == "float64" else "float"
     return "i64" if dtypes.bits(dtype) == 64 else "i32"
-
-
-def is_unsigned(dtype: str) -> bool:
-    return dtypes.kind(dtype) in ("uint", "bool", "handle")
 
 
 def suffix(dtype: str) -> str:

@@ -85,7 +85,7 @@ class StoreText:
 
     def assignment(self) -> str:
         reduction = reduction_of(self.store)
-        if reduction is not None:
+        if reduction is not None and _REDUCERS[reduction[0]][1]:
             operation, operand = reduction
             value = self.expressions.text(operand)
             return self.updated(operation, self.expressions.aligned(value, self.target.axes))

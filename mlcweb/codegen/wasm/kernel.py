@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from mlcweb.codegen.processor.calls import PythonCall
+from mlcweb.codegen.processor.checks import FAULT_CHECK, FAULT_INDEX, Check
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.calls import Calls, PythonCall
-from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check
+from mlcweb.codegen.wasm.calls import WasmCalls
 from mlcweb.codegen.wasm.helpers import helper_functions
 from mlcweb.codegen.wasm.instructions import ValueType
 from mlcweb.codegen.wasm.module import (
@@ -101,11 +102,11 @@ def compile_lowered(
     """Compile functions that are lowered and optimised already; `checks` are those in them."""
     checks = list(checks)
 
-    def select_callee(name: str, func: PrimFunc, calls: Calls) -> Selected:
+    def select_callee(name: str, func: PrimFunc, calls: WasmCalls) -> Selected:
         func = lower_for_wasm(func, options, checks)
         return FunctionSelector(func, name, options, checks, calls).select()
 
-    calls = Calls(lookup, select_callee)
+    calls = WasmCalls(lookup, select_callee)
     selected: dict[str, Selected] = {}
     for name, func in lowered.items():
         regions = outline_parallel(func) if options.parallel else {}
@@ -120,8 +121,8 @@ def compile_lowered(
     memory = Memory(1, MAXIMUM_PAGES, True) if shared else Memory(1)
     variables = (FAULT_CHECK, FAULT_INDEX) if checks else ()
     exports += [Export(name, "global", name) for name in variables]
-    entries = [found.entry for found in calls.loops]
-    exports += [Export(entry.name, "function", entry.name) for entry in entries]
+    entries = [selected.entry for selected in calls.loops]
+    exports += [Export(each.loop.entry, "function", each.entry.name) for each in calls.loops]
     threaded = (*(found.function for found in calls.loops), *entries)
     module = Module(
         functions=(*made, *loops, *(entry.function for entry in callees), *threaded, *helpers),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlcweb.codegen.wasm.math import COMPUTED_IN_FLOAT64
+from mlcweb.codegen.processor.math import COMPUTED_IN_FLOAT64
 from mlcweb.codegen.wasm.operators import has_vector_operator
 from mlcweb.codegen.wasm.select_types import VECTOR_BYTES
 from mlcweb.lower.optimize.machine import MachineModel

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlcweb.codegen.external import called_name
+from mlcweb.codegen.processor.math import EXPANSIONS
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.codegen.wasm import select_scalar as scalar
 from mlcweb.codegen.wasm import select_vector as vector
 from mlcweb.codegen.wasm.calls import external_call
-from mlcweb.codegen.wasm.math import EXPANSIONS
 from mlcweb.codegen.wasm.select_operation import Rule, bitwise, operation
-from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import unsupported

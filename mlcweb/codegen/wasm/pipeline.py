@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-
-from mlcweb.codegen.external import for_arrays
-from mlcweb.codegen.wasm.calls import calls_in_expressions
-from mlcweb.codegen.wasm.checks import Check, check_accesses
+from mlcweb.codegen.processor.checks import Check
+from mlcweb.codegen.processor.pipeline import lower_for_machine
 from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.select_function import Options
-from mlcweb.lower.flatten_buffers import flatten_buffers
-from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize import optimizations
-from mlcweb.lower.optimize.accesses import of_distinct_arrays, of_overlapping_arrays
-from mlcweb.lower.optimize.rewriter import normalize
-from mlcweb.lower.pipeline import PASSES, TO_SERIAL_LOOPS, Observer, run_pipeline
+from mlcweb.lower.pipeline import Observer
 from mlcweb.tir.function import PrimFunc
 
-CALLED_WITH_ARRAYS = LoweringPass(for_arrays, "SetLayoutsOfArrays", needed=True)
-OF_DISTINCT = LoweringPass(of_distinct_arrays, "AssumeNoAlias")
-OF_OVERLAPPING = LoweringPass(of_overlapping_arrays, "AssumeAlias", needed=True)
 OPTIMIZATIONS = optimizations(MACHINE)
 
 
@@ -33,38 +22,3 @@ def lower_for_wasm(
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
     return lower_for_machine(func, OPTIMIZATIONS, options.bounds_check, checks, distinct, observe)
-
-
-def lower_for_machine(
-    func: PrimFunc,
-    optimizations: Sequence[LoweringPass],
-    bounds_check: bool,
-    checks: list[Check],
-    distinct: bool | None = None,
-    observe: Observer | None = None,
-) -> PrimFunc:
-    """The loops that the code of a processor is selected from.
-
-    Args:
-        optimizations: the passes for that processor.
-        bounds_check: whether the code checks accesses.
-        checks: receives what the code will check, where the options ask for that.
-        distinct: for functions that are called with arrays: whether those share no memory. None for
-            micro-kernels, called with pointers, which share what the function says.
-        observe: hears of each pass.
-    """
-    entry: list[LoweringPass] = []
-    if distinct is not None:
-        entry = [CALLED_WITH_ARRAYS, OF_DISTINCT if distinct else OF_OVERLAPPING]
-    if bounds_check:
-        checking = partial(check_accesses, checks=checks)
-        checked = LoweringPass(checking, "InstrumentBoundCheckers", needed=True)
-        # Nothing is left out or moved, so that what is wrong is found where it stands.
-        return run_pipeline(
-            func, (*entry, *TO_SERIAL_LOOPS), (checked, flatten_buffers), observe=observe
-        )
-    # Optimisation takes expressions as free of effects.
-    pure = not calls_in_expressions(func)
-    return run_pipeline(
-        func, (*entry, *PASSES), optimizations if pure else (normalize,), observe=observe
-    )

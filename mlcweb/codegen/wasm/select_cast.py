@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.codegen.wasm.binary import single_bytes
 from mlcweb.codegen.wasm.select_types import (
-    UnsupportedError,
     mask_bits,
     sign_suffix,
     stack_type,

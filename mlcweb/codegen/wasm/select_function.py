@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import prod
 from types import MappingProxyType
 from typing import Any
 
+from mlcweb.codegen.processor.checks import FAULT_CHECK, Check
+from mlcweb.codegen.processor.selection import UnsupportedError, allocated_bytes, check_of
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.calls import Calls
-from mlcweb.codegen.wasm.checks import FAULT_CHECK, Check
+from mlcweb.codegen.wasm.calls import WasmCalls
 from mlcweb.codegen.wasm.hoist_constants import hoist_constants
 from mlcweb.codegen.wasm.module import Function
 from mlcweb.codegen.wasm.operators import SCALAR_RULES, VECTOR_RULES
 from mlcweb.codegen.wasm.select_address import Addresses
 from mlcweb.codegen.wasm.select_memory import store_vector
 from mlcweb.codegen.wasm.select_parallel import launch
-from mlcweb.codegen.wasm.select_types import STORES, UnsupportedError, stack_type
+from mlcweb.codegen.wasm.select_types import STORES, stack_type
 from mlcweb.codegen.wasm.spill_workaround import spill_workaround
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses
 from mlcweb.lower.optimize.indices import Indices
@@ -31,7 +31,7 @@ from mlcweb.lower.outline_parallel import ParallelRegion
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 
 SCRATCH_ALIGNMENT = 64
@@ -80,7 +80,7 @@ class FunctionSelector:
         name: str,
         options: Options,
         checks: list[Check],
-        calls: Calls,
+        calls: WasmCalls,
         regions: Mapping[S.For, ParallelRegion] = MappingProxyType({}),
         indices: Indices | None = None,
     ) -> None:
@@ -316,13 +316,7 @@ def _allocation(selector: FunctionSelector, allocation: S.AllocBuffer) -> None:
         for key in made:
             selector.builder.release(selector.registers.pop(key)[0])
         return
-    shape = constant_shape(buffer)
-    if shape is None:
-        raise UnsupportedError(
-            f'The local buffer "{buffer.name}" has a size that is not constant', allocation.span
-        )
-    start = selector.scratch
-    size = prod(shape) * dtypes.size_in_bytes(buffer.dtype)
+    start, size = selector.scratch, allocated_bytes(allocation)
     selector.scratch += -(-size // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
     selector.scratch_bytes = max(selector.scratch_bytes, selector.scratch)
     local = selector.builder.local("i32", buffer.name)
@@ -365,9 +359,7 @@ def _registers(selector: FunctionSelector, allocation: S.AllocBuffer) -> list[tu
 
 
 def _assertion(selector: FunctionSelector, statement: S.AssertStmt) -> None:
-    message = statement.message
-    text = message.value if isinstance(message, E.StringImm) else str(message)
-    selector.checks.append(Check(message=text, span=statement.span))
+    selector.checks.append(check_of(statement))
     selector.push(statement.condition)
     selector.emit("i32.eqz")
     with selector.builder.branch():

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mlcweb.codegen.processor.selection import UnsupportedError, is_contiguous
 from mlcweb.codegen.wasm.select_cast import (
     ALL_ZEROS,
     constant_bytes,
     push_constant,
     resize,
 )
-from mlcweb.codegen.wasm.select_types import UnsupportedError, check_vector, mask_bits
+from mlcweb.codegen.wasm.select_types import check_vector, mask_bits
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -31,7 +32,7 @@ def load_vector(selector: FunctionSelector, load: E.BufferLoad) -> None:
     size = dtypes.size_in_bytes(dtype)
     place = selector.addresses.place(load)
     lanes = dtypes.lanes(load.dtype)
-    if _is_contiguous(index):
+    if is_contiguous(index):
         selector.addresses.push(place)
         if lanes * size == 16:
             selector.emit("v128.load", place.offset)
@@ -46,12 +47,6 @@ def load_vector(selector: FunctionSelector, load: E.BufferLoad) -> None:
         selector.emit("v128.const", ALL_ZEROS)
         selector.emit("i8x16.ne")
         resize(selector, 8, mask_bits(lanes))
-
-
-def _is_contiguous(index: E.PrimExpr) -> bool:
-    """Whether an index names elements next to each other."""
-    step = index.stride if isinstance(index, E.Ramp) else None
-    return isinstance(step, E.IntImm) and step.value == 1
 
 
 def _gather(selector: FunctionSelector, load: E.BufferLoad, size: int) -> None:
@@ -91,7 +86,7 @@ def store_vector(selector: FunctionSelector, store: S.BufferStore) -> None:
     size = dtypes.size_in_bytes(dtype)
     lanes = dtypes.lanes(index.dtype)
     check_vector(store.value.dtype)
-    if _is_contiguous(index):
+    if is_contiguous(index):
         place = selector.addresses.place(store)
         selector.addresses.push(place)
         _push_elements(selector, store.value)

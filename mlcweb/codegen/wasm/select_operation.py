@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.codegen.wasm.instructions import OPERATIONS
 from mlcweb.codegen.wasm.select_cast import wrap
 from mlcweb.codegen.wasm.select_types import (
-    UnsupportedError,
     check_vector,
     stack_type,
     vector_shape,

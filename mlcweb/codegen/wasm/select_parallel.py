@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 LAUNCH = "parallel.launch"
 LAUNCH_TYPE = FunctionType(("i32", "i32", "i32", "i32"))
 LAUNCH_IMPORT = Import("parallel", "launch", LAUNCH_TYPE, LAUNCH)
+ENTRY_EXPORT = "parallel.{}"
+"""What the entry of a loop is exported as, by the loop's number."""
 
 THREADS_ADDRESS = 2048
 """Where the memory has the number of threads that run parallel loops, as an i32."""
@@ -67,12 +69,12 @@ def launch(selector: FunctionSelector, region: ParallelRegion) -> None:
     selector.helpers |= selected.helpers
     function = selected.function
     entry = _entry(function)
-    loops.append(SelectedLoop(function, entry, ParallelLoop(entry.name, selected.scratch_bytes)))
+    loop = ParallelLoop(ENTRY_EXPORT.format(number), selected.scratch_bytes)
+    loops.append(SelectedLoop(function, entry, loop))
     kinds = _captured(function)
     needed = max(len(kinds) * SLOT_BYTES, selected.scratch_bytes)
     selector.scratch_bytes = max(selector.scratch_bytes, selector.scratch + needed)
-    loop = region.loop
-    ends = loop.min, loop.min + loop.extent
+    ends = region.loop.min, region.loop.min + region.loop.extent
 
     emit("i32.const", 0)
     emit("i32.load", THREADS_ADDRESS)

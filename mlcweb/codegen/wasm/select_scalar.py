@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mlcweb.codegen.wasm.checks import FAULT_INDEX
-from mlcweb.codegen.wasm.math import Expansion
+from mlcweb.codegen.processor.checks import FAULT_INDEX
+from mlcweb.codegen.processor.math import Expansion
+from mlcweb.codegen.processor.selection import (
+    UnsupportedError,
+    is_cheap,
+    is_positive,
+    is_unsigned,
+)
 from mlcweb.codegen.wasm.select_cast import cast_scalar, wrap
 from mlcweb.codegen.wasm.select_operation import Rule, operation
 from mlcweb.codegen.wasm.select_types import (
     LOADS,
-    UnsupportedError,
-    is_unsigned,
     mask_bits,
     sign_suffix,
     stack_type,
     vector_shape,
 )
-from mlcweb.ir.visitor import walk
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.dtype import wrap_integer
-from mlcweb.tir.operators import DIVISIONS, operands_of
+from mlcweb.tir.dtype import round_float, wrap_integer
+from mlcweb.tir.operators import operands_of
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
-
-CHEAP = 12
-"""Values of up to so many nodes are computed and dropped rather than jumped over."""
 
 
 def variable(selector: FunctionSelector, var: E.Var) -> None:
@@ -46,17 +45,8 @@ def _integer(selector: FunctionSelector, constant: E.IntImm) -> None:
 def _floating(selector: FunctionSelector, constant: E.FloatImm) -> None:
     value = constant.value
     if constant.dtype == "float16":
-        value = _rounded_to_half(value)
+        value = round_float(value, "float16")
     selector.emit(f"{stack_type(constant.dtype)}.const", value)
-
-
-def _rounded_to_half(value: float) -> float:
-    import struct
-
-    try:
-        return struct.unpack("<e", struct.pack("<e", value))[0]
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
 
 
 def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
@@ -101,7 +91,7 @@ def division(selector: FunctionSelector, expression: E.Div) -> None:
     selector.push(expression.a, expression.b)
     if is_unsigned(dtype):
         selector.emit(f"{kind}.div_u")
-    elif _is_positive(expression.b):
+    elif is_positive(expression.b):
         selector.emit(f"{kind}.div_s")
     else:
         selector.call_helper(f"{kind}_truncdiv")
@@ -113,10 +103,6 @@ def remainder(selector: FunctionSelector, expression: E.Mod) -> None:
         raise UnsupportedError("The remainder of floats is T.fmod", expression.span)
     selector.push(expression.a, expression.b)
     selector.emit(f"{stack_type(expression.dtype)}.rem{sign_suffix(expression.dtype)}")
-
-
-def _is_positive(divisor: E.PrimExpr) -> bool:
-    return isinstance(divisor, E.IntImm) and divisor.value > 0
 
 
 def floor_division(wants_quotient: bool) -> Rule:
@@ -136,7 +122,7 @@ def floor_division(wants_quotient: bool) -> Rule:
                 selector.emit(f"{kind}.shr{sign_suffix(dtype)}")
             return
         selector.push(b)
-        if is_unsigned(dtype) or (_is_positive(b) and selector.indices.interval(a)[0] >= 0):
+        if is_unsigned(dtype) or (is_positive(b) and selector.indices.interval(a)[0] >= 0):
             selector.emit(f"{kind}.{name}")
             return
         selector.call_helper(f"{kind}_{helper}")
@@ -151,11 +137,8 @@ def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     kind = stack_type(dtype)
     least = isinstance(expression, E.Min)
     a, b = expression.a, expression.b
-    if dtypes.is_float(dtype) and not (isinstance(b, E.FloatImm) and not isnan(b.value)):
-        selector.push(a, b)
-        selector.emit(f"{kind}.{'min' if least else 'max'}")
-        return
-    # With a number on the right, a comparison does: it fails for NaN, which then is the result.
+    # `f32.min` would take the lesser of two zeros; the first is due, as in vectors. The comparison
+    # fails for NaN, so that the result is one where `a` is.
     first = selector.builder.local(kind)
     second = selector.builder.local(kind)
     selector.push(b)
@@ -165,6 +148,11 @@ def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     selector.emit("local.get", second)
     selector.emit("local.get", first)
     selector.emit(f"{kind}.{'lt' if least else 'gt'}{sign_suffix(dtype)}")
+    if dtypes.is_float(dtype) and not (isinstance(b, E.FloatImm) and not isnan(b.value)):
+        selector.emit("local.get", second)
+        selector.emit("local.get", second)
+        selector.emit(f"{kind}.ne")
+        selector.emit("i32.or")
     selector.emit("select")
     selector.builder.release(first)
     selector.builder.release(second)
@@ -206,22 +194,6 @@ def negation(selector: FunctionSelector, expression: E.Not) -> None:
     selector.emit("i32.eqz")
 
 
-def is_cheap(expression: E.PrimExpr) -> bool:
-    """Whether a value may be computed although it is not needed: it cannot fail, and is small."""
-    count = 0
-    nodes: Iterator[Any] = walk(expression)
-    for node in nodes:
-        count += 1
-        if type(node) in DIVISIONS and not dtypes.is_float(node.dtype):
-            if not _is_positive(node.b):
-                return False
-        if isinstance(node, E.BufferLoad) and node.buffer.scope() != REGISTER_SCOPE:
-            return False
-        if isinstance(node, (E.Call, E.Let)):
-            return False
-    return count <= CHEAP
-
-
 def choice(selector: FunctionSelector, expression: E.Select | E.Call) -> None:
     """Leave one of two values on the stack; the other is computed only if that is harmless."""
     condition, yes, no = operands_of(expression)
@@ -248,16 +220,8 @@ def cast(selector: FunctionSelector, expression: E.Cast) -> None:
 
 
 def function(expansion: Expansion) -> Rule:
-    """A function in terms of arithmetic; that of a float16 is computed in float32."""
-
-    def rule(selector: FunctionSelector, call: E.Call) -> None:
-        if call.dtype == "float16":
-            wide = E.Call("float32", call.op, tuple(E.Cast("float32", a) for a in call.args))
-            selector.push(E.Cast("float16", wide))
-            return
-        selector.push(expansion.of(call))
-
-    return rule
+    """A function in terms of arithmetic."""
+    return lambda selector, call: selector.push(expansion.of(call))
 
 
 def _checked_index(selector: FunctionSelector, call: E.Call) -> None:

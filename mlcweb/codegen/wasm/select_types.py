@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
+from mlcweb.codegen.processor.selection import UnsupportedError, is_unsigned
 from mlcweb.codegen.wasm.instructions import ValueType
-from mlcweb.ir.errors import TVMError
 from mlcweb.tir import dtype as dtypes
-
-
-class UnsupportedError(TVMError):
-    """A program uses something that has no WebAssembly form (yet)."""
-
 
 VECTOR_BYTES = 16
 
@@ -52,10 +47,6 @@ def vector_shape(dtype: str) -> str:
 def mask_bits(lanes: int) -> int:
     """The width of a lane of a vector of conditions: such vectors fill all 128 bits."""
     return 128 // lanes
-
-
-def is_unsigned(dtype: str) -> bool:
-    return dtypes.kind(dtype) in ("uint", "bool", "handle")
 
 
 def sign_suffix(dtype: str) -> str:

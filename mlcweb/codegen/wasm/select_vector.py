@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING
 
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.codegen.wasm.select_cast import (
     cast_vector,
     constant_bytes,
@@ -19,7 +20,6 @@ from mlcweb.codegen.wasm.select_memory import load_vector
 from mlcweb.codegen.wasm.select_operation import Rule, operation
 from mlcweb.codegen.wasm.select_scalar import let, variable
 from mlcweb.codegen.wasm.select_types import (
-    UnsupportedError,
     check_vector,
     mask_bits,
     sign_suffix,

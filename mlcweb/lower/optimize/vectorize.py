@@ -35,6 +35,9 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, operator_name
 from mlcweb.tir.substitute import reads_memory
 
+REASSOCIATE = "mlcweb.reassociate"
+"""The attribute of functions whose sums may be added up in another order, in lanes of vectors."""
+
 UNROLL_CHUNKS = 16
 """Marked loops of up to so many chunks are unrolled, as a vector of that length would be."""
 
@@ -165,7 +168,7 @@ class _Vectorize(Rewriter):
         if not self.machine.has_vector_operator(type(value), dtype):
             return None
         free = not dtypes.is_float(dtype) or isinstance(value, (E.Min, E.Max))
-        if not free and not self.function.attrs.get("mlcweb.reassociate"):
+        if not free and not self.function.attrs.get(REASSOCIATE):
             return None
         if not (isinstance(value.a, E.BufferLoad) and value.a.buffer is store.buffer):
             return None

@@ -1,5 +1,5 @@
-"""Functions that run on a GPU: their kernels in WGSL, compiled once for each GPU, launched on
-arrays that lie there."""
+"""Functions that run on a GPU: their kernels in its language, compiled once for each GPU, launched
+on arrays that lie there."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from mlcweb.codegen.gpu.host_plan import HostPlan, Number, plan_launches
 from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
-from mlcweb.codegen.gpu.languages import LANGUAGES
-from mlcweb.codegen.gpu.printer import write_kernel
+from mlcweb.codegen.gpu.languages import LANGUAGES, Language
+from mlcweb.codegen.gpu.printer import write_kernel, write_kernels
+from mlcweb.codegen.gpu.wide_integers import check_integers_fit, is_wide
 from mlcweb.codegen.registry import Kernel
+from mlcweb.ir.errors import TVMError
 from mlcweb.ir.span import Span
 from mlcweb.lower.specialize import size_symbols
 from mlcweb.runtime.gpu.limits import check_grid, check_kernel
@@ -34,28 +36,31 @@ from mlcweb.tir.function import PrimFunc
 MAX_KEPT = 64
 """So many plans, and so many calls with the same arrays, are kept for each function."""
 
-_FORMATS = {"int32": "i", "uint32": "I", "float32": "f", "float16": "e"}
+_FORMATS = {
+    "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
+    "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d",
+}  # fmt: skip
 """How scalars are packed."""
 
 
-def build(functions: Mapping[str, PrimFunc]) -> dict[str, Kernel]:
-    """A kernel for each function, its programs compiled for the GPU that is there. A call only
-    enqueues; what reads an array waits for it.
+def build(functions: Mapping[str, PrimFunc], kind: str = "webgpu") -> dict[str, Kernel]:
+    """A kernel for each function, its programs compiled for the GPU that devices of a kind are
+    here. A call only enqueues; what reads an array waits for it.
 
     Raises:
         GpuError: the GPU lacks what a function needs.
-        TVMError: WGSL has no form for what a function does.
+        TVMError: its language has no form for what a function does.
     """
-    on_gpu = [GpuFunction(name, func) for name, func in functions.items()]
-    for function in on_gpu:
-        function.compiled()
+    on_gpu = [GpuFunction(name, func, kind) for name, func in functions.items()]
+    languages = {function.compiled().device.language for function in on_gpu}
+    language = "".join(languages)
     return {
         function.name: Kernel(
             function.name,
             function.function,
             function.run,
             function.source,
-            language="webgpu",
+            language=language,
             time_batch=function.time_batch,
             takes_arrays=True,
         )
@@ -74,37 +79,40 @@ class _Compiled(NamedTuple):
     """The programs of a function for a GPU, and its calls with arrays that it was called with."""
 
     device: GpuDevice
+    language: Language
     pipelines: list[Any]
     calls: dict[tuple[Any, ...], _Call]
 
 
 class GpuFunction:
-    """A function whose kernels run on a GPU."""
+    """A function whose kernels run on the GPU that devices of a kind are."""
 
-    def __init__(self, name: str, func: PrimFunc) -> None:
+    def __init__(self, name: str, func: PrimFunc, kind: str) -> None:
         self.name = name
         self.function = func
+        self.kind = kind
         self.lowered, self.kernels = kernels_of(func, name)
-        self._sources = [write_kernel(kernel, LANGUAGES["webgpu"]) for kernel in self.kernels]
+        self._wide = [is_wide(kernel) for kernel in self.kernels]
         self._symbols = size_symbols(func)
         self._compiled: _Compiled | None = None
         self._plans: dict[tuple[Any, ...], HostPlan] = {}
 
     @property
     def source(self) -> str:
-        return "\n".join(text for text, _ in self._sources)
+        return write_kernels(self.kernels, self.compiled().language)
 
     def compiled(self) -> _Compiled:
         """The programs for the GPU that is there."""
         if self._compiled is None or self._compiled.device.lost:
-            device = gpu_device()
+            device = gpu_device(self.kind)
             if device is None:
-                raise GpuLost(f'"{self.name}" was built for a GPU, and now {why_no_gpu()}')
+                raise GpuLost(f'"{self.name}" was built for a GPU, and now {why_no_gpu(self.kind)}')
+            language = LANGUAGES[device.language]
             pipelines = [
-                self._pipeline(device, kernel, *source)
-                for kernel, source in zip(self.kernels, self._sources, strict=True)
+                self._pipeline(device, kernel, *write_kernel(kernel, language))
+                for kernel in self.kernels
             ]
-            self._compiled = _Compiled(device, pipelines, {})
+            self._compiled = _Compiled(device, language, pipelines, {})
         return self._compiled
 
     def _pipeline(
@@ -160,9 +168,23 @@ class GpuFunction:
             pieces = [memory[buffer.data] for buffer in kernel.buffers]
             _refuse_shared_memory(kernel, pieces)
             buffers = [(piece.buffer, piece.nbytes) for piece in pieces]
-            bindings = device.create_bindings(pipeline, buffers, _packed(kernel, scalars))
-            launches.append(Launch(pipeline, bindings, grid))
+            numbers = self._packed(index, scalars, compiled.language)
+            bindings = device.create_bindings(pipeline, buffers, numbers)
+            launches.append(Launch(pipeline, bindings, grid, kernel.block_size()))
         return _Call(launches, list(allocated.values()))
+
+    def _packed(self, index: int, scalars: Sequence[Number], language: Language) -> list[bytes]:
+        """The scalars of a launch as its program has them."""
+        kernel = self.kernels[index]
+        narrow = not language.has_int64
+        if narrow and self._wide[index]:
+            values = dict(zip(kernel.scalars, scalars, strict=True))
+            try:
+                check_integers_fit(kernel, language.name, values)
+            except TVMError as error:
+                raise GpuError(error.message, error.span) from None
+        types = ("int32" if narrow and v.dtype == "int64" else v.dtype for v in kernel.scalars)
+        return [struct.pack(f"={_FORMATS[t]}", x) for t, x in zip(types, scalars, strict=True)]
 
     def _plan(self, arguments: tuple[Any, ...]) -> HostPlan:
         """What the host does, by the sizes and scalars of a call."""
@@ -216,14 +238,5 @@ def _refuse_shared_memory(kernel: DeviceKernel, pieces: Sequence[GpuStorage]) ->
         if other is not buffer and {other.data, buffer.data} & kernel.written:
             raise GpuError(
                 f'"{other.name}" and "{buffer.name}" are the same array, and "{kernel.name}" '
-                "writes it; pass a copy, since WebGPU gives memory that is written only once"
+                "writes it; pass a copy, since a kernel takes memory that is written only once"
             )
-
-
-def _packed(kernel: DeviceKernel, scalars: Sequence[Number]) -> bytes:
-    """The scalars of a launch as its program has them."""
-    if not scalars:
-        return b""
-    formats = "".join(_FORMATS[var.dtype] for var in kernel.scalars)
-    data = struct.pack(f"@{formats}", *scalars)
-    return data + bytes(-len(data) % 16)

@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mlcweb.codegen.gpu import check_limits
 from mlcweb.codegen.gpu.kernels import DeviceKernel
+from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.gpu import GpuDevice, GpuError
+from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
 
 
@@ -27,8 +30,11 @@ def target_attributes(device: GpuDevice) -> dict[str, Any]:
 
 
 def check_kernel(kernel: DeviceKernel, device: GpuDevice) -> None:
-    """A GpuError where a GPU lacks what a kernel needs, whatever number of blocks it is launched
-    in."""
+    """A GpuError where a GPU lacks what a kernel needs: what is known before it is called."""
+    try:
+        check_limits(kernel, device.description, target_attributes(device))
+    except TVMError as error:
+        raise GpuError(error.message, error.span) from None
     buffers: Sequence[Buffer] = (*kernel.buffers, *kernel.shared)
     half = next((buffer for buffer in buffers if buffer.dtype == "float16"), None)
     if half is not None and "shader-f16" not in device.features:
@@ -50,12 +56,16 @@ def check_kernel(kernel: DeviceKernel, device: GpuDevice) -> None:
                 f"GPU ({device.description}) has {most} at most; split the loop, and bind its "
                 "parts to two axes"
             )
+    grid = [kernel.extent(f"blockIdx.{axis}") for axis in "xyz"]
+    check_grid(kernel, [one.value if isinstance(one, E.IntImm) else 1 for one in grid], device)
 
 
 def check_grid(kernel: DeviceKernel, grid: Sequence[int], device: GpuDevice) -> None:
     """A GpuError where a launch has more blocks than a GPU counts."""
-    most = device.limits["maxComputeWorkgroupsPerDimension"]
+    every = device.limits["maxComputeWorkgroupsPerDimension"]
     for axis, blocks in zip("xyz", grid, strict=True):
+        # CUDA counts farther along x.
+        most = device.limits.get(f"maxComputeWorkgroups{axis.upper()}", every)
         if blocks > most:
             raise GpuError(
                 f'"{kernel.name}" is launched in {blocks} blocks along blockIdx.{axis}, and the '

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.engine import allocate as allocate_here
 from mlcweb.runtime.host.gpu import GpuDevice, GpuMemoryError, gpu_device
-from mlcweb.runtime.storage import Storage
+from mlcweb.runtime.storage import Allocator, Storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,14 +53,15 @@ class GpuStorage:
         return GpuStorage(self.memory, self.buffer, nbytes, self._whole or self)
 
 
-def allocate(nbytes: int) -> Storage:
-    """Memory of the GPU, or of this machine where there is none: an `Allocator`.
+def allocator(kind: str) -> Allocator:
+    """What hands out memory of the GPU that devices of a kind are here, or of this machine where
+    there is none. It raises a GpuMemoryError where the GPU has no room."""
 
-    Raises:
-        GpuMemoryError: the GPU has no room for it.
-    """
-    device = gpu_device()
-    return allocate_here(nbytes) if device is None else allocate_on(device, nbytes)
+    def allocate(nbytes: int) -> Storage:
+        device = gpu_device(kind)
+        return allocate_here(nbytes) if device is None else allocate_on(device, nbytes)
+
+    return allocate
 
 
 def allocate_on(device: GpuDevice, nbytes: int) -> GpuStorage:

@@ -49,6 +49,15 @@ def shares_memory() -> bool:
     return bool(isolated) and hasattr(js, "SharedArrayBuffer")
 
 
+def processors() -> int:
+    """The processors of this machine, as far as the browser tells in a page."""
+    if not in_browser():
+        return os.cpu_count() or 1
+    import js  # pyright: ignore[reportMissingImports]
+
+    return int(getattr(getattr(js, "navigator", None), "hardwareConcurrency", 1) or 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What a measurement depends on besides the program: the step of the clock in seconds, how many
@@ -62,13 +71,8 @@ class Conditions:
 @lru_cache(maxsize=1)
 def conditions() -> Conditions:
     """The conditions here."""
-    if in_browser():
-        import js  # pyright: ignore[reportMissingImports]
-
-        navigator = getattr(js, "navigator", None)
-        cores = int(getattr(navigator, "hardwareConcurrency", 1))
-        return Conditions(clock_step(), cores, shares_memory())
-    return Conditions(clock_step(), os.cpu_count() or 1, None)
+    isolated = shares_memory() if in_browser() else None
+    return Conditions(clock_step(), processors(), isolated)
 
 
 def smallest_step(now: Callable[[], float], samples: int = 20, readings: int = 100_000) -> float:

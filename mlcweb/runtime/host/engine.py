@@ -14,6 +14,7 @@ from mlcweb.runtime.storage import Storage, allocate_on_host
 if TYPE_CHECKING:
     import numpy as np
 
+    from mlcweb.codegen.wasm.kernel import WasmModule
     from mlcweb.runtime.host.python_calls import HostFunction
 
 
@@ -53,6 +54,18 @@ class Instance(Protocol):
         ...
 
 
+class Launcher(Protocol):
+    """Runs the parallel loops of a kernel."""
+
+    def host_function(self, failures: list[BaseException]) -> HostFunction:
+        """The launch function, which the kernel imports after all others."""
+        ...
+
+    def check_not_within(self) -> None:
+        """Refuse a call of the kernel that would wait for itself."""
+        ...
+
+
 Chain = tuple[Callable[[], Any], Callable[[], int]]
 
 
@@ -62,13 +75,15 @@ class Host(Protocol):
     `shared` is whether threads share it, `visible` whether Python sees it, `relaxed_simd` whether
     the engine has the relaxed vector instructions, and `options` how instructions are best selected
     for the engine. `carries_exceptions` is whether an exception of a Python function that a kernel
-    calls arrives at the caller of the kernel. There are so many `addresses`.
+    calls arrives at the caller of the kernel, and `python_in_threads` whether the parallel loops of
+    a kernel may call Python functions. There are so many `addresses`.
     """
 
     options: Options
     shared: bool
     visible: bool
     carries_exceptions: bool
+    python_in_threads: bool
     addresses: int
 
     @property
@@ -106,6 +121,11 @@ class Host(Protocol):
     def chain(self, calls: Sequence[Callable[[], Any]]) -> Chain:
         """Several bound functions as one, and what tells, after a failure, which of them was
         running."""
+        ...
+
+    def launcher(self, compiled: WasmModule, another: Callable[[], tuple[Any, Any]]) -> Launcher:
+        """What runs the parallel loops of a module. `another` makes another instance of it, with
+        what explains its errors."""
         ...
 
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> Instance:

@@ -1,4 +1,5 @@
-"""The GPU that is there: WebGPU of the browser in a page, of the package `wgpu` natively.
+"""The GPU that is there: WebGPU of the browser in a page, of the package `wgpu` natively; and
+natively CUDA's and OpenCL's own drivers for devices of these kinds.
 
 A device is memory, programs, and a queue of launches. What is asked of it after each other happens
 after each other; only `read`, `wait` and `time` wait for it. Limits and features have the names of
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mlcweb.ir.errors import TVMError
-from mlcweb.runtime.host.clock import in_browser
+from mlcweb.runtime.host.clock import clock, in_browser
 from mlcweb.runtime.host.waiting import can_suspend
 
 if TYPE_CHECKING:
@@ -60,16 +61,19 @@ class ShaderError(GpuError):
 
 
 class Launch(NamedTuple):
-    """A program, what it is given, and the blocks of threads along x, y and z."""
+    """A program, what it is given, the blocks along x, y and z, and the threads of a block."""
 
     pipeline: Any
     bindings: Any
     grid: tuple[int, int, int]
+    block: tuple[int, int, int]
 
 
 class GpuDevice(Protocol):
-    """A GPU. `lost` says why it is of no use any more; "" while it is."""
+    """A GPU. `lost` says why it is of no use any more; "" while it is of use. `language` is that of
+    its programs: "webgpu", "opencl" or "cuda"."""
 
+    language: str
     description: str
     limits: Mapping[str, int]
     features: frozenset[str]
@@ -98,7 +102,7 @@ class GpuDevice(Protocol):
         ...
 
     def create_pipeline(self, source: str, entry: str) -> Any:
-        """A function of a program in WGSL, compiled.
+        """A function of a program in the language of the device, compiled.
 
         Raises:
             ShaderError: the compiler refuses it.
@@ -106,9 +110,10 @@ class GpuDevice(Protocol):
         ...
 
     def create_bindings(
-        self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: bytes
+        self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: Sequence[bytes]
     ) -> Any:
-        """What a program is given: memory with its bytes, and numbers in a structure after it."""
+        """What a program is given: memory with its bytes, and after that the numbers, each as its
+        type lies in memory."""
         ...
 
     def dispatch(self, launch: Launch) -> None:
@@ -124,31 +129,89 @@ class GpuDevice(Protocol):
         ...
 
 
-_known: GpuDevice | NoGpu | None = None
+def uniform_bytes(scalars: Sequence[bytes]) -> bytes:
+    """Numbers as a structure of WGSL has them: each aligned to its size, in multiples of 16 bytes.
+    No bytes where there are none."""
+    data = b""
+    for scalar in scalars:
+        data += bytes(-len(data) % len(scalar)) + scalar
+    return data + bytes(-len(data) % 16)
 
 
-def gpu_device() -> GpuDevice | None:
-    """The GPU, found when first asked for; another one after that was lost. None where none is
-    reached, and `why_no_gpu` says why."""
-    global _known
-    if _known is None or (not isinstance(_known, NoGpu) and _known.lost):
+def check_lost(lost: str) -> None:
+    """A `GpuLost` where a device says why it is of no use any more."""
+    if lost:
+        raise GpuLost(f"{lost} Make its arrays and build its programs again")
+
+
+def time_by_host(device: GpuDevice, launches: Sequence[Launch], number: int) -> float:
+    """`GpuDevice.time` by the clock of this machine."""
+    device.wait()
+    start = clock()
+    for _ in range(number):
+        for launch in launches:
+            device.dispatch(launch)
+    device.wait()
+    return clock() - start
+
+
+_devices: dict[str, GpuDevice | NoGpu] = {}
+"""What each driver gave when it was first asked."""
+
+
+def gpu_device(kind: str = "webgpu") -> GpuDevice | None:
+    """The GPU that devices of a kind are here, found when first asked for; another one after that
+    was lost. It is that of the kind's own driver, or else the one that WebGPU reaches. None where
+    there is neither, and `why_no_gpu` says why."""
+    for driver in _drivers(kind):
+        device = _device(driver)
+        if device is not None:
+            return device
+    return None
+
+
+def why_no_gpu(kind: str = "webgpu") -> str:
+    """Why drivers give no GPU for a kind, in half sentences; "" where the first of them does."""
+    reasons: list[str] = []
+    for driver in _drivers(kind):
+        if _device(driver) is not None:
+            break
+        device = _devices.get(driver)
+        if isinstance(device, NoGpu):
+            reasons.append(device.message)
+        else:
+            reasons.append("this browser cannot suspend Python while a GPU works")
+    return "; ".join(reasons)
+
+
+def _drivers(kind: str) -> tuple[str, ...]:
+    """What reaches devices of a kind, best first."""
+    own = kind in ("cuda", "opencl") and not in_browser()
+    return (kind, "webgpu") if own else ("webgpu",)
+
+
+def _device(driver: str) -> GpuDevice | None:
+    device = _devices.get(driver)
+    if device is None or (not isinstance(device, NoGpu) and device.lost):
         if not can_suspend():
             return None
         try:
-            _known = _find()
+            device = _open_device(driver)
         except NoGpu as reason:
-            _known = reason
-    return None if isinstance(_known, NoGpu) else _known
+            device = reason
+        _devices[driver] = device
+    return None if isinstance(device, NoGpu) else device
 
 
-def why_no_gpu() -> str:
-    """Why `gpu_device` gives none, as half a sentence."""
-    if _known is None and not can_suspend():
-        return "this browser cannot suspend Python while a GPU works"
-    return _known.message if isinstance(_known, NoGpu) else ""
+def _open_device(driver: str) -> GpuDevice:
+    if driver == "cuda":
+        from mlcweb.runtime.host import cuda_device
 
+        return cuda_device.find_device()
+    if driver == "opencl":
+        from mlcweb.runtime.host import opencl_device
 
-def _find() -> GpuDevice:
+        return opencl_device.find_device()
     if in_browser():
         from mlcweb.runtime.host import page_gpu
 

@@ -122,13 +122,14 @@ def _inlined(triple: str, caller: str, callees: dict[str, str]) -> set[str]:
 
 
 def _unused(triple: str) -> list[str]:
-    """What models of processors have and code of arithmetic never uses: a machine that hides it
-    from its guests runs their code."""
+    """What models of processors have and code of arithmetic never uses: a machine that lacks it, or
+    hides it from its guests, runs their code."""
     if not _is_x86(triple):
         return []
     names = "pku rtm sgx clflushopt clwb fsgsbase invpcid xsave xsavec xsaveopt xsaves ptwrite"
     names += " wbnoinvd cldemote movdiri movdir64b waitpkg pconfig serialize tsxldtrk uintr shstk"
     names += " enqcmd prfchw rdpid clzero mwaitx rdpru sse4a amx-tile amx-int8 amx-bf16"
+    names += " ermsb fsrm fast-7bytenop"  # says what is fast, not what there is
     return [f"+{name}" for name in names.split()]
 
 
@@ -137,24 +138,28 @@ def _is_x86(triple: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def runs_here(wanted: Processor) -> bool:
+def runs_here(target: Processor) -> bool:
     """Whether code for a processor runs on this one."""
     own = processor()
-    if wanted.triple.split("-")[0] != own.triple.split("-")[0]:
+    if target.triple.split("-")[0] != own.triple.split("-")[0]:
         return False
-    features = ",".join(part for part in (own.features, *_unused(wanted.triple)) if part)
+    features = ",".join(part for part in (own.features, *_unused(target.triple)) if part)
     caller = f'"target-cpu"="{own.cpu}" "target-features"="{features}"'
-    cpu = wanted.cpu or _generic(wanted.triple)
-    callee = f'"target-cpu"="{cpu}" "target-features"="{wanted.features}"'
+    cpu = target.cpu or _generic(target.triple)
+    callee = f'"target-cpu"="{cpu}" "target-features"="{target.features}"'
     return bool(_inlined(own.triple, caller, {"code": callee}))
 
 
-def _machine(wanted: Processor, level: int, **options: Any) -> Any:
+def _machine(target: Processor, level: int, **options: Any) -> Any:
     return (
         _llvm()
-        .Target.from_triple(wanted.triple)
-        .create_target_machine(cpu=wanted.cpu, features=wanted.features, opt=level, **options)
+        .Target.from_triple(target.triple)
+        .create_target_machine(cpu=target.cpu, features=target.features, opt=level, **options)
     )
+
+
+def _jit_machine(target: Processor, level: int) -> Any:
+    return _machine(target, level, jit=True, codemodel="jitdefault")
 
 
 def _optimize(module: Any, machine: Any, level: int) -> None:
@@ -169,12 +174,12 @@ def _optimize(module: Any, machine: Any, level: int) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def _optimized(text: str, wanted: Processor, level: int, machine: Any) -> Any:
+def _optimized(text: str, target: Processor, level: int, machine: Any) -> Any:
     """A module, checked by LLVM's verifier, and optimised."""
     llvm = _llvm()
     try:
         module = llvm.parse_assembly(text)
-        module.triple = wanted.triple
+        module.triple = target.triple
         module.data_layout = str(machine.target_data)
         module.verify()
     except RuntimeError as error:
@@ -201,27 +206,36 @@ class Compilation:
         machine = self._machine()
         return machine.emit_object(self._module(machine))
 
-    def instance(self) -> Instance:
-        """The code in memory, ready to be called.
-
-        Raises:
-            TVMError: it is code for another processor.
-        """
-        if not runs_here(self.processor):
-            cpu = self.processor.cpu or "any"
-            raise TVMError(
-                f'The code is for "{self.processor.triple}" with -mcpu={cpu}, which this is '
-                "not; get_source and export_library write it; -mcpu=host runs here"
-            )
-        machine = _machine(self.processor, self.level, jit=True, codemodel="jitdefault")
-        module = self._module(machine)
-        return Instance(_llvm().create_mcjit_compiler(module, machine))
+    def code(self) -> bytes:
+        """The machine code as `load` takes it: an object file that may lie anywhere in memory."""
+        machine = _jit_machine(self.processor, self.level)
+        return machine.emit_object(self._module(machine))
 
     def _machine(self) -> Any:
         return _machine(self.processor, self.level, reloc="pic", codemodel="small")
 
     def _module(self, machine: Any) -> Any:
         return _optimized(self.text, self.processor, self.level, machine)
+
+
+def load(code: bytes, target: Processor) -> Instance:
+    """Code for a processor, in memory and ready to be called.
+
+    Raises:
+        TVMError: it is another processor than this one.
+    """
+    if not runs_here(target):
+        raise TVMError(
+            f'The code is for "{target.triple}" with -mcpu={target.cpu or "any"}, which this is '
+            "not; get_source and export_library write it; -mcpu=host runs here"
+        )
+    llvm = _llvm()
+    empty = llvm.parse_assembly("")
+    empty.triple = target.triple
+    loader = llvm.create_mcjit_compiler(empty, _jit_machine(target, 0))
+    loader.remove_module(empty)
+    loader.add_object_file(llvm.ObjectFileRef.from_data(code))
+    return Instance(loader)
 
 
 def linked(code: bytes, path: Path) -> bool:

@@ -1,8 +1,4 @@
-"""The target "llvm": kernels compiled to machine code, called with pointers.
-
-As for WebAssembly, a function of symbolic sizes is compiled once for each combination of sizes that
-it meets, and what has no LLVM form is left to NumPy.
-"""
+"""The target "llvm": kernels compiled to machine code, called with pointers."""
 
 from __future__ import annotations
 
@@ -24,28 +20,31 @@ from mlcweb.codegen.llvm.kernel import REPEAT_SUFFIX, LlvmModule, compile_functi
 from mlcweb.codegen.llvm.machine import Processor
 from mlcweb.codegen.llvm.parallel import LAUNCH, THREADS
 from mlcweb.codegen.llvm.types import argument_type
+from mlcweb.codegen.processor.calls import Pointer, PythonCall, Scalar
+from mlcweb.codegen.processor.checks import FAULT_CHECK, FAULT_INDEX
 from mlcweb.codegen.registry import (
     BOUNDS_CHECK,
     LLVM_OPT_LEVEL,
     LLVM_PROCESSOR,
     RELAXED_MADD,
     FunctionLookup,
-    find_target,
 )
-from mlcweb.codegen.wasm.calls import Pointer, PythonCall, Scalar
-from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX
-from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower.options import BOUND_CHECKERS
-from mlcweb.lower.specialize import size_symbols, specialize
-from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.direct_call import PointerCall
 from mlcweb.runtime.host import engine
 from mlcweb.runtime.host import llvm_launch as threads
-from mlcweb.runtime.host.llvm_engine import Compilation, Stopped, linked, processor, runs_here
+from mlcweb.runtime.host.compiled_kernel import CompiledKernel, build_kernels, known_by
+from mlcweb.runtime.host.llvm_engine import (
+    Compilation,
+    Stopped,
+    linked,
+    load,
+    processor,
+    runs_here,
+)
 from mlcweb.runtime.host.python_calls import host_function
 from mlcweb.runtime.host.traps import KernelTrap
-from mlcweb.runtime.host.wasm_target import MAX_VARIANTS, known_by
 from mlcweb.runtime.storage import HOST_MEMORY
 from mlcweb.tir.function import PrimFunc
 
@@ -72,30 +71,22 @@ def build(
 ) -> dict[str, Any]:
     """A kernel for each function."""
     options = options_of(config)
-    kernels: dict[str, Any] = {}
-    for name, func in functions.items():
-        try:
-            kernel = LlvmKernel(name, func, options, lookup)
-            if not kernel.symbols:
-                kernel.variant(())
-            kernels[name] = kernel
-        except UnsupportedError as error:
-            _log.info('"%s" runs in NumPy: %s', name, error.message)
-            kernels.update(find_target("numpy").build({name: func}, lookup))
-    return kernels
+    return build_kernels(
+        functions, lookup, lambda name, func: LlvmKernel(name, func, options, lookup)
+    )
 
 
 def options_of(config: Mapping[str, Any]) -> Options:
     """What the options of a build and of its target ask for."""
-    wanted = config.get(LLVM_PROCESSOR, {})
+    options = config.get(LLVM_PROCESSOR, {})
     level = config.get(LLVM_OPT_LEVEL, DEFAULT_LEVEL)
     if level not in range(4):
         raise TVMError(f"-opt-level is a number from 0 to 3, not {level}")
-    features = wanted.get("mattr", "")
+    features = options.get("mattr", "")
     return Options(
         processor(
-            str(wanted.get("mtriple", "")),
-            str(wanted.get("mcpu", "")),
+            str(options.get("mtriple", "")),
+            str(options.get("mcpu", "")),
             features if isinstance(features, str) else ",".join(features),
         ),
         level,
@@ -144,15 +135,10 @@ def compile_together(kernels: Sequence[Any]) -> Compilation:
     return Compilation(compiled.text, first.options.processor, first.options.level)
 
 
-class LlvmKernel:
-    """A `Kernel` whose code is that of the processor.
-
-    Its code takes all arrays for distinct, as that of `WasmKernel` does; `run_aliased` is for those
-    that share memory.
-    """
+class LlvmKernel(CompiledKernel["_Variant"]):
+    """A `Kernel` whose code is that of the processor."""
 
     language = "ll"
-    takes_arrays = True
 
     def __init__(
         self,
@@ -162,30 +148,12 @@ class LlvmKernel:
         lookup: FunctionLookup,
         distinct: bool = True,
     ) -> None:
-        self.name = name
-        self.function = func
+        super().__init__(name, func, lookup, distinct)
         self.options = options
-        self.lookup = lookup
-        self.distinct = distinct
-        self.symbols = size_symbols(func)
-        self.variants: dict[tuple[int, ...], _Variant] = {}
-        self._positions = [
-            index for index, param in enumerate(func.params) if param in func.buffer_map
-        ]
 
-    def variant(self, sizes: tuple[int, ...]) -> _Variant:
-        """The code for these values of the symbolic sizes."""
-        known = self.variants.get(sizes)
-        if known is None:
-            func = self.function
-            if sizes:
-                func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
-            compiled = self.compiled({self.name: func})
-            known = _Variant(self.name, compiled, self.options, self.lookup)
-            if len(self.variants) >= MAX_VARIANTS:
-                self.variants.pop(next(iter(self.variants)))
-            self.variants[sizes] = known
-        return known
+    def new_variant(self, sizes: tuple[int, ...]) -> _Variant:
+        compiled = self.compiled({self.name: self.specialized(sizes)})
+        return _Variant(self.name, compiled, self.options, self.lookup)
 
     def compiled(self, functions: Mapping[str, PrimFunc]) -> LlvmModule:
         """The module of functions, with the options of this one."""
@@ -198,17 +166,7 @@ class LlvmKernel:
             fused=self.options.fused,
         )
 
-    def variant_for(self, arguments: tuple[Any, ...]) -> _Variant:
-        places = self.symbols.values()
-        return self.variant(tuple(arguments[position].shape[axis] for position, axis in places))
-
-    @property
-    def pointer_call(self) -> PointerCall | None:
-        """How to call the kernel with addresses alone, if its shapes are constant."""
-        return None if self.symbols else self.pointers(())
-
     def pointers(self, arguments: tuple[Any, ...]) -> PointerCall | None:
-        """How to call the kernel with addresses alone, for arrays of the shapes of these."""
         if len(self._positions) < len(self.function.params):
             return None
         if not runs_here(self.options.processor):
@@ -220,12 +178,11 @@ class LlvmKernel:
         return PointerCall(memory, partial(variant.bind, base), Stopped, variant.explain)
 
     def run(self, *arguments: Any) -> None:
-        """Call the kernel with arrays and numbers."""
         self._call(lambda variant, values: variant.run(*values), arguments)
 
     def time_batch(self, number: int, *arguments: Any) -> float:
         """Seconds that `number` calls take, in a loop of the module's own."""
-        addresses = [_address(arguments[position]) for position in self._positions]
+        addresses = [address_of(arguments[position]) for position in self._positions]
         shared = self.distinct and len({*addresses}) < len(addresses)
         kernel = self._aliased if shared else self
         return kernel._call(lambda variant, values: variant.time(number, *values), arguments)
@@ -238,23 +195,13 @@ class LlvmKernel:
             array = arguments[position]
             if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
                 array = copies[position] = np.ascontiguousarray(array)
-            values[position] = _address(array)
+            values[position] = address_of(array)
         result = call(self.variant_for(arguments), values)
         for position in self._written & copies.keys():
             arguments[position][...] = copies[position]
         return result
 
-    @cached_property
-    def _written(self) -> set[int]:
-        return written_parameters(self.function)
-
-    @cached_property
-    def run_aliased(self) -> Callable[..., None]:
-        """The same for arrays that share memory."""
-        return self._aliased.run
-
-    @cached_property
-    def _aliased(self) -> LlvmKernel:
+    def for_shared_arrays(self) -> LlvmKernel:
         return LlvmKernel(self.name, self.function, self.options, self.lookup, distinct=False)
 
     @property
@@ -265,6 +212,12 @@ class LlvmKernel:
         return next(reversed(self.variants.values())).compiled.text
 
 
+def trap_of(name: str, stopped: Stopped) -> KernelTrap:
+    """Why a kernel stopped that no check of its program stopped."""
+    reasons = {DIVIDED_BY_ZERO: "INTEGER_DIVISION_BY_ZERO", CHECK_FAILED: "UNREACHABLE"}
+    return KernelTrap(name, reasons.get(stopped.status, "OUT_OF_MEMORY"))
+
+
 def _arrays_memory() -> tuple[object, int]:
     """What most arrays are a piece of, and where that begins."""
     if not engine.available():
@@ -273,7 +226,7 @@ def _arrays_memory() -> tuple[object, int]:
     return host, host.base
 
 
-def _address(array: Any) -> int:
+def address_of(array: Any) -> int:
     """Where an NDArray or a NumPy array lies."""
     storage = getattr(array, "storage", None)
     if storage is not None:
@@ -302,14 +255,14 @@ class _Variant:
 
     @cached_property
     def instance(self) -> Any:
-        made = self.compilation.instance()
+        instance = load(self.compilation.code(), self.compilation.processor)
         if self.compiled.parallel:
-            made.set_pointer(THREADS, ctypes.pointer(threads.THREADS.value))
-            made.set_pointer(LAUNCH, threads.launcher(self._failures))
+            instance.set_pointer(THREADS, ctypes.pointer(threads.THREADS.value))
+            instance.set_pointer(LAUNCH, threads.launcher(self._failures))
         for number, call in enumerate(self.compiled.python_calls):
             function = _callback(call, self._lookup, self._failures)
-            made.set_pointer(python_name(number), function)
-        return made
+            instance.set_pointer(python_name(number), function)
+        return instance
 
     @cached_property
     def _function(self) -> Callable[..., None]:
@@ -344,10 +297,8 @@ class _Variant:
         self._failures.clear()
         if stopped.status == PYTHON_FAILED:
             return failures[0]
-        if stopped.status == DIVIDED_BY_ZERO:
-            return KernelTrap(self.name, "INTEGER_DIVISION_BY_ZERO")
         if stopped.status != CHECK_FAILED:
-            return KernelTrap(self.name, "OUT_OF_MEMORY")
+            return trap_of(self.name, stopped)
         check = self.compiled.checks[self.instance.variable(FAULT_CHECK, "i32") - 1]
         kind = AssertionFailed if check.message else IndexOutOfBounds
         return kind(check.report(self.instance.variable(FAULT_INDEX, "i64")), check.span)

@@ -11,11 +11,12 @@ from mlcweb.runtime.host.gpu import (
     FEATURES,
     LIMITS,
     GpuError,
-    GpuLost,
     GpuMemoryError,
     Launch,
     NoGpu,
     ShaderError,
+    check_lost,
+    uniform_bytes,
 )
 from mlcweb.runtime.host.page_script import page_script
 from mlcweb.runtime.host.waiting import can_suspend
@@ -46,6 +47,8 @@ def find_device() -> PageGpu:
 class PageGpu:
     """A device of the browser."""
 
+    language = "webgpu"
+
     def __init__(self, gpu: Any) -> None:
         self._gpu = gpu
         self.description = str(gpu.description)
@@ -57,7 +60,7 @@ class PageGpu:
         return self._gpu.lost
 
     def create_buffer(self, nbytes: int) -> Any:
-        self._check_lost()
+        check_lost(self.lost)
         if nbytes < LARGE:
             return self._gpu.createSmallBuffer(nbytes)
         buffer = _wait(self._gpu.createBuffer(nbytes))
@@ -69,53 +72,50 @@ class PageGpu:
         self._gpu.destroyBuffer(buffer)
 
     def write(self, buffer: Any, data: np.ndarray[Any, Any]) -> None:
-        self._check_lost()
+        check_lost(self.lost)
         if data.nbytes:
             self._gpu.write(buffer, to_js(data.reshape(-1).view("uint8")))
 
     def read(self, buffer: Any, nbytes: int) -> np.ndarray[Any, Any]:
         import numpy as np
 
-        self._check_lost()
+        check_lost(self.lost)
         result = np.empty(nbytes, np.uint8)
         if nbytes:
             data = _wait(self._gpu.read(buffer, nbytes))
-            self._check_lost()
+            check_lost(self.lost)
             data.assign_to(result)
         return result
 
     def create_pipeline(self, source: str, entry: str) -> Any:
-        self._check_lost()
+        check_lost(self.lost)
         compiled = _wait(self._gpu.createPipeline(source, entry))
         if not hasattr(compiled, "pipeline"):
             raise ShaderError(compiled.message, int(compiled.line))
         return compiled.pipeline
 
     def create_bindings(
-        self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: bytes
+        self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: Sequence[bytes]
     ) -> Any:
         memory, sizes = zip(*buffers, strict=True) if buffers else ((), ())
-        return self._gpu.createBindings(pipeline, to_js(memory), to_js(sizes), to_js(scalars))
+        uniform = to_js(uniform_bytes(scalars))
+        return self._gpu.createBindings(pipeline, to_js(memory), to_js(sizes), uniform)
 
     def dispatch(self, launch: Launch) -> None:
         self._gpu.dispatch(launch.pipeline, launch.bindings, *launch.grid)
 
     def wait(self) -> None:
-        self._check_lost()
+        check_lost(self.lost)
         _wait(self._gpu.wait())
-        self._check_lost()
+        check_lost(self.lost)
 
     def time(self, launches: Sequence[Launch], number: int) -> float:
         """By the GPU's clock, where the browser tells it."""
-        self._check_lost()
+        check_lost(self.lost)
         plain = to_js([[each.pipeline, each.bindings, *each.grid] for each in launches])
         seconds = _wait(self._gpu.time(plain, number))
-        self._check_lost()
+        check_lost(self.lost)
         return seconds
-
-    def _check_lost(self) -> None:
-        if self.lost:
-            raise GpuLost(f"{self.lost} Make its arrays and build its programs again")
 
 
 def _wait(promise: Any) -> Any:

@@ -73,13 +73,16 @@ export default (() => {
 
     bytes: (memory, address, length) => new Uint8Array(memory.buffer, address, length),
 
-    // Functions that give 64 bits give a BigInt, which Python makes of large numbers only.
-    instantiate(memory, code, functions, wide) {
+    // Functions that give 64 bits give a BigInt, which Python makes of large numbers only. `launch`
+    // runs parallel loops, where there are any.
+    instantiate(memory, code, functions, wide, launch) {
       const module = new WebAssembly.Module(code);
       const python = functions.map((run, index) =>
         wide[index] ? (...values) => BigInt(run(...values)) : (...values) => run(...values),
       );
-      return new WebAssembly.Instance(module, { env: { memory }, python }).exports;
+      const parallel = { launch: (...loop) => launch(exports, ...loop) };
+      const { exports } = new WebAssembly.Instance(module, { env: { memory }, python, parallel });
+      return exports;
     },
 
     // Parameters of 64 bits take a BigInt, which Python makes of large numbers only.

@@ -5,8 +5,18 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
+from mlcweb.runtime.host.clock import shares_memory
+
 _BROUGHT = {"page_script": "mlcwebHost", "page_gpu": "mlcwebGpu"}
 """What the page calls a script that it has brought."""
+
+
+def page_threads() -> Any:
+    """What runs parallel loops on workers of the page; None where there is none, or where it is not
+    isolated, so that workers cannot share memory."""
+    import js  # pyright: ignore[reportMissingImports]
+
+    return getattr(js, "mlcwebThreads", None) if shares_memory() else None
 
 
 def script_text(name: str = "page_script") -> str:

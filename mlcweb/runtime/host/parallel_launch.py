@@ -72,7 +72,10 @@ class Launcher:
         chunks = static_chunks(first, last, num_threads())
         while len(self._workers) < len(chunks):
             self._workers.append(self._worker())
-        outer, self._caller = self._caller, get_ident()
+        outer = self._caller
+        if not POOL.in_task:
+            # Within a task of another loop this one is serial, and waits for no thread.
+            self._caller = get_ident()
         try:
             POOL.run(
                 [
@@ -81,7 +84,8 @@ class Launcher:
                 ]
             )
         finally:
-            self._caller = outer
+            if not POOL.in_task:
+                self._caller = outer
 
     def check_not_within(self) -> None:
         """Refuse a call of the kernel from one of its own loops in another thread: it would wait

@@ -21,26 +21,30 @@ from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import MAXIMUM_PAGES, Module
 from mlcweb.codegen.wasm.select_function import Options
+from mlcweb.codegen.wasm.select_parallel import LAUNCH_TYPE
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host import engine
 from mlcweb.runtime.host.arena import Arena, ArenaStorage
 from mlcweb.runtime.host.clock import shares_memory
 from mlcweb.runtime.host.page_script import page_script
+from mlcweb.runtime.host.page_threads import PageLauncher, PageThreads
 from mlcweb.runtime.host.traps import trap_in_browser
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from mlcweb.codegen.wasm.kernel import WasmModule
     from mlcweb.runtime.host.python_calls import HostFunction
 
 
 class PyodideHost(engine.Host):
     """The browser's engine and a memory of our own, shared between threads where the page may."""
 
-    options = Options()
+    options = Options(parallel=True)
     visible = False
     """Python does not see the memory in place."""
     carries_exceptions = True
+    python_in_threads = False
     addresses = 1 << 32
 
     def __init__(self) -> None:
@@ -54,6 +58,7 @@ class PyodideHost(engine.Host):
         self.bind = script.bind
         self._chain = script.chain
         self.timer = script.timer
+        self._threads = PageThreads(self)
 
     def _grow(self, pages: int) -> None:
         try:
@@ -106,11 +111,17 @@ class PyodideHost(engine.Host):
         made = self._chain(to_js(calls))
         return made.run, made.reached
 
+    def launcher(self, compiled: WasmModule, another: object) -> PageLauncher:
+        """What runs parallel loops; the page makes the instances that its threads need."""
+        return self._threads.launcher(compiled)
+
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> PageInstance:
-        functions = [create_proxy(item.run) for item in imports]
-        wide = [item.type.results == ("i64",) for item in imports]
+        launch = next((item.run for item in imports if item.type is LAUNCH_TYPE), None)
+        python = [item for item in imports if item.type is not LAUNCH_TYPE]
+        functions = [create_proxy(item.run) for item in python]
+        wide = to_js([item.type.results == ("i64",) for item in python])
         try:
-            exports = self._instantiate(self.memory, to_js(code), to_js(functions), to_js(wide))
+            exports = self._instantiate(self.memory, to_js(code), to_js(functions), wide, launch)
             return PageInstance(self, exports, functions)
         except JsException as error:
             for function in functions:
@@ -144,8 +155,8 @@ class PageInstance(engine.Instance):
             function.destroy()
 
     def another(self, imports: Sequence[HostFunction] = ()) -> PageInstance:
-        """Not in a page, where parallel loops are serial: raises a TVMError."""
-        raise TVMError("In a browser kernels have one instance, and one thread")
+        """Not in a page, whose threads make instances of their own: raises a TVMError."""
+        raise TVMError("In a browser threads have instances of their own")
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
         return _trapping(self._export(name, types))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlcweb.codegen.interpreter.support import IndexOutOfBounds, numpy_dtype
+from mlcweb.codegen.processor.calls import Pointer, PythonCall, Text
 from mlcweb.codegen.registry import FunctionLookup
-from mlcweb.codegen.wasm.calls import Pointer, PythonCall, Text
+from mlcweb.codegen.wasm.calls import import_type
 from mlcweb.codegen.wasm.module import FunctionType
 from mlcweb.codegen.wasm.select_types import stack_type
 from mlcweb.runtime.host.ranges import merged, piece_of
@@ -49,7 +50,7 @@ def host_function(
                 failures.append(error)
             raise
 
-    return HostFunction(call.type, run)
+    return HostFunction(import_type(call), run)
 
 
 def _arguments(

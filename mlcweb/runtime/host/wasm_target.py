@@ -1,8 +1,4 @@
-"""The target "wasm": kernels compiled to WebAssembly, run by the engine that is there.
-
-Symbolic sizes become constants: a function is compiled once for each combination of sizes that it
-meets. What has no WebAssembly form is left to NumPy.
-"""
+"""The target "wasm": kernels compiled to WebAssembly, run by the engine that is there."""
 
 from __future__ import annotations
 
@@ -17,29 +13,24 @@ from typing import Any
 import numpy as np
 
 from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
-from mlcweb.codegen.registry import BOUNDS_CHECK, RELAXED_MADD, FunctionLookup, find_target
-from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX
+from mlcweb.codegen.processor.checks import FAULT_CHECK, FAULT_INDEX
+from mlcweb.codegen.registry import BOUNDS_CHECK, RELAXED_MADD, FunctionLookup
 from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, WasmModule, compile_functions
 from mlcweb.codegen.wasm.module import Module
 from mlcweb.codegen.wasm.select_function import Options
-from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
+from mlcweb.codegen.wasm.select_types import stack_type
 from mlcweb.codegen.wasm.text import Text
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower.options import BOUND_CHECKERS
-from mlcweb.lower.specialize import size_symbols, specialize
-from mlcweb.runtime.arguments import written_parameters
-from mlcweb.runtime.build import UnknownFunction
 from mlcweb.runtime.direct_call import PointerCall
-from mlcweb.runtime.host.engine import Host, Instance, engine
-from mlcweb.runtime.host.parallel_launch import Explain, Launcher
+from mlcweb.runtime.host.compiled_kernel import CompiledKernel, build_kernels, known_by
+from mlcweb.runtime.host.engine import Host, Instance, Launcher, engine
+from mlcweb.runtime.host.parallel_launch import Explain
 from mlcweb.runtime.host.python_calls import HostFunction, host_function
 from mlcweb.runtime.host.ranges import merged, piece_of
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.storage import Storage
 from mlcweb.tir.function import PrimFunc
-
-MAX_VARIANTS = 64
-"""A function keeps the code for so many combinations of sizes."""
 
 _log = logging.getLogger("mlcweb")
 
@@ -55,17 +46,9 @@ def build(
     """A kernel for each function, by default with the options that suit the engine."""
     host = host or engine()
     options = options or options_for(host, config)
-    kernels: dict[str, Any] = {}
-    for name, func in functions.items():
-        try:
-            kernel = WasmKernel(name, func, options, host, lookup)
-            if not kernel.symbols:
-                kernel.variant(())
-            kernels[name] = kernel
-        except UnsupportedError as error:
-            _log.info('"%s" runs in NumPy: %s', name, error.message)
-            kernels.update(find_target("numpy").build({name: func}, lookup))
-    return kernels
+    return build_kernels(
+        functions, lookup, lambda name, func: WasmKernel(name, func, options, host, lookup)
+    )
 
 
 def options_for(host: Host, config: Mapping[str, Any] = MappingProxyType({})) -> Options:
@@ -127,16 +110,10 @@ def load_code(
     return kernels
 
 
-class WasmKernel:
-    """A `Kernel` whose code is WebAssembly. Arrays outside of its memory are copied in and out.
-
-    Its code takes all arrays for distinct, whether the function is declared so or not: calls find
-    out before, and those with arrays that share memory go to `run_aliased`, where `distinct` is
-    false.
-    """
+class WasmKernel(CompiledKernel["_Variant"]):
+    """A `Kernel` whose code is WebAssembly. Arrays outside of its memory are copied in and out."""
 
     language = "wat"
-    takes_arrays = True
 
     def __init__(
         self,
@@ -147,28 +124,13 @@ class WasmKernel:
         lookup: FunctionLookup,
         distinct: bool = True,
     ) -> None:
-        self.name = name
-        self.function = func
-        self.distinct = distinct
+        super().__init__(name, func, lookup, distinct)
         self.options = options
         self.host = host
-        self.lookup = lookup
-        self.symbols = size_symbols(func)
-        self.variants: dict[tuple[int, ...], _Variant] = {}
-        self._positions = [
-            index for index, param in enumerate(func.params) if param in func.buffer_map
-        ]
 
-    def variant(self, sizes: tuple[int, ...]) -> _Variant:
-        """The code for these values of the symbolic sizes."""
-        known = self.variants.get(sizes)
-        if known is None:
-            compiled = self.compiled(sizes, self.host.shared)
-            known = _Variant(self.host, self.name, compiled, self.lookup)
-            if len(self.variants) >= MAX_VARIANTS:
-                self.variants.pop(next(iter(self.variants)))
-            self.variants[sizes] = known
-        return known
+    def new_variant(self, sizes: tuple[int, ...]) -> _Variant:
+        compiled = self.compiled(sizes, self.host.shared)
+        return _Variant(self.host, self.name, compiled, self.lookup)
 
     def compiled(self, sizes: tuple[int, ...], shared: bool) -> WasmModule:
         """The module for these values of the symbolic sizes, for memory that is shared or not.
@@ -176,11 +138,14 @@ class WasmKernel:
         Raises:
             UnsupportedError: something in the function has no WebAssembly form.
         """
-        func = self.function
-        if sizes:
-            func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
+        func = self.specialized(sizes)
         lookup = partial(known_by, self.lookup)
-        return compile_functions({self.name: func}, self.options, shared, lookup, self.distinct)
+        functions = {self.name: func}
+        compiled = compile_functions(functions, self.options, shared, lookup, self.distinct)
+        if compiled.parallel and compiled.python_calls and not self.host.python_in_threads:
+            serial = replace(self.options, parallel=False)
+            return compile_functions(functions, serial, shared, lookup, self.distinct)
+        return compiled
 
     @property
     def stands_alone(self) -> bool:
@@ -195,19 +160,7 @@ class WasmKernel:
         """Whether code for constant sizes has loops that threads share."""
         return not self.symbols and bool(self.variant(()).compiled.parallel)
 
-    def variant_for(self, arguments: tuple[Any, ...]) -> _Variant:
-        if not self.symbols:
-            return self.variant(())
-        places = self.symbols.values()
-        return self.variant(tuple(arguments[position].shape[axis] for position, axis in places))
-
-    @property
-    def pointer_call(self) -> PointerCall | None:
-        """How to call the kernel with addresses alone, if its shapes are constant."""
-        return None if self.symbols else self.pointers(())
-
     def pointers(self, arguments: tuple[Any, ...]) -> PointerCall | None:
-        """How to call the kernel with addresses alone, for arrays of the shapes of these."""
         if len(self._positions) < len(self.function.params):
             return None
         variant = self.variant_for(arguments)
@@ -216,7 +169,6 @@ class WasmKernel:
         return PointerCall(self.host, variant.bind, variant.failure, variant.explain)
 
     def run(self, *arguments: Any) -> None:
-        """Call the kernel with arrays and numbers."""
         variant = self.variant_for(arguments)
         with self._in_memory(arguments) as values:
             variant.run(*values)
@@ -267,17 +219,7 @@ class WasmKernel:
             if compact[position] is not outside[position]:
                 outside[position][...] = compact[position]
 
-    @cached_property
-    def _written(self) -> set[int]:
-        return written_parameters(self.function)
-
-    @cached_property
-    def run_aliased(self) -> Callable[..., None]:
-        """The same for arrays that share memory."""
-        return self._aliased.run
-
-    @cached_property
-    def _aliased(self) -> WasmKernel:
+    def for_shared_arrays(self) -> WasmKernel:
         return WasmKernel(
             self.name, self.function, self.options, self.host, self.lookup, distinct=False
         )
@@ -288,14 +230,6 @@ class WasmKernel:
         if not self.variants:
             return f";; {self.name} is compiled when its sizes are known\n"
         return next(reversed(self.variants.values())).compiled.text.text
-
-
-def known_by(lookup: FunctionLookup, name: str) -> Any:
-    """What a called name means; None while nothing is known by it."""
-    try:
-        return lookup(name)
-    except UnknownFunction:
-        return None
 
 
 class _Bytes:
@@ -318,7 +252,7 @@ class _Variant:
         imports = self._imports(self._failures)
         self.launcher: Launcher | None = None
         if compiled.parallel:
-            self.launcher = Launcher(compiled, self._another_instance, host.allocate)
+            self.launcher = host.launcher(compiled, self._another_instance)
             imports.append(self.launcher.host_function(self._failures))
         instance = host.instantiate(compiled.code, imports)
         func = compiled.functions[name]

@@ -25,10 +25,12 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host import engine
 from mlcweb.runtime.host.arena import FIRST_ADDRESS, Arena, ArenaStorage
 from mlcweb.runtime.host.clock import clock
+from mlcweb.runtime.host.parallel_launch import Explain, Launcher
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.thread_pool import on_change
 
 if TYPE_CHECKING:
+    from mlcweb.codegen.wasm.kernel import WasmModule
     from mlcweb.codegen.wasm.module import FunctionType
     from mlcweb.runtime.host.python_calls import HostFunction
 
@@ -72,6 +74,7 @@ class WasmtimeHost(engine.Host):
     visible = True
     """Python sees the memory in place."""
     carries_exceptions = False
+    python_in_threads = True
     addresses = 1 << 32
     options = Options(load_splat=False, spill_workaround=True, parallel=True)
 
@@ -141,6 +144,11 @@ class WasmtimeHost(engine.Host):
                 call()
 
         return run, lambda: reached
+
+    def launcher(
+        self, compiled: WasmModule, another: Callable[[], tuple[engine.Instance, Explain]]
+    ) -> Launcher:
+        return Launcher(compiled, another, self.allocate)
 
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> Instance:
         try:

@@ -9,15 +9,16 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.runtime.host.clock import clock
 from mlcweb.runtime.host.gpu import (
     FEATURES,
     LIMITS,
-    GpuLost,
     GpuMemoryError,
     Launch,
     NoGpu,
     ShaderError,
+    check_lost,
+    time_by_host,
+    uniform_bytes,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def find_device() -> WgpuDevice:
 class WgpuDevice:
     """A device of the package `wgpu`."""
 
+    language = "webgpu"
+
     def __init__(self) -> None:
         import wgpu  # pyright: ignore[reportMissingImports]
 
@@ -77,7 +80,7 @@ class WgpuDevice:
         return self._buffer(nbytes, usage)
 
     def _buffer(self, nbytes: int, usage: Any) -> Any:
-        self._check_lost()
+        check_lost(self.lost)
         try:
             return self.device.create_buffer(size=_padded(nbytes), usage=usage)
         except self.memory_error:
@@ -91,7 +94,7 @@ class WgpuDevice:
     def write(self, buffer: Any, data: np.ndarray[Any, Any]) -> None:
         import numpy as np
 
-        self._check_lost()
+        check_lost(self.lost)
         self._hand_over()
         data = data.reshape(-1).view(np.uint8)
         if data.nbytes % 4:
@@ -102,7 +105,7 @@ class WgpuDevice:
     def read(self, buffer: Any, nbytes: int) -> np.ndarray[Any, Any]:
         import numpy as np
 
-        self._check_lost()
+        check_lost(self.lost)
         self._hand_over()
         if not nbytes:
             return np.empty(0, np.uint8)
@@ -110,7 +113,7 @@ class WgpuDevice:
         return np.frombuffer(data, np.uint8)[:nbytes].copy()
 
     def create_pipeline(self, source: str, entry: str) -> Any:
-        self._check_lost()
+        check_lost(self.lost)
         try:
             module = self.device.create_shader_module(code=source)
             return self.device.create_compute_pipeline(
@@ -121,13 +124,13 @@ class WgpuDevice:
             raise ShaderError(_reason(str(error)), int(match[1]) if match else 0) from None
 
     def create_bindings(
-        self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: bytes
+        self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: Sequence[bytes]
     ) -> Any:
         bound = [(buffer, _padded(nbytes)) for buffer, nbytes in buffers]
-        if scalars:
-            uniform = self._buffer(len(scalars), self.usage.UNIFORM | self.usage.COPY_DST)
-            self.queue.write_buffer(uniform, 0, scalars)
-            bound.append((uniform, len(scalars)))
+        if data := uniform_bytes(scalars):
+            uniform = self._buffer(len(data), self.usage.UNIFORM | self.usage.COPY_DST)
+            self.queue.write_buffer(uniform, 0, data)
+            bound.append((uniform, len(data)))
         return self.device.create_bind_group(
             layout=pipeline.get_bind_group_layout(0),
             entries=[
@@ -142,20 +145,14 @@ class WgpuDevice:
             self._hand_over()
 
     def wait(self) -> None:
-        self._check_lost()
+        check_lost(self.lost)
         self._hand_over()
         # What the package has for this fails; to read a little waits as well.
         self._in_time(lambda: self.queue.read_buffer(self._token, 0, 4))
 
     def time(self, launches: Sequence[Launch], number: int) -> float:
         """By this machine's clock: the package does not say how long a tick of the GPU's is."""
-        self.wait()
-        start = clock()
-        for _ in range(number):
-            for launch in launches:
-                self.dispatch(launch)
-        self.wait()
-        return clock() - start
+        return time_by_host(self, launches, number)
 
     @cached_property
     def _token(self) -> Any:
@@ -174,10 +171,6 @@ class WgpuDevice:
             compute.dispatch_workgroups(*launch.grid)
         compute.end()
         self.queue.submit([encoder.finish()])
-
-    def _check_lost(self) -> None:
-        if self.lost:
-            raise GpuLost(f"{self.lost} Make its arrays and build its programs again")
 
     def _in_time(self, work: Callable[[], Any]) -> Any:
         """What waits for the GPU, in a thread of its own, which is left behind where it takes too
@@ -199,7 +192,7 @@ class WgpuDevice:
             _given_up.append(self)
         elif failures:
             self.lost = f"The GPU was lost ({failures[0]})."
-        self._check_lost()
+        check_lost(self.lost)
         return results[0]
 
 

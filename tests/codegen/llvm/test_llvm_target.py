@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 from mlcweb import relax
 from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
 from mlcweb.ir import TVMError
-from mlcweb.runtime import build, cpu, nd, register_func, remove_global_func
+from mlcweb.runtime import Target, build, cpu, nd, register_func, remove_global_func
 from mlcweb.runtime.host.llvm_engine import processor, runs_here
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.library import load_module
@@ -36,10 +36,13 @@ def run(lib):
     np.testing.assert_array_equal(c.numpy(), a * b + 1)
 
 
-def test_options_of_llvm_ask_for_it():
+def test_general_names_mean_it():
     assert build(ADD, "llvm -mcpu=host").target == "llvm -mcpu=host"
-    assert build(ADD, "llvm -opt-level=1")["main"].kernel.language == "ll"
-    assert build(ADD, "llvm --num-cores=4")["main"].kernel.language != "ll"
+    assert build(ADD).target == build(ADD, "cpu").target == "llvm"
+    for target in ("llvm", "c", "llvm -num-cores=4"):
+        assert Target(target).code_generator == "llvm"
+    assert Target("wasm").code_generator == "wasm"
+    assert Target("cuda").code_generator == ""
 
 
 @pytest.mark.parametrize(
@@ -226,6 +229,7 @@ def _on_x86():
 @pytest.mark.skipif(not _on_x86(), reason="about processors of this family")
 def test_models_whose_instructions_are_all_here():
     assert runs_here(processor("", "x86-64"))
+    assert runs_here(processor("", processor().cpu, "+ermsb"))  # what is fast, not what there is
     assert not runs_here(processor("", "", "+sse4a,+xop,+avx512er")) or processor().cpu == "knl"
     func = from_source(
         "@T.prim_func\ndef main(A: T.Buffer((8,), 'float16')):\n"

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("wasmtime")
 
 from mlcweb.codegen import interpreter
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.codegen.wasm.kernel import compile_functions
-from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.script import from_source
 from tests.codegen.compiled import BUILDERS, compiled

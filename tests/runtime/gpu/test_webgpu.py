@@ -257,7 +257,7 @@ def test_the_simulated_gpu_on_request(dev, capsys):
 
 def test_where_there_is_no_gpu_it_is_simulated(dev, capsys, monkeypatch):
     reset_warnings()
-    monkeypatch.setattr(gpu, "_known", gpu.NoGpu("this machine offers no GPU"))
+    monkeypatch.setitem(gpu._devices, "webgpu", gpu.NoGpu("this machine offers no GPU"))
     x = np.arange(64, dtype="float32").reshape(4, 16)
     a, b = mlcweb.nd.array(x, dev), mlcweb.nd.empty((4, 16), device=dev)
     for _ in range(2):

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from mlcweb.codegen.wasm import math_double
-from mlcweb.codegen.wasm.expr_builder import (
+from mlcweb.codegen.processor import math_double
+from mlcweb.codegen.processor.expr_builder import (
     ExprBuilder,
     Formula,
     formula,
     formula_of_values,
 )
-from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.operators import operator_name
@@ -33,7 +33,11 @@ class Expansion:
     of_any: Formula | None = None
 
     def of(self, call: E.Call) -> E.PrimExpr:
-        """A call of the function as arithmetic."""
+        """A call of the function as arithmetic; that of a float16 is computed in float32."""
+        if dtypes.element_of(call.dtype) == "float16":
+            wide = dtypes.with_lanes("float32", dtypes.lanes(call.dtype))
+            inner = E.Call(wide, call.op, tuple(E.Cast(wide, value) for value in call.args))
+            return E.Cast(call.dtype, inner)
         if self.of_any is not None:
             return self.of_any(*call.args)
         dtype = call.args[0].dtype
@@ -42,7 +46,7 @@ class Expansion:
             return self.float32(*call.args)
         if self.float64 is None or not dtypes.is_float(element):
             raise UnsupportedError(
-                f"tir.{operator_name(call)} of {dtype} has no WebAssembly form", call.span
+                f"tir.{operator_name(call)} of {dtype} has no arithmetic form", call.span
             )
         if element == "float64":
             return self.float64(*call.args)

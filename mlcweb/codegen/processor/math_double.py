@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import factorial, inf, log, nan, pi
 
-from mlcweb.codegen.wasm.expr_builder import ExprBuilder, formula, formula_of_values
+from mlcweb.codegen.processor.expr_builder import ExprBuilder, formula, formula_of_values
 from mlcweb.tir import expr as E
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10

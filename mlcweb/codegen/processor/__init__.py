@@ -1,0 +1,1 @@
+"""What the targets share whose code is instructions of a processor: `wasm` and `llvm`."""
