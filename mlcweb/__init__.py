@@ -28,4 +28,6 @@ from mlcweb.runtime import target
 
 __version__ = "0.1.0"
 
-__getattr__ = lazy_attributes(__name__, {"relax": (), "te": (), "topi": ()})
+__getattr__ = lazy_attributes(
+    __name__, dict.fromkeys(("meta_schedule", "relax", "te", "testing", "topi"), ())
+)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from mlcweb.analysis.verify import VerifyEachPass
+from mlcweb.codegen import registry
 from mlcweb.ir.node import forbid_mutation
 from mlcweb.ir.transform import PassContext
 
@@ -48,6 +49,17 @@ def oracle_python() -> str:
     if done.returncode:
         pytest.skip(f"{python} imports no real TVM")
     return python
+
+
+PAGE = ("course/test_stand_ins.py", "lessons/", "playground/")
+"""Tests of what runs in the page, where no LLVM is."""
+
+
+@pytest.fixture(autouse=True)
+def targets_of_the_page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The targets that there are in a page."""
+    if request.path.relative_to(ROOT / "tests").as_posix().startswith(PAGE):
+        monkeypatch.delitem(registry._targets, "llvm", raising=False)
 
 
 VERIFIED = ("analysis", "codegen", "lower", "random_programs", "schedule")

@@ -72,6 +72,11 @@ class SureStore:
         """The variables on which it depends where the store is."""
         return variables_in(self.region, self.predicate, *self.domains.values())
 
+    def where(self, condition: E.PrimExpr) -> SureStore:
+        """The same where a condition holds."""
+        predicate = logical_and(self.predicate, condition)
+        return SureStore(self.region, self.domains, predicate, self.reaches_reads)
+
     def substituted(self, values: Mapping[E.Var, E.PrimExpr]) -> SureStore:
         """The same in terms of what the variables around it stand for."""
         domains = {var: substitute(domain, values) for var, domain in self.domains.items()}
@@ -251,6 +256,8 @@ class _FlowVisitor(Visitor):
             if any(_same_store(store, other) for other in otherwise)
             or (first is not None and first.isdisjoint(store.variables))
         ]
+        if variables_in(branch.condition) <= self.loops.keys() | self.around.keys():
+            self.stored += [store.where(branch.condition) for store in stored]
 
     def variables_at_start(self, branch: S.IfThenElse) -> set[E.Var] | None:
         """The variables of a condition on the loops alone that holds in their first iteration, as

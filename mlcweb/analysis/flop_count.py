@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.errors import DiagnosticError, nesting_limit
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import children
@@ -15,6 +15,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import Family, keys
 
 
+@nesting_limit("analyzed")
 def estimate_flops(program: PrimFunc | IRModule) -> float:
     """Operations that the stores of a program compute; of branches the dearest counts.
 

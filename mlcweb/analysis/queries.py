@@ -11,7 +11,7 @@ from mlcweb.analysis.threads import thread_tag
 from mlcweb.analysis.verify import verify_well_formed as _verify_function
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
-from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.errors import DiagnosticError, nesting_limit
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
@@ -27,6 +27,7 @@ from mlcweb.tir.substitute import uses, variables_in
 Sizes = dict[str, dict[str, int]]
 
 
+@nesting_limit("compared")
 def expr_deep_equal(lhs: E.PrimExpr, rhs: E.PrimExpr) -> bool:
     """Whether two expressions are the same, with the same variables."""
     return same_expression(lhs, rhs)
@@ -68,6 +69,7 @@ def _definitions(node: Node) -> list[E.Var]:
     return [node.buffer.data] if isinstance(node, S.AllocBuffer) else []
 
 
+@nesting_limit("analyzed")
 def undefined_vars(node: Node, defs: Iterable[E.Var] | None = None) -> list[E.Var]:
     """The variables that a program uses and does not define, in the order of their first uses."""
     defined = set(defs or ())

@@ -63,13 +63,22 @@ def has_barrier(statement: S.Stmt) -> bool:
     return any(map(is_barrier, S.statements_in(statement)))
 
 
+def launches_threads(func: PrimFunc) -> bool:
+    """Whether a function binds a loop to an axis of blocks or threads."""
+    return any(
+        part.thread_binding is not None
+        if isinstance(part, S.For)
+        else isinstance(part, S.AttrStmt) and part.attr_key == "thread_extent"
+        for part in S.statements_in(func.body)
+    )
+
+
 def exchanges_data(func: PrimFunc) -> bool:
     """Whether a function has threads that share memory, wait at barriers, reduce together, or may
-    pass each other what they store in memory that the function allocates."""
+    pass each other what they store in memory that is not their own."""
     exchange = False
     threads: set[E.Var] = set()
     loops: list[S.Stmt] = []
-    allocated: set[E.Var] = set()
     for part in S.statements_in(func.body):
         if isinstance(part, S.For):
             if thread_tag(part):
@@ -85,15 +94,13 @@ def exchanges_data(func: PrimFunc) -> bool:
             exchange = exchange or (bool(threads) and reduces_over(part, threads))
         elif isinstance(part, S.Block):
             exchange = exchange or any(map(is_shared, part.alloc_buffers))
-            allocated.update(buffer.data for buffer in part.alloc_buffers)
         elif isinstance(part, S.AllocBuffer):
             exchange = exchange or is_shared(part.buffer)
-            allocated.add(part.buffer.data)
         elif isinstance(part, S.Evaluate):
             exchange = exchange or is_barrier(part)
         if threads and exchange:
             return True
-    return bool(allocated) and any(not allocated.isdisjoint(_passed_on(loop)) for loop in loops)
+    return any(map(_passed_on, loops))
 
 
 def _passed_on(statement: S.Stmt) -> set[E.Var]:

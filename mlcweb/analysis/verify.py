@@ -118,14 +118,14 @@ class _TensorIR(_Verifier):
         analyzer = Analyzer()
         for corner in itertools.product(*ends):  # type: ignore[arg-type]
             at = dict(zip(domains, corner, strict=True))
-            if not all(_holds(condition, at, analyzer) for condition in conditions):
+            here = _value_at(number, at, analyzer)
+            if here is None or here in inside:
                 continue
-            here = analyzer.simplify(substitute(number, at))
-            if isinstance(here, E.IntImm) and here.value not in inside:
+            if all(_value_at(condition, at, analyzer) for condition in conditions):
                 name = realize.block.name_hint
                 raise self.fault(
                     f'The axis "{axis.var.name}" of the block "{name}" has the domain '
-                    f"[{inside.start}, {inside.stop}), but {value!r} is {here.value}",
+                    f"[{inside.start}, {inside.stop}), but {value!r} is {here}",
                     axis if axis.span else realize.block,
                 )
 
@@ -145,9 +145,10 @@ def _ends(domain: Range) -> tuple[E.IntImm, ...] | None:
     return tuple(E.IntImm(domain.min.dtype, end) for end in {domain.min.value, last})
 
 
-def _holds(condition: E.PrimExpr, at: dict[E.Var, E.IntImm], analyzer: Analyzer) -> bool:
-    value = analyzer.simplify(substitute(condition, dict(at)))
-    return isinstance(value, E.IntImm) and value.value != 0
+def _value_at(value: E.PrimExpr, at: dict[E.Var, E.IntImm], analyzer: Analyzer) -> int | None:
+    """The number that a value is in one iteration; None where that is not known."""
+    result = analyzer.simplify(substitute(value, dict(at)))
+    return result.value if isinstance(result, E.IntImm) else None
 
 
 class _Loops(_Verifier):

@@ -19,6 +19,7 @@ from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.rules_comparison import TRUE, negation
 from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.arith.rules_logic import bound_by_constant
+from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.ir.node import Node
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
@@ -207,7 +208,10 @@ class Analyzer:
         cached = self._bounds.get(expr)
         if cached is not None:
             return cached
-        bound = bounds.compute_bound(expr, self)
+        try:
+            bound = bounds.compute_bound(expr, self)
+        except TOO_DEEP:
+            raise nests_too_deep("analyzed") from None
         for constrained, limit in self._known_bounds:
             if same_expression(constrained, expr):
                 bound = bound.intersect(limit)
@@ -218,7 +222,10 @@ class Analyzer:
         """What is known of the remainders of an integer expression."""
         cached = self._modular_sets.get(expr)
         if cached is None:
-            cached = self._modular_sets[expr] = modular.compute_modular_set(expr, self)
+            try:
+                cached = self._modular_sets[expr] = modular.compute_modular_set(expr, self)
+            except TOO_DEEP:
+                raise nests_too_deep("analyzed") from None
         return cached
 
     def int_set(self, expr: E.PrimExpr, dom_map: Domains | None = None) -> IntSet:
@@ -243,7 +250,10 @@ class Analyzer:
             return self.value_of(expr) if isinstance(expr, E.Var) else expr
         cached = self._simplified.get(expr)
         if cached is None:
-            cached = self._simplified[expr] = self._simplified_once_more(expr)
+            try:
+                cached = self._simplified[expr] = self._simplified_once_more(expr)
+            except TOO_DEEP:
+                raise nests_too_deep("simplified") from None
         return cached
 
     def _simplified_once_more(self, expression: E.PrimExpr) -> E.PrimExpr:
@@ -367,11 +377,13 @@ class Analyzer:
 
 def conjuncts(condition: E.PrimExpr) -> Iterator[E.PrimExpr]:
     """The conditions that are joined by `and`, left to right."""
-    if isinstance(condition, E.And):
-        yield from conjuncts(condition.a)
-        yield from conjuncts(condition.b)
-    elif condition is not TRUE:
-        yield condition
+    pending = [condition]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, E.And):
+            pending += (part.b, part.a)
+        elif part is not TRUE:
+            yield part
 
 
 def conjunction(conditions: Iterable[E.PrimExpr]) -> E.PrimExpr:

@@ -11,6 +11,7 @@ from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rewrite import apply_rule, rebuilt
 from mlcweb.arith.rules_integer import product
+from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import floormod, integer
 
@@ -52,10 +53,13 @@ def _value(expression: E.PrimExpr, analyzer: Analyzer) -> Value:
     if known is not None:
         return known
     rule = _RULES.get(cls)
-    if rule is not None:
-        value = rule(expression, analyzer)
-    else:
-        value = apply_rule(rebuilt(expression, canonical, analyzer), analyzer)
+    try:
+        if rule is not None:
+            value = rule(expression, analyzer)
+        else:
+            value = apply_rule(rebuilt(expression, canonical, analyzer), analyzer)
+    except TOO_DEEP:
+        raise nests_too_deep("simplified") from None
     analyzer.canonical_values[expression] = value
     return value
 

@@ -174,10 +174,22 @@ class IndexMap:
                 f"{self!r} takes {len(self.initial_indices)} indices, but {len(values)} are given"
             )
 
-    def __repr__(self) -> str:
-        indices = ", ".join(var.name for var in self.initial_indices)
+    def to_python_string(self) -> str:
+        """The map as the text of a Python function, as traces have it."""
         results = " ".join(f"{index!r}," for index in self.final_indices)
-        return f"lambda {indices}: ({results})"
+        return f"lambda {self._parameters}: ({results})"
+
+    @property
+    def _parameters(self) -> str:
+        return ", ".join(var.name for var in self.initial_indices)
+
+    def __repr__(self) -> str:
+        inverse = self.inverse_index_map
+        functions = [
+            f"lambda {index_map._parameters}: {index_map.final_indices!r}"
+            for index_map in ([self] if inverse is None else [self, inverse])
+        ]
+        return f"T.index_map({', inverse_index_map='.join(functions)})"
 
 
 class _Retyped(Mutator):

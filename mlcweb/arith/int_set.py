@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mlcweb.arith.bounds import bound_of_type
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import ConstIntBound, is_index_type, may_wrap, operand_pair
+from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
     add,
@@ -151,7 +152,10 @@ def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Analyzer) -> In
     The ends may mention the other variables. The result can be larger than the set of values, never
     smaller.
     """
-    return _interval(*_Evaluator(domains, analyzer).eval(expression), analyzer)
+    try:
+        return _interval(*_Evaluator(domains, analyzer).eval(expression), analyzer)
+    except TOO_DEEP:
+        raise nests_too_deep("analyzed") from None
 
 
 def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:

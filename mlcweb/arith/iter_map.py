@@ -18,8 +18,9 @@ from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum, sum_t
 from mlcweb.arith.iter_fuse import Fuser
 from mlcweb.arith.iter_independence import IndependenceCheck
 from mlcweb.arith.iter_padding import PaddedMark, Padding
-from mlcweb.arith.iter_predicate import bounds_of_iterators
+from mlcweb.arith.iter_predicate import Bound, bounds_of_iterators
 from mlcweb.arith.linear import LinearForm
+from mlcweb.ir.errors import nesting_limit
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
@@ -41,6 +42,7 @@ class IterMapResult:
     padded: Sequence[PaddedMark] = ()
 
 
+@nesting_limit("analyzed")
 def detect_iter_map(
     indices: Sequence[E.PrimExpr],
     input_iters: Mapping[E.Var, Range],
@@ -85,6 +87,7 @@ def iter_map_simplify(
     return [sum_to_expr(index, analyzer) for index in result.indices]
 
 
+@nesting_limit("analyzed")
 def sum_of_digits(
     index: E.PrimExpr, input_iters: Mapping[E.Var, Range], analyzer: Analyzer | None = None
 ) -> IterSum:
@@ -142,13 +145,35 @@ class _Detector:
     def add_constraints(self, predicate: E.PrimExpr) -> None:
         """Understand the predicate as bounds of iterators and of sums of iterators."""
         bounds = bounds_of_iterators(predicate, self.input_iters)
+        sums: list[Bound] = []
         for bound in bounds:
             if isinstance(bound.value, E.Var):
                 self._shorten(bound.value, bound.lower, bound.upper)
-        for bound in bounds:
+            elif not self._shorten_only(bound):
+                sums.append(bound)
+        for bound in sums:
             value = self.value(bound.value)
-            if isinstance(value, LinearForm) and not isinstance(bound.value, E.Var):
+            if isinstance(value, LinearForm):
                 self.fuser.constrain(value, bound.lower, bound.upper)
+
+    def _shorten_only(self, bound: Bound) -> bool:
+        """The same for a sum of one loop, loops of one iteration and a number, if it is one."""
+        value = self.value(bound.value)
+        if not isinstance(value, LinearForm) or len(value.terms) != 1:
+            return False
+        if not isinstance(value.constant, E.IntImm):
+            return False
+        ((split, scale),) = value.items()
+        for variable, mark in self.input_marks.items():
+            if split == mark.whole and is_const_int(scale, 1):
+                shift = subtract(value.constant, self.domains[variable].min)
+                lower, upper = (
+                    None if end is None else subtract(end, shift)
+                    for end in (bound.lower, bound.upper)
+                )
+                self._shorten(variable, lower, upper)
+                return True
+        return False
 
     def _shorten(self, variable: E.Var, lower: E.PrimExpr | None, upper: E.PrimExpr | None) -> None:
         """Keep only the iterations of one loop that the predicate admits."""

@@ -38,6 +38,7 @@ class LinearSystem:
         self.bounds: list[Bound] = []
         self.constraints: list[tuple[Form, Bound]] = []
         self._quotients: dict[tuple[frozenset[tuple[int, int]], int, int], Form] = {}
+        self._remainders: dict[tuple[frozenset[tuple[int, int]], int], tuple[Form, int]] = {}
         self._symbols: list[tuple[E.PrimExpr, Form]] = []
 
     def variable(self, low: float = -inf, high: float = inf) -> Form:
@@ -84,8 +85,8 @@ class LinearSystem:
             if cls is E.Mul and not (a.terms and b.terms):
                 return a.times(b.constant) if a.terms else b.times(a.constant)
             if cls is not E.Mul and not b.terms and b.constant > 0:
-                quotient = self._quotient(a, b.constant)
-                return quotient if cls is E.FloorDiv else a.plus(quotient, -b.constant)
+                divide = self._quotient if cls is E.FloorDiv else self._remainder
+                return divide(a, b.constant)
         if isinstance(expression, E.Cast) and _is_wider(expression):
             return self.form(expression.value, values)
         moves = any(variable in values for variable in variables_in(expression))
@@ -96,11 +97,24 @@ class LinearSystem:
             return _form({}, form.constant // divisor)
         key = (frozenset(form.terms.items()), form.constant, divisor)
         if key not in self._quotients:
-            low, high = _limits(form, self.bounds)
-            quotient = self.variable(_floor(low, divisor), _floor(high, divisor))
-            self.require(form.plus(quotient, -divisor), 0, divisor - 1)
+            dividend, modulus = self._remainders.get(key[:2], (form, 0))
+            if modulus and modulus % divisor == 0:
+                # A digit, x % m // d, is x // d - x // m * (m // d), exactly.
+                digits = modulus // divisor
+                whole = self._quotient(dividend, modulus)
+                quotient = self._quotient(dividend, divisor).plus(whole, -digits)
+                self.require(quotient, 0, digits - 1)
+            else:
+                low, high = _limits(form, self.bounds)
+                quotient = self.variable(_floor(low, divisor), _floor(high, divisor))
+                self.require(form.plus(quotient, -divisor), 0, divisor - 1)
             self._quotients[key] = quotient
         return self._quotients[key]
+
+    def _remainder(self, form: Form, divisor: int) -> Form:
+        remainder = form.plus(self._quotient(form, divisor), -divisor)
+        self._remainders[frozenset(remainder.terms.items()), remainder.constant] = form, divisor
+        return remainder
 
     def _symbol(self, expression: E.PrimExpr) -> Form:
         for known, form in self._symbols:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer, conjuncts
 from mlcweb.arith.int_set import IntervalSet, IntSet, eval_set
-from mlcweb.ir.errors import TVMError
+from mlcweb.ir.errors import TVMError, nesting_limit
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
     const,
@@ -25,6 +25,7 @@ Linear = tuple[E.PrimExpr, E.PrimExpr]
 """A coefficient and a base."""
 
 
+@nesting_limit("analyzed")
 def detect_linear_equation(expr: Any, var_list: Sequence[E.Var]) -> list[E.PrimExpr]:
     """The coefficients of variables, and the base; empty where the expression is not linear."""
     base, analyzer = convert(expr), Analyzer()
@@ -121,13 +122,13 @@ def _linear(expression: E.PrimExpr, variable: E.Var) -> Linear | None:
     """`expression` as coefficient * variable + base; None where it is not linear."""
     if expression is variable:
         return const(1, variable.dtype), const(0, variable.dtype)
-    if not uses(expression, variable):
-        return const(0, variable.dtype), expression
     if not isinstance(expression, (E.Add, E.Sub, E.Mul)):
-        return None
+        return None if uses(expression, variable) else (const(0, variable.dtype), expression)
     a, b = _linear(expression.a, variable), _linear(expression.b, variable)
     if a is None or b is None:
         return None
+    if a[1] is expression.a and b[1] is expression.b:
+        return const(0, variable.dtype), expression
     if isinstance(expression, E.Add):
         return a[0] + b[0], a[1] + b[1]
     if isinstance(expression, E.Sub):

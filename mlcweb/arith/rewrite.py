@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.arith import rules_comparison, rules_extremum, rules_integer, rules_logic
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_comparison import negation
+from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator
 from mlcweb.tir import expr as E
@@ -40,11 +41,14 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
         return analyzer.value_of(expression)  # type: ignore[arg-type]
     if cls in _LEAVES:
         return expression
-    known = analyzer.rewritten.get(expression)
-    if known is None:
-        known = apply_rule(rebuilt(expression, rewrite, analyzer), analyzer)
-        analyzer.rewritten[expression] = known
-    return known
+    result = analyzer.rewritten.get(expression)
+    if result is None:
+        try:
+            result = apply_rule(rebuilt(expression, rewrite, analyzer), analyzer)
+        except TOO_DEEP:
+            raise nests_too_deep("simplified") from None
+        analyzer.rewritten[expression] = result
+    return result
 
 
 def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:

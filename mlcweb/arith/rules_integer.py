@@ -108,26 +108,59 @@ def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
         shared = _common_factor(a, b, add)
         if shared is not None:
             return shared
+        remaining = _cancelled(a, b, 1)
+        if remaining is not None:
+            return remaining
     return _fold_add(expression, analyzer)
+
+
+def _cancelled(a: E.PrimExpr, b: E.PrimExpr, sign: int) -> E.PrimExpr | None:
+    """`a + b`, or `a - b` for the sign -1, without the operands of both that cancel; None where
+    none do. Operands are looked for one level deep, as TVM's rules do."""
+    terms: list[tuple[E.PrimExpr, int]] = []
+    signed = [*_signed_operands(a, 1), *_signed_operands(b, sign)]
+    for operand, direction in signed:
+        for index, (other, opposite) in enumerate(terms):
+            if direction == -opposite and same_expression(operand, other):
+                del terms[index]
+                break
+        else:
+            terms.append((operand, direction))
+    if len(terms) == len(signed):
+        return None
+    total: E.PrimExpr = integer(0, a.dtype)
+    for operand, direction in sorted(terms, key=lambda term: -term[1]):
+        total = (add if direction > 0 else subtract)(total, operand)
+    return total
+
+
+def _signed_operands(expression: E.PrimExpr, sign: int) -> tuple[tuple[E.PrimExpr, int], ...]:
+    if isinstance(expression, (E.Add, E.Sub)):
+        second = sign if isinstance(expression, E.Add) else -sign
+        return (expression.a, sign), (expression.b, second)
+    return ((expression, sign),)
 
 
 def _common_factor(
     a: E.PrimExpr, b: E.PrimExpr, combine: Callable[..., E.PrimExpr]
 ) -> E.PrimExpr | None:
     """x * z + y * z is (x + y) * z, and x * z + z is (x + 1) * z; with `combine` for the +."""
-    one = integer(1, a.dtype)
-    if isinstance(a, E.IntImm) and isinstance(b, E.Mul):
-        return multiply(combine(one, b.a), a) if same_expression(a, b.b) else None
-    if not isinstance(a, E.Mul):
-        return None
-    if isinstance(b, E.Mul):
-        for x, z in ((a.a, a.b), (a.b, a.a)):
-            for y, w in ((b.a, b.b), (b.b, b.a)):
-                if same_expression(z, w):
-                    return multiply(combine(x, y), z)
-    elif same_expression(a.b, b):
-        return multiply(combine(a.a, one), b)
+    for x, z in _as_products(a):
+        for y, w in _as_products(b):
+            if same_expression(z, w):
+                scale = combine(x, y)
+                return multiply(z, scale) if isinstance(scale, E.IntImm) else multiply(scale, z)
     return None
+
+
+def _as_products(expression: E.PrimExpr) -> tuple[tuple[E.PrimExpr, E.PrimExpr], ...]:
+    if isinstance(expression, E.Mul):
+        return (expression.a, expression.b), (expression.b, expression.a)
+    return ((integer(1, expression.dtype), expression),)
+
+
+def _difference(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    return integer(0, a.dtype) if same_expression(a, b) else subtract(a, b)
 
 
 def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
@@ -135,13 +168,16 @@ def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
     if not dtypes.is_float(a.dtype) and same_expression(a, b):
         return const(0, a.dtype)
     if is_index_type(a.dtype):
-        shared = _common_factor(a, b, subtract)
+        shared = _common_factor(a, b, _difference)
         if shared is not None:
             return shared
         for rule in (_without_rounding, _lowest_digit, _quotient_difference):
             found = rule(a, b, analyzer)
             if found is not None:
                 return found
+        remaining = _cancelled(a, b, -1)
+        if remaining is not None:
+            return remaining
     return _fold_subtract(expression, analyzer)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Range as NodeOfRange
 from mlcweb.tir.constructors import constructor, make_range
 
@@ -14,6 +15,13 @@ ShapeTuple = tuple
 Range: Any = constructor(NodeOfRange, make_range)
 """Integers from `begin` to before `end`, or from 0 to before `begin`: makes the node of
 TensorIR, which has `min` and `extent`."""
+
+
+def convert(value: Any, span: Any = None) -> Any:
+    """Functions as they are, lists as tuples, numbers and texts as constants."""
+    if isinstance(value, (list, tuple)):
+        return tuple(convert(item) for item in value)
+    return value if callable(value) else arithmetic.convert(value)
 
 
 def _tensor_of(ndim: int = -1, dtype: str | None = "float32", span: Any = None) -> TensorStructInfo:

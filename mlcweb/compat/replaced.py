@@ -47,7 +47,7 @@ _ROWS: dict[str, str] = {
         "runtime.disco relax.distributed"
     ),
     "it schedules for GPUs; write a tvm.tir.Schedule (lesson 7), or use ms.tune_tir": (
-        "dlight tir.dlight tir.tensor_intrin.metal topi.cuda topi.gpu tir.backend"
+        "tir.tensor_intrin.metal topi.cuda topi.gpu tir.backend"
     ),
     "it was removed in TVM 0.22; write a function with @T.prim_func": "tir.ir_builder",
     "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
@@ -95,6 +95,11 @@ _MACHINE = (
 _HARDWARE = "it is for libraries of other hardware; relax.build compiles every function itself"
 
 _ROWS_IN: dict[str, dict[str, str]] = {
+    "dlight.gpu": {
+        "rules for devices here are Fallback and those of ms.tune_tir; or write a "
+        "tvm.tir.Schedule (lesson 7)": "*"
+    },
+    "dlight.cpu": {"rules for processors here are Matmul, Reduction and Elementwise": "*"},
     "relax.transform": {
         _MACHINE: (
             "LowerRuntimeBuiltin "
@@ -132,7 +137,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "multibox_transform_loc dynamic_strided_slice hamming_window median "
             "multinomial_from_uniform"
         ),
-        "there is one device here": "hint_on_device to_vdevice",
         "a gradient is given by relax.op.register_gradient": "call_tir_with_grad",
         "register the function by tvm.register_func, and call it by relax.op.call_packed": (
             "call_py_func"
@@ -141,7 +145,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     "relax": {
         "write the model as @I.ir_module, and Python around it": "BasePyModule",
         "write the pass with relax.PyExprMutator": "DataflowBlockRewrite",
-        "there is one device here": "VDevice DummyGlobalInfo",
         "relax.build makes the instructions": "ExecBuilder",
     },
     "arith": {

@@ -32,15 +32,21 @@ class NestingError(TVMError):
     """A program nests deeper than it can be walked."""
 
 
+TOO_DEEP = (RecursionError, NestingError)
+"""What a recursive walk ends with where a program nests too deep for Python's stack. Walks that are
+entered most often catch these themselves: `try` costs nothing, `nesting_limit` a call. Each raises
+anew, so that the error names what was asked for, and its traceback is short."""
+
+
 @contextmanager
 def nesting_limit(action: str) -> Iterator[None]:
-    """Turn the end of Python's stack into a clear error.
+    """Turn the end of Python's stack into a clear error; for a `with`, or over a function.
 
     `action` says what could not be done, as "printed".
     """
     try:
         yield
-    except RecursionError:
+    except TOO_DEEP:
         raise nests_too_deep(action) from None
 
 

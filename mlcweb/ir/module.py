@@ -117,6 +117,10 @@ class IRModule(printing.Scriptable):
         """A module with the same functions and these attributes alone."""
         return IRModule(self.functions, attr_map, self.global_infos)
 
+    def with_functions(self, functions: Mapping[Any, BaseFunc]) -> IRModule:
+        """A module of these functions alone, with the same attributes and global infos."""
+        return IRModule(functions, self.attrs, self.global_infos)
+
     def without_attr(self, attr_key: str) -> IRModule:
         return self.with_attrs({k: v for k, v in self.attrs.items() if k != attr_key})
 
@@ -124,9 +128,13 @@ class IRModule(printing.Scriptable):
         return self.attrs.get(attr_key)
 
     def structural_form(self) -> dict[str, Any]:
-        """What structural equality compares: the functions by name, and the attributes."""
+        """What structural equality compares: the functions by name, attributes, global infos."""
         named = sorted(self.functions.items(), key=lambda item: item[0].name_hint)
-        return {"functions": {v.name_hint: f for v, f in named}, "attrs": self.attrs}
+        return {
+            "functions": {v.name_hint: f for v, f in named},
+            "attrs": self.attrs,
+            "global_infos": self.global_infos,
+        }
 
     def __getitem__(self, key: str | GlobalVar) -> Any:
         name = key if isinstance(key, str) else key.name_hint

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mlcweb.ir import printing
+from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.node import Node
 
 VARIABLE_CLASSES: set[type] = set()
@@ -145,11 +146,13 @@ def _comparable(value: Any) -> Any:
     return form() if callable(form) else value
 
 
+@nesting_limit("compared")
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Whether two nodes or modules are the same program up to names."""
     return _Comparison(map_free_vars).compare(_comparable(lhs), _comparable(rhs), map_free_vars)
 
 
+@nesting_limit("compared")
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
     """Raise `StructuralMismatch` (a ValueError) that shows the first difference of two programs."""
     comparison = _Comparison(map_free_vars)
@@ -182,6 +185,14 @@ def _context(side: str, whole: Any, part: Any) -> str:
     return f"\n{side} program:\n{text}\n" if known else ""
 
 
+def _leaf_bytes(item: Any) -> bytes:
+    """What stands for a value without parts in a hash. Bytes, such as weights, are not printed."""
+    if isinstance(item, bytes):
+        return b"bytes:%d;%b" % (len(item), item)
+    return f"{type(item).__name__}:{item!r};".encode()
+
+
+@nesting_limit("hashed")
 def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     """A 64-bit hash that agrees with `structural_equal` and is the same in every process."""
     digest = hashlib.blake2b(digest_size=8)
@@ -223,7 +234,7 @@ def structural_hash(value: Any, map_free_vars: bool = False) -> int:
                 feed(key, not by_name)
                 feed(entry, not by_name)
         else:
-            digest.update(f"{type(item).__name__}:{item!r};".encode())
+            digest.update(_leaf_bytes(item))
 
     feed(_comparable(value), map_free_vars)
     return int.from_bytes(digest.digest(), "little")

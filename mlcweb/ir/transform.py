@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, ClassVar
 
-from mlcweb.ir.errors import TVMError
+from mlcweb.ir.errors import TVMError, nesting_limit
 from mlcweb.ir.module import IRModule
 
 
@@ -218,6 +218,7 @@ class Pass:
         """The transformation itself."""
         raise NotImplementedError
 
+    @nesting_limit("transformed")
     def __call__(self, mod: IRModule) -> IRModule:
         if not isinstance(mod, IRModule):
             raise TVMError(

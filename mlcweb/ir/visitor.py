@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from operator import is_
 from typing import Any, ClassVar, TypeVar
 
+from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.ir.node import Node, replace
 
 NodeType = TypeVar("NodeType", bound=Node)
@@ -27,9 +28,15 @@ def children(node: Node) -> list[Node]:
 
 def post_order_visit(node: Node, visit: Callable[[Node], None]) -> None:
     """Call `visit` on every node below `node` and on itself, children first."""
-    for child in children(node):
-        post_order_visit(child, visit)
-    visit(node)
+    stack = [(node, iter(children(node)))]
+    while stack:
+        current, below = stack[-1]
+        child = next(below, None)
+        if child is None:
+            stack.pop()
+            visit(current)
+        else:
+            stack.append((child, iter(children(child))))
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -75,8 +82,11 @@ class Visitor(Dispatcher):
             handler(self, node)
 
     def visit_children(self, node: Node) -> None:
-        for child in children(node):
-            self.visit(child)
+        try:
+            for child in children(node):
+                self.visit(child)
+        except TOO_DEEP:
+            raise nests_too_deep("walked") from None
 
 
 class Mutator(Dispatcher):
@@ -88,16 +98,19 @@ class Mutator(Dispatcher):
 
     def rewrite_children(self, node: NodeType) -> NodeType:
         changes: dict[str, Any] = {}
-        for name in node.child_fields:
-            value = getattr(node, name)
-            if isinstance(value, Node):
-                new = self.rewrite(value)
-            elif isinstance(value, tuple):
-                new = self.rewrite_tuple(value)
-            else:
-                continue
-            if new is not value:
-                changes[name] = new
+        try:
+            for name in node.child_fields:
+                value = getattr(node, name)
+                if isinstance(value, Node):
+                    new = self.rewrite(value)
+                elif isinstance(value, tuple):
+                    new = self.rewrite_tuple(value)
+                else:
+                    continue
+                if new is not value:
+                    changes[name] = new
+        except TOO_DEEP:
+            raise nests_too_deep("rewritten") from None
         return replace(node, **changes) if changes else node
 
     def rewrite_tuple(self, items: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any, Self
 
 from mlcweb.arith import Analyzer
+from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.transform import report_step
 from mlcweb.schedule.arguments import ROLES
@@ -190,6 +191,7 @@ class ScheduleBase:
         for output in step.inst.outputs:
             del self._table[output]
 
+    @nesting_limit("scheduled")
     def _perform(self, kind: InstructionKind, given: dict[str, Any]) -> Any:
         """Resolve the arguments of a primitive's method, carry it out and record it; what the
         method returns."""

@@ -240,7 +240,9 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
     if isinstance(value, PrimExpr):
         renamed = {var: Var(names.get(var, var.name), var.dtype) for var in variables_in(value)}
         return repr(substitute(value, renamed))
-    return str(_with_names(value, names) if isinstance(value, IndexMap) else value)
+    if isinstance(value, IndexMap):
+        return _with_names(value, names).to_python_string()
+    return str(value)
 
 
 def _with_names(index_map: IndexMap, names: Mapping[Any, str]) -> IndexMap:

@@ -336,7 +336,7 @@ class ScheduleState:
             )
         functions = dict(self.module.functions)
         functions[GlobalVar(name)] = func
-        return ScheduleState(IRModule(functions, self.module.attrs))
+        return ScheduleState(self.module.with_functions(functions))
 
     def replaced(self, function: str, changes: Mapping[Stmt, Stmt | None]) -> ScheduleState:
         """The state with statements replaced, found by identity.

@@ -6,7 +6,7 @@ evaluating them outside a script does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,6 +120,7 @@ class FunctionAttributes:
 @dataclass(slots=True)
 class ModuleAttributes:
     values: Mapping[str, Any]
+    global_infos: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

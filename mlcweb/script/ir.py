@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mlcweb.ir.global_info import DummyGlobalInfo, GlobalInfo, VDevice, lookup_vdevice
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.script import constructs
 from mlcweb.script.decorators import ir_module
@@ -18,11 +19,25 @@ def module_attrs(
     return constructs.ModuleAttributes(attrs)
 
 
+def module_global_infos(
+    global_infos: Mapping[str, Sequence[GlobalInfo]],
+) -> constructs.ModuleAttributes:
+    """Lists of what holds for the whole module, such as its virtual devices."""
+    return constructs.ModuleAttributes({}, global_infos)
+
+
+vdevice = VDevice
+dummy_global_info = DummyGlobalInfo
+
 NAMES: dict[str, Any] = {
     "ir_module": ir_module,
     "IRModule": IRModule,
     "GlobalVar": GlobalVar,
     "module_attrs": module_attrs,
+    "module_global_infos": module_global_infos,
+    "vdevice": vdevice,
+    "dummy_global_info": dummy_global_info,
+    "lookup_vdevice": lookup_vdevice,
 }
 
 

@@ -69,6 +69,12 @@ def with_lanes(dtype: str, count: int) -> str:
     return element if count == 1 else f"{element}x{count}"
 
 
+@cache
+def truth_value(dtype: str) -> str:
+    """The type of what compares values of a type."""
+    return with_lanes("bool", lanes(dtype))
+
+
 def min_value(dtype: str) -> int | float:
     """The least finite value of a type."""
     return -_float_max(dtype) if is_float(dtype) else _integer_range(dtype)[0]

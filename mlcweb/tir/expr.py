@@ -210,13 +210,10 @@ class BinaryExpr(PrimExpr):
 
     a: PrimExpr
     b: PrimExpr
+    dtype: str = attribute(init=False)
 
-    @property
-    def dtype(self) -> str:
-        first = self.a
-        while isinstance(first, BinaryExpr):  # a long sum nests to the left
-            first = first.a
-        return first.dtype
+    def __post_init__(self) -> None:
+        self.dtype = self.a.dtype  # type: ignore[override]
 
 
 @node
@@ -271,9 +268,10 @@ class ComparisonExpr(PrimExpr):
     a: PrimExpr
     b: PrimExpr
 
-    @property
-    def dtype(self) -> str:
-        return dtypes.with_lanes("bool", dtypes.lanes(self.a.dtype))
+    dtype: str = attribute(init=False)
+
+    def __post_init__(self) -> None:
+        self.dtype = dtypes.truth_value(self.a.dtype)  # type: ignore[override]
 
 
 @node
@@ -319,10 +317,10 @@ class Or(ComparisonExpr):
 @node
 class Not(PrimExpr):
     a: PrimExpr
+    dtype: str = attribute(init=False)
 
-    @property
-    def dtype(self) -> str:
-        return self.a.dtype
+    def __post_init__(self) -> None:
+        self.dtype = self.a.dtype  # type: ignore[override]
 
 
 @node
@@ -332,10 +330,10 @@ class Select(PrimExpr):
     condition: PrimExpr
     true_value: PrimExpr
     false_value: PrimExpr
+    dtype: str = attribute(init=False)
 
-    @property
-    def dtype(self) -> str:
-        return self.true_value.dtype
+    def __post_init__(self) -> None:
+        self.dtype = self.true_value.dtype  # type: ignore[override]
 
 
 @node
@@ -405,10 +403,10 @@ class Let(PrimExpr):
     var: Var = definition()
     value: PrimExpr
     body: PrimExpr
+    dtype: str = attribute(init=False)
 
-    @property
-    def dtype(self) -> str:
-        return self.body.dtype
+    def __post_init__(self) -> None:
+        self.dtype = self.body.dtype  # type: ignore[override]
 
 
 from mlcweb.tir import arithmetic  # noqa: E402  (operators need the nodes, which come first)

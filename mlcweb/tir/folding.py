@@ -91,13 +91,20 @@ def _folded(compute: Callable[[Any, Any], Any], a: Any, b: Any) -> E.PrimExpr:
 _NUMBERS = frozenset((E.IntImm, E.FloatImm))
 
 
+def _is_zero(constant: Any, sign: float) -> bool:
+    """Whether a constant is an integer 0, or the float zero of a sign: `x + 0.0` is 0.0 where x is
+    -0.0, so of the two zeros only -0.0 adds nothing, and only 0.0 takes nothing away."""
+    value = constant.value
+    return value == 0 and (type(constant) is E.IntImm or math.copysign(1, value) == sign)
+
+
 def add(a: Any, b: Any) -> E.PrimExpr:
     if type(b) in _NUMBERS:
         if type(a) in _NUMBERS:
             return _folded(operator.add, a, b)
-        if b.value == 0:
+        if _is_zero(b, -1):
             return a
-    elif type(a) in _NUMBERS and a.value == 0:
+    elif type(a) in _NUMBERS and _is_zero(a, -1):
         return b
     return E.Add(a, b)
 
@@ -106,7 +113,7 @@ def subtract(a: Any, b: Any) -> E.PrimExpr:
     if type(b) in _NUMBERS:
         if type(a) in _NUMBERS:
             return _folded(operator.sub, a, b)
-        if b.value == 0:
+        if _is_zero(b, 1):
             return a
     return E.Sub(a, b)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, TypeVar
 
+from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import Mutator, children
 from mlcweb.tir import expr as E
@@ -94,8 +95,11 @@ class PyStmtExprVisitor(_Functor):
 
     def below(self, node: Any) -> None:
         if not isinstance(node, Buffer):
-            for child in children(node):
-                self._through(child)
+            try:
+                for child in children(node):
+                    self._through(child)
+            except TOO_DEEP:
+                raise nests_too_deep("walked") from None
 
 
 class PyStmtExprMutator(_Functor):

@@ -89,12 +89,12 @@ def _truncmod(a: Any, b: Any) -> Any:
 
 
 def _minimum(a: Any, b: Any) -> Any:
-    """The lesser of two numbers; NaN if either is."""
+    """The lesser of two numbers, the first of equal ones (zeros); NaN if either is."""
     return a if a <= b or a != a else b
 
 
 def _maximum(a: Any, b: Any) -> Any:
-    """The greater of two numbers; NaN if either is."""
+    """The greater of two numbers, the first of equal ones (zeros); NaN if either is."""
     return a if a >= b or a != a else b
 
 

@@ -29,9 +29,11 @@ def post_order_visit(stmt: Node, fvisit: Callable[[Any], Any]) -> None:
 def pre_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
     """Call `fvisit` on each statement and expression of `stmt`, parents first. What is below a node
     for which it gives False is left out."""
-    if fvisit(stmt) is not False:
-        for child in children(stmt):
-            pre_order_visit(child, fvisit)
+    pending = [stmt]
+    while pending:
+        node = pending.pop()
+        if fvisit(node) is not False:
+            pending += reversed(children(node))
 
 
 def substitute(node: Any, vmap: Mapping[Var, Any]) -> Any:

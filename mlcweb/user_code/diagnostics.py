@@ -60,11 +60,18 @@ def describe(
     """
     try:
         return _describe(error, filename, own or (filename,), known)
-    except Exception as failure:
+    except KeyboardInterrupt:
+        raise  # a Stop while it says what it is
+    except BaseException as failure:
         # What an exception of the program says of itself is code of the program.
-        kind = type(error).__name__
-        message = f"it cannot be described: its own methods raise {type(failure).__name__}"
+        kind = class_name(error)
+        message = f"it cannot be described: its own methods raise {class_name(failure)}"
         return RunError(kind, message, f"{kind}: {message}", [])
+
+
+def class_name(value: object) -> str:
+    """The name of a value's class, cut to 200 characters; metaclasses may deny it."""
+    return type.__dict__["__name__"].__get__(type(value))[:200]
 
 
 def _describe(
@@ -118,7 +125,7 @@ def _fix(
 
 def _kind(error: BaseException) -> str:
     """The class's name; of errors of this package, the one that is part of TVM's interface."""
-    return "ScheduleError" if isinstance(error, ScheduleError) else type(error).__name__
+    return "ScheduleError" if isinstance(error, ScheduleError) else class_name(error)
 
 
 def _hint(error: BaseException) -> str:

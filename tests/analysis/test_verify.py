@@ -127,6 +127,11 @@ def main(B: T.Buffer((10,), "int32")):
             with T.block("C"):
                 v = T.axis.spatial(10, 11 - i)
                 B[v] = v
+    for i in range(5):
+        if 1 <= i:
+            with T.block("D"):
+                v = T.axis.spatial(9, 8 // i + i - 1)
+                B[v] = v
 """)
     )
 

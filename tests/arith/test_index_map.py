@@ -17,12 +17,18 @@ TILES = made(lambda i, j: (i // 4, j // 8, i % 4, j % 8))
 
 
 def test_text():
-    assert repr(TILES) == "lambda i, j: (i // 4, j // 8, i % 4, j % 8,)"
-    assert repr(made(lambda i: i + 1)) == "lambda i: (i + 1,)"
+    assert repr(TILES) == "T.index_map(lambda i, j: (i // 4, j // 8, i % 4, j % 8))"
+    assert TILES.to_python_string() == "lambda i, j: (i // 4, j // 8, i % 4, j % 8,)"
+    assert repr(made(lambda i: i + 1)) == "T.index_map(lambda i: (i + 1,))"
     assert repr(made(lambda i, *rest: [*rest, i], 3)) == (
-        "lambda i, rest_0, rest_1: (rest_0, rest_1, i,)"
+        "T.index_map(lambda i, rest_0, rest_1: (rest_0, rest_1, i))"
     )
-    assert repr(made(lambda i: [0, i])) == "lambda i: (0, i,)"
+    pair = IndexMap.from_func(
+        lambda i: [i // 4, i % 4], inverse_index_map=lambda a, b: a * 4 + b, index_dtype="int32"
+    )
+    assert repr(pair) == (
+        "T.index_map(lambda i: (i // 4, i % 4), inverse_index_map=lambda a, b: (a * 4 + b,))"
+    )
 
 
 def test_from_func_refuses_what_is_no_expression():
@@ -77,7 +83,7 @@ def test_map_shape_wants_indices_from_zero():
     ],
 )
 def test_inverse(function, shape, inverse):
-    assert repr(made(function).inverse(shape)) == inverse
+    assert made(function).inverse(shape).to_python_string() == inverse
 
 
 @pytest.mark.parametrize(

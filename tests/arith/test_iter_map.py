@@ -83,6 +83,8 @@ def test_unit_iterators_can_be_kept() -> None:
          ["j * 40 + i * 8 + k"]),
         (["i * 4 + j"], {"i": 3, "j": 4}, "i * 4 + j >= 2", ["i * 4 + j + -2 + 2"]),
         (["i + 1"], {"i": 4}, "i >= 1", ["i - 1 + 2"]),
+        (["(i * 8 + j) // 3", "(i * 8 + j) % 3"], {"i": 1, "j": 8}, "i * 8 + j < 6",
+         ["j // 3", "j % 3"]),
     ],
 )  # fmt: skip
 def test_predicates_bound_fused_iterators(

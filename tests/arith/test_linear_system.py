@@ -53,6 +53,16 @@ def test_quotient_and_remainder_are_digits_of_one_number(width):
     assert system.solution() is None
 
 
+def test_a_digit_of_a_remainder_is_a_digit_of_the_whole():
+    system = LinearSystem()
+    f = Var("f", "int32")
+    values = {f: system.variable(0, 4095)}
+    parts = f // 784 * 4 + f % 784 // 196, f // 196
+    whole, quotient = (system.form(part, values) for part in parts)
+    difference = whole.plus(quotient, -1)
+    assert (difference.terms, difference.constant) == ({}, 0)
+
+
 def test_numbers_beyond_those_of_floats_are_exact():
     system = LinearSystem()
     x = system.variable(2**53, 2**53 + 1)

@@ -35,6 +35,24 @@ class TestAnalyzer:
         assert str(analyzer.rewrite_simplify(floordiv(X * 8 + 3, 8))) == "x"
         assert str(analyzer.canonical_simplify(floormod(X * 8 + 3, 8) + X - X)) == "3"
 
+    @pytest.mark.parametrize(
+        ("expression", "simplified"),
+        [
+            (X + Y - Y, "x"),
+            (Y + (X - Y), "x"),
+            (X - (X + Y), "0 - y"),
+            (X + 1 - (Y + 1), "x - y"),
+            (X * 2 + Y - X * 2, "y"),
+            (X * Y - Y * X, "0"),
+            (X + X, "x * 2"),
+            (X * 3 + X, "x * 4"),
+        ],
+    )
+    def test_the_rewriting_rules_alone_cancel(
+        self, expression: tir.PrimExpr, simplified: str
+    ) -> None:
+        assert str(arith.Analyzer().rewrite_simplify(expression)) == simplified
+
     def test_updates_are_joined_unless_they_override(self) -> None:
         analyzer = arith.Analyzer()
         analyzer.update(X, arith.ConstIntBound(1, 4))

@@ -253,3 +253,8 @@ def test_a_file_that_another_module_answers_for_is_back_after_uninstalling():
     exec("from tvm.tir.stmt import For", {})
     compat.uninstall()
     assert mlcweb.tir.stmt is own
+
+
+def test_packages_that_programs_use_without_importing_them(tvm):
+    tvm.testing.assert_allclose([1.0], [1.0])
+    assert tvm.meta_schedule.tune_tir.__name__ == "tune_tir"

@@ -427,6 +427,37 @@ def test_layout_of_memory_that_a_declared_view_shares():
         sch.transform_layout("V", ("write", 0), lambda i: [i])
 
 
+OWN_VIEW = """
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    S = T.alloc_buffer((16,), "int32")
+    V = T.decl_buffer((4, 4), "int32", data=S.data)
+    for i in range(16):
+        with T.block("P"):
+            v = T.axis.spatial(16, i)
+            S[v] = A[v] + 1
+    for i in range(16):
+        with T.block("B"):
+            v = T.axis.spatial(16, i)
+            B[v] = V[v % 4, v // 4]
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda sch: sch.compute_inline("P"),
+        lambda sch: sch.set_scope("P", 0, "shared"),
+        lambda sch: sch.unsafe_set_dtype("P", 0, "int64"),
+        lambda sch: sch.storage_align("P", 0, 0, 4, 1),
+    ],
+)
+def test_memory_of_a_declared_view_stays(change):
+    sch = Schedule(from_source(OWN_VIEW))
+    with pytest.raises(ScheduleError, match='"S" has a declared view'):
+        change(sch)
+
+
 def test_a_copy_of_one_element_reads_back():
     def reindex(sch):
         sch.reindex("B", ("read", 0))

@@ -1,8 +1,8 @@
 """Random programs and random schedules of them: every target computes what Python itself computes.
 
 Each seed gives one program (see programs.py), run by the interpreter unscheduled, and then, after
-whatever steps are accepted, on every target. `make test` tries 300 of them, `make test-all` all
-20,000. What fails prints the program and its trace.
+whatever steps are accepted, on every target. `make test` tries 300 of them, `make test-all` 3,000.
+What fails prints the program and its trace.
 """
 
 from random import Random
@@ -112,14 +112,14 @@ def test_symbolic_shapes_strides_and_offsets(first):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("first", range(100, 3100, MANY))
+@pytest.mark.parametrize("first", range(100, 600, MANY))
 def test_many_more_symbolic_ones(first):
     for seed in range(first, first + MANY):
         check(seed, symbolic=True)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("first", range(300, 17_000, MANY))
+@pytest.mark.parametrize("first", range(300, 2_500, MANY))
 def test_many_more(first):
     for seed in range(first, first + MANY):
         check(seed)

@@ -179,7 +179,7 @@ def parallels(nest: Nest, random: Random) -> Iterator[tuple[bool, bool]]:
         yield legal, is_accepted(nest, lambda sch, loops, n=loop: sch.parallel(loops[n]))
 
 
-@examples(80, 3000)
+@examples(80, 1500)
 @given(seed=st.integers(0, 2**30))
 def test_accepted_orders_are_legal(seed):
     random = Random(seed)

@@ -173,9 +173,9 @@ def refusal(program, schedule):
         (
             lambda i, j: [i // 4, j // 16, i % 4, j % 16],
             {},
-            "The transformation lambda i, j: (i // 4, j // 16, i % 4, j % 16,) applied on buffer "
-            '"B" of shape (16, 24) would result in shape (4, 2, 4, 16). However, this would '
-            "introduce padding wherever axis1 == 1 and 8 <= axis3 is true",
+            "The transformation T.index_map(lambda i, j: (i // 4, j // 16, i % 4, j % 16)) applied "
+            'on buffer "B" of shape (16, 24) would result in shape (4, 2, 4, 16). However, this '
+            "would introduce padding wherever axis1 == 1 and 8 <= axis3 is true",
         ),
         (lambda i: [i], {}, 'takes 1 indices, but the buffer "B" has 2 dimension(s)'),
         (lambda i, j: [i % 4, j], {}, "is not injective: elements that differ in i get one place"),

@@ -128,6 +128,21 @@ def test_one_positive_factor_per_iterator(padding):
     )
 
 
+def test_a_padded_extent_fits_its_type():
+    error = refusal(
+        """
+@T.prim_func
+def main(A: T.Buffer((2147483647,), "int8")):
+    for i in range(2147483647):
+        with T.block("A"):
+            v = T.axis.spatial(2147483647, i)
+            A[v] = T.int8(1)
+""",
+        lambda sch: sch.pad_einsum("A", [65536]),
+    )
+    assert "padded to a multiple of 65536, does not fit int32" in error.reason
+
+
 @pytest.mark.parametrize(
     "update",
     [

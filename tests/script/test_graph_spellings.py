@@ -9,6 +9,7 @@ import mlcweb
 from mlcweb import relax, topi
 from mlcweb.ir import DiagnosticError
 from mlcweb.ir.structural import structural_equal
+from mlcweb.runtime import array, cpu
 from mlcweb.script import ir as I
 from mlcweb.script import parse
 from mlcweb.script import relax as R
@@ -85,16 +86,40 @@ def test_modules_name_functions_from_elsewhere():
     assert structural_equal(parse(Module.script()), Module)
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ('return R.to_vdevice(x, "llvm:0")', "R has no to_vdevice: a program here is on"),
-        ("return R.add(x, R.shape([1]))", "x2 must be a tensor"),
-    ],
-)  # fmt: skip
-def test_what_is_refused(body, message):
-    with pytest.raises(DiagnosticError, match=message):
-        read(body)
+def test_virtual_devices_are_annotations():
+    @I.ir_module
+    class Module:
+        I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0)]})
+
+        @R.function
+        def main(
+            x: R.Tensor((2, 2), "float32", "llvm"), y: R.Tensor((2, 2), "float32", "vdevice:1")
+        ):
+            z = R.to_vdevice(R.add(x, x), "cuda:0")
+            return R.add(R.hint_on_device(z, "cuda"), y)
+
+    module = relax.transform.FoldConstant()(Module)
+    assert module.global_infos["vdevice"][1] == I.vdevice("cuda")
+    text = module.script()
+    assert 'y: R.Tensor((2, 2), dtype="float32", vdevice="cuda:0:global")' in text
+    assert 'R.to_vdevice(gv, dst_vdevice="cuda:0:global")' in text
+    assert structural_equal(parse(text), Module)
+    other = parse(
+        text.replace('I.vdevice("cuda", 0, "global")', 'I.vdevice("cuda", 0, "local")', 1).replace(
+            "cuda:0:global", "cuda:0:local"
+        )
+    )
+    assert not structural_equal(other, Module)
+    ones = array(np.ones((2, 2), "float32"))
+    result = relax.VirtualMachine(relax.build(Module, "numpy"), cpu())["main"](ones, ones)
+    np.testing.assert_array_equal(result.numpy(), 3)
+    with pytest.raises(DiagnosticError, match='no virtual device "metal"; it has llvm:0:global'):
+        parse(text.replace('vdevice="llvm:0:global"', 'vdevice="metal"'))
+
+
+def test_what_is_refused():
+    with pytest.raises(DiagnosticError, match="x2 must be a tensor"):
+        read("return R.add(x, R.shape([1]))")
 
 
 def test_what_modules_do_not_have_says_what_is_written_instead():

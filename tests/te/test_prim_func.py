@@ -248,3 +248,13 @@ def test_inputs_and_names_of_operations():
     assert [tensor.name for tensor in C.op.input_tensors] == ["B", "A"]
     assert (C.op.tag, C.op.attrs, C.ndim, C.dtype) == ("t", {"x": 1}, 1, "float32")
     assert repr(C) == "Tensor(shape=[4], op.name=C)"
+
+
+def test_bodies_of_operations_print() -> None:
+    """`print(B.op.body)`: a tuple, whose elements are expressions over elements of tensors."""
+    A = te.placeholder((4, 4), name="A")
+    k = te.reduce_axis((0, 4), name="k")
+    B = te.compute((4, 4), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((4,), lambda i: te.sum(A[i, k] * 2.0, axis=k), name="C")
+    assert str(B.op.body) == "(A[i, j] + T.float32(1),)"
+    assert str(C.op.body) == "(reduce(A[i, k] * T.float32(2), axis=[k]),)"

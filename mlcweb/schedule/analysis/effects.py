@@ -22,6 +22,7 @@ from mlcweb.arith import (
     estimate_region,
     estimate_region_upper_bound,
     intersect,
+    same_expression,
     union,
 )
 from mlcweb.arith.linear_system import LinearSystem, constant_ends
@@ -202,9 +203,15 @@ def _cut(producer: BlockPlace, inner: Mapping[Var, Range]) -> PrimExpr:
 
 
 def _ends_domain(condition: PrimExpr, place: BlockPlace, analyzer: Analyzer) -> bool:
-    """Whether an iterator is behind the end of its domain wherever `a < c`, with a constant c, does
-    not hold: its value is at least k * a for a constant k."""
-    if not isinstance(condition, LT) or not isinstance(condition.b, IntImm):
+    """Whether an iterator is behind the end of its domain wherever `a < c` does not hold: its value
+    is a and its end c, or c is a constant, and its value at least k * a for a constant k."""
+    if not isinstance(condition, LT):
+        return False
+    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+        if iter_var.dom is not None and same_expression(value, condition.a):
+            if same_expression(iter_var.dom.min + iter_var.dom.extent, condition.b):
+                return True
+    if not isinstance(condition.b, IntImm):
         return False
     a, c = condition.a, condition.b.value
     for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):

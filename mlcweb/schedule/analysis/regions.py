@@ -11,11 +11,12 @@ from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.scopes import Scope, is_trivially_true
 from mlcweb.schedule.analysis.units import let_variables
+from mlcweb.schedule.errors import ArgumentError
 from mlcweb.schedule.state import BlockPlace, domains_of
 from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BlockRealize, For
+from mlcweb.tir.stmt import BlockRealize, DeclBuffer, For
 from mlcweb.tir.substitute import substitute, uses_any
 
 _STORAGE_RANKS = {"global": 0, "shared": 1, "warp": 2}
@@ -109,6 +110,18 @@ def use_of_memory(node: Node, buffer: Buffer) -> str | None:
         if part is buffer.data:
             return "its address is used"
     return None
+
+
+def check_no_declared_view(place: BlockPlace, around: Node, buffer: Buffer) -> None:
+    """Raise ArgumentError where T.decl_buffer declares a buffer in the memory of `buffer`."""
+    for node in walk(around):
+        if isinstance(node, DeclBuffer) and node.buffer.data is buffer.data:
+            view = "is declared as a view" if node.buffer is buffer else "has a declared view"
+            raise ArgumentError(
+                f'The buffer "{buffer.name}" {view}: its memory is that of other buffers, too',
+                [place.realize],
+                "a buffer without T.decl_buffer",
+            )
 
 
 def loads_of(node: Node, buffer: Buffer) -> list[BufferLoad]:

@@ -62,12 +62,13 @@ class Scope:
         return self.units[self.position(block)]
 
     def producers(self, place: BlockPlace) -> list[BlockPlace]:
-        """Earlier units that write what `place` reads, in program order."""
+        """Earlier units that write what `place` reads, in the order in which it reads."""
         return self._linked(place, place.block.reads, self.writers, before=True)
 
     def consumers(self, place: BlockPlace) -> list[BlockPlace]:
         """Later units that read what `place` writes, in program order."""
-        return self._linked(place, place.block.writes, self.readers, before=False)
+        linked = self._linked(place, place.block.writes, self.readers, before=False)
+        return sorted(linked, key=lambda unit: self.position(unit.block))
 
     def writers_of(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
         """The units that write a buffer; a DataflowError where a block hides that it uses it."""
@@ -133,12 +134,12 @@ class Scope:
 
     def _linked(self, place, regions, users, before: bool) -> list[BlockPlace]:
         here = self.position(place.block)
-        linked: set[BlockIdentity] = set()
+        linked: dict[BlockIdentity, BlockPlace] = {}
         for region in regions:
             for other in users.get(region.buffer, ()):
                 if (self.position(other.block) < here) is before and other.block is not place.block:
-                    linked.add(other.block.identity)
-        return [unit for unit in self.units if unit.block.identity in linked]
+                    linked.setdefault(other.block.identity, other)
+        return list(linked.values())
 
 
 def scope_at(state: ScheduleState, scope: BlockPlace) -> Scope:

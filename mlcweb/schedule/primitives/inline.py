@@ -15,7 +15,7 @@ from mlcweb.schedule.analysis.effects import (
     reads_only_written,
     runs_whole_domain,
 )
-from mlcweb.schedule.analysis.regions import loads_of, use_of_memory
+from mlcweb.schedule.analysis.regions import check_no_declared_view, loads_of, use_of_memory
 from mlcweb.schedule.analysis.scopes import (
     check_binds_loops,
     check_complete,
@@ -78,6 +78,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
             [place.realize],
             f"a body of the form {buffer.name}[f(i, j, …)] = g(i, j, …)",
         )
+    check_no_declared_view(place, scope.block, buffer)
     inliner = _Inliner(buffer, store, inverse, unit_iterators(place.block.domains))
     for reader in (*blocks.readers.get(buffer, ()), *blocks.undeclared_readers.get(buffer, ())):
         check_within_guards(place, reader, f'the {reader.title} reads "{buffer.name}" without it')

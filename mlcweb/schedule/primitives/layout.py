@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import walk
+from mlcweb.schedule.analysis.regions import check_no_declared_view
 from mlcweb.schedule.arguments import AccessedBuffer, Integers, PadValue
 from mlcweb.schedule.errors import ArgumentError
 from mlcweb.schedule.registry import primitive
@@ -17,7 +17,7 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.tir.stmt import Block, BlockIdentity, DeclBuffer
+from mlcweb.tir.stmt import Block, BlockIdentity
 
 
 @primitive("TransformLayout", inputs=("index_map",), title="transform_layout")
@@ -127,15 +127,7 @@ def set_axis_separator(
 
 def _owner(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> Block | None:
     """The block that allocates a buffer; None where it is a parameter of the function."""
-    for node in walk(state.function(place.function).body):
-        if isinstance(node, DeclBuffer) and node.buffer.data is buffer.data:
-            view = "is declared as a view" if node.buffer is buffer else "has a declared view"
-            raise ArgumentError(
-                f'The buffer "{buffer.name}" {view}: its layout is that of the memory, which other '
-                "buffers read and write",
-                [place.realize],
-                "a buffer without T.decl_buffer",
-            )
+    check_no_declared_view(place, state.function(place.function).body, buffer)
     for parent in (place.block, *reversed(place.parents)):
         if not isinstance(parent, Block):
             continue

@@ -19,12 +19,13 @@ from mlcweb.schedule.analysis.scopes import (
 )
 from mlcweb.schedule.analysis.units import hidden_accesses
 from mlcweb.schedule.arguments import Integers
-from mlcweb.schedule.errors import BlockKindError, DataflowError
+from mlcweb.schedule.errors import BlockKindError, DataflowError, FactorError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.nests import copy_of, in_loops, nest_of, stage, with_allocated
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less
 from mlcweb.tir.buffer import Buffer, Range, full_region
+from mlcweb.tir.dtype import max_value
 from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.stmt import (
@@ -206,6 +207,14 @@ def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]
             )
         extent, size = domain.extent, const(factor, domain.extent.dtype)
         padded = floordiv(extent + (size - 1), size) * size
+        number, limit = constant_value(extent), max_value(extent.dtype)
+        if isinstance(number, int) and -(-number // factor) * factor > limit:
+            raise FactorError(
+                f'The domain of iterator "{iter_var.var.name}", padded to a multiple of {factor}, '
+                f"does not fit {extent.dtype}, the type of the iterator",
+                [place.realize],
+                f"a padded extent of at most {limit}, or iterators of int64",
+            )
         extents.append(extent if Analyzer().can_prove_equal(padded, extent) else padded)
     return extents
 

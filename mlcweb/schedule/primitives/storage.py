@@ -6,6 +6,7 @@ from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on, walk
+from mlcweb.schedule.analysis.regions import check_no_declared_view
 from mlcweb.schedule.arguments import StorageScope, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import ArgumentError, NotFoundError
 from mlcweb.schedule.registry import primitive
@@ -94,9 +95,11 @@ def storage_align(
 
 
 def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
-    """The block around a place that allocates a buffer; NotFoundError where there is none."""
+    """The block around a place that allocates a buffer without a declared view; NotFoundError or
+    ArgumentError where there is none."""
     for parent in reversed(place.parents):
         if isinstance(parent, Block) and buffer in parent.alloc_buffers:
+            check_no_declared_view(place, parent.body, buffer)
             return parent
     raise NotFoundError(
         f'The buffer "{buffer.name}" is not allocated by a block: it is a parameter of the '

@@ -130,8 +130,6 @@ METADATA_OMITTED = (
     "print the program again by .script(show_meta=True)"
 )
 
-_ONE_DEVICE = "a program here is on one device: leave it out"
-
 REPLACED = {
     "realize": "a block allocates by T.alloc_buffer",
     "Shuffle": "read the elements of a vector one by one",
@@ -144,10 +142,6 @@ REPLACED = {
     "ProducerRealize": "a block allocates by T.alloc_buffer",
     "vstore": "write A[i] = value",
     "partition": "in a block, T.match_buffer names a part of a buffer",
-    "to_vdevice": _ONE_DEVICE,
-    "hint_on_device": _ONE_DEVICE,
-    "module_global_infos": _ONE_DEVICE,
-    "vdevice": _ONE_DEVICE,
     "match_shape": 'it was replaced in 2023: R.match_cast(x, R.Tensor(("n", "m"), "float32"))',
     "pyfunc": "write T.prim_func or R.function, or call it by R.call_packed",
     "call_py_func": "register it by tvm.register_func, and call it by R.call_packed",

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.global_info import find_vdevice
 from mlcweb.relax import expr as E
 from mlcweb.relax import op
 from mlcweb.relax import struct_info as S
@@ -61,7 +62,9 @@ def _tensor(
 ) -> S.TensorStructInfo:
     if isinstance(shape, str) and dtype is None:
         shape, dtype = None, shape
-    return S.TensorStructInfo(shape, None if dtype is None else str(dtype), vdevice, ndim)
+    return S.TensorStructInfo(
+        shape, None if dtype is None else str(dtype), find_vdevice(vdevice), ndim
+    )
 
 
 def _shape(values: Sequence[Any] | None = None, ndim: int = -1) -> S.ShapeStructInfo:

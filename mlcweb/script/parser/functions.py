@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.global_info import known_vdevices
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.script import constructs as C
 from mlcweb.script.ir_builder.frames import FunctionFrame
@@ -46,16 +47,16 @@ def parse_module(
     names = {**names, tree.name: own_names, "cls": own_names}
     functions: dict[GlobalVar | str, BaseFunc] = {}
     attrs: dict[str, Any] = {}
+    global_infos: dict[str, Any] = {}
     evaluator = Evaluator(Scopes(names), source)
-    options = dict(options or {})
-    for decorator in tree.decorator_list:
-        options.update(decorator_options(decorator, evaluator))
-        if (
-            ast.unparse(decorator) == "tvm.script.tir"
-        ):  # before TVM 0.8, functions had no decorators
-            options["functions"] = "tir"
+    options = {**(options or {}), **_module_options(tree, evaluator)}
     own_names.trees = {item.name: item for item in definitions}
-    own_names.read = lambda item: _read(item, Evaluator(Scopes(names), source), options)
+
+    def read(item: ast.FunctionDef) -> BaseFunc:
+        with known_vdevices(global_infos):
+            return _read(item, Evaluator(Scopes(names), source), options)
+
+    own_names.read = read
     for item in tree.body:
         evaluator = Evaluator(Scopes(names), source)
         if isinstance(item, ast.FunctionDef):
@@ -67,6 +68,7 @@ def parse_module(
             value = evaluator.value(item.value)
             if isinstance(value, C.ModuleAttributes):
                 attrs.update(value.values)
+                global_infos.update(value.global_infos)
         elif isinstance(item, ast.Assign) and _external_name(item):
             function = evaluator.value(item.value)
             if not isinstance(function, BaseFunc):
@@ -76,7 +78,16 @@ def parse_module(
             raise evaluator.error("A module contains functions and I.module_attrs(…) only", item)
     if own_names.builder is not None:
         functions.update(own_names.builder.get().functions)
-    return IRModule(functions, attrs)
+    return IRModule(functions, attrs, global_infos)
+
+
+def _module_options(tree: ast.ClassDef, evaluator: Evaluator) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for decorator in tree.decorator_list:
+        options.update(decorator_options(decorator, evaluator))
+        if ast.unparse(decorator) == "tvm.script.tir":
+            options["functions"] = "tir"  # before TVM 0.8, functions had no decorators
+    return options
 
 
 def _external_name(item: ast.stmt) -> list[str]:

@@ -280,7 +280,9 @@ def _builtin_call(names: Names, value: E.Call, row: Builtin) -> str:
 
 
 def _text(names: Names, value: E.PrimExpr) -> Text:
-    return _PRINTERS[type(value)](names, value)
+    printer = _PRINTERS.get(type(value))
+    # What no program holds, such as an element of a te.Tensor, says by itself what it is.
+    return printer(names, value) if printer else (repr(value), ATOM)
 
 
 _PRINTERS: dict[type, Callable[[Names, Any], Text]] = {

@@ -45,7 +45,10 @@ def module(writer: Writer, mod: IRModule) -> None:
     with writer.indented():
         if mod.attrs:
             writer.write(f"I.module_attrs({dictionary(writer.names, mod.attrs)})")
-        elif not functions:
+        if mod.global_infos:
+            infos = {name: list(items) for name, items in mod.global_infos.items()}
+            writer.write(f"I.module_global_infos({dictionary(writer.names, infos)})")
+        if not (mod.attrs or mod.global_infos or functions):
             writer.write("pass")
         for index, (var, func) in enumerate(functions):
             if index:

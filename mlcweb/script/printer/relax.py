@@ -7,6 +7,7 @@ from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.dialect import S_TIR
+from mlcweb.ir.global_info import VDevice
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
@@ -69,6 +70,8 @@ def _tensor_info(writer: Writer, info: S.TensorStructInfo) -> str:
         parts.append(f"dtype={string(info.dtype)}")
     if info.shape is None and info.ndim != -1:
         parts.append(f"ndim={info.ndim}")
+    if info.vdevice is not None:
+        parts.append(f"vdevice={string(str(info.vdevice))}")
     return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
 
 
@@ -189,6 +192,8 @@ def attribute_text(writer: Writer, value: Any) -> str:
         return extent_text(writer, value)
     if isinstance(value, IndexMap):
         return _index_map(writer, value)
+    if isinstance(value, VDevice):
+        return string(str(value))
     return writer.dialect.of(literal(writer.names, value))
 
 

@@ -1,0 +1,290 @@
+"""What rules and post-processors ask about a block: its loops, and how it reads and writes.
+
+The questions are those of TVM's MetaSchedule (Shao et al., "Tensor Program Optimization with
+Probabilistic Programs", NeurIPS 2022).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from mlcweb.arith import Analyzer
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.analysis.scopes import scope_at, why_not_reduction
+from mlcweb.schedule.errors import StaleReferenceError
+from mlcweb.schedule.state import BlockPlace, ScheduleState
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.expr import Add, Mul, PrimExpr, Sub, Var
+from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, IterVar, SeqStmt
+from mlcweb.tir.substitute import substitute, uses, variables_in
+
+if TYPE_CHECKING:
+    from mlcweb.schedule import BlockRV, Schedule
+
+TILING_STRUCTURE = "meta_schedule.tiling_structure"
+"""The annotation of a block that was tiled."""
+
+SPATIAL, REDUCTION = IterType.DATA_PARALLEL, IterType.COMM_REDUCE
+
+
+def place_of(sch: Schedule, block: BlockRV) -> BlockPlace:
+    """Where a block stands."""
+    statement = sch.get(block)
+    assert isinstance(statement, Block)
+    return sch.state.block(statement.identity)
+
+
+def has_block(sch: Schedule, block: BlockRV) -> bool:
+    """Whether a block is still in the program."""
+    try:
+        sch.get(block)
+    except StaleReferenceError:
+        return False
+    return True
+
+
+def is_root(place: BlockPlace) -> bool:
+    """Whether a block is the root block of its function."""
+    return not any(isinstance(parent, Block) for parent in place.parents)
+
+
+def is_spatial(block: Block) -> bool:
+    """Whether all iterators of a block are spatial."""
+    return all(iter_var.iter_type == SPATIAL for iter_var in block.iter_vars)
+
+
+def is_in_spatial_function(sch: Schedule, place: BlockPlace) -> bool:
+    """Whether no block of the function reduces."""
+    func = sch.mod[place.function]
+    return all(is_spatial(node) for node in walk(func.body) if isinstance(node, Block))
+
+
+def has_trivial_binding(place: BlockPlace) -> bool:
+    """Whether the iterators of a block are its loops, one for one."""
+    loops = place.loops
+    values = place.realize.iter_values
+    return len(loops) == len(values) and all(
+        value is loop.loop_var for value, loop in zip(values, loops, strict=True)
+    )
+
+
+def is_single(statement: object) -> bool:
+    """Whether a loop body is one statement."""
+    return not isinstance(statement, SeqStmt) or len(statement.seq) == 1
+
+
+def extent_of(loop: For) -> int | None:
+    """The iterations of a loop; None where they are not constant."""
+    value = constant_value(loop.extent)
+    return None if value is None else int(value)
+
+
+def is_reduction_block(state: ScheduleState, place: BlockPlace) -> bool:
+    """Whether a block is a reduction block of its scope."""
+    if is_root(place):
+        return False
+    return why_not_reduction(scope_at(state, state.scope_of(place)), place.block) is None
+
+
+def producers_of(state: ScheduleState, place: BlockPlace) -> list[BlockPlace]:
+    """The blocks that write what a block reads."""
+    return scope_at(state, state.scope_of(place)).producers(place)
+
+
+def consumers_of(state: ScheduleState, place: BlockPlace) -> list[BlockPlace]:
+    """The blocks that read what a block writes."""
+    return scope_at(state, state.scope_of(place)).consumers(place)
+
+
+def cumulative_lengths(place: BlockPlace) -> tuple[int, int] | None:
+    """The product of the extents of a block's spatial loops, and of its reduction loops; None where
+    a loop is of another kind or not constant."""
+    lengths = {SPATIAL: 1, REDUCTION: 1}
+    for loop in place.loops:
+        kind, extent = loop_type(loop), extent_of(loop)
+        if kind not in lengths or extent is None:
+            return None
+        lengths[kind] *= extent
+    return lengths[SPATIAL], lengths[REDUCTION]
+
+
+def inputs_of(block: Block) -> list[tuple[int, BufferRegion]]:
+    """The read regions of a block with their numbers, but for those of what it writes: programs of
+    2021 and 2022 list the output of a reduction there."""
+    written = {region.buffer for region in block.writes}
+    return [(n, region) for n, region in enumerate(block.reads) if region.buffer not in written]
+
+
+def needs_multi_level_tiling(place: BlockPlace) -> bool:
+    """Whether tiling a block lets it read the same elements several times from fast memory: it
+    reduces, and some spatial iterator does not choose what is read from some buffer."""
+    block = place.block
+    if (
+        TILING_STRUCTURE in block.annotations
+        or len(block.writes) != 1
+        or not block.reads
+        or is_spatial(block)
+        or not has_trivial_binding(place)
+    ):
+        return False
+    spatial = {
+        iter_var.var
+        for iter_var in block.iter_vars
+        if iter_var.iter_type == SPATIAL and not _is_unit(iter_var)
+    }
+    unused = 0
+    for _, region in inputs_of(block):
+        if any(constant_value(dimension.extent) is None for dimension in region.region):
+            return False
+        used = set().union(*(variables_in(dimension.min) for dimension in region.region))
+        unused += len(spatial - used)
+    return unused > 0
+
+
+def _is_unit(iter_var: IterVar) -> bool:
+    return iter_var.dom is not None and constant_value(iter_var.dom.extent) == 1
+
+
+def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, cores: int) -> bool:
+    """Whether a reduction is so much longer than what is around it that parts of it are worth
+    making side by side.
+
+    Args:
+        max_parallel: the most iterations that are run in parallel.
+        cores: iterations that run in parallel at least.
+    """
+    place = place_of(sch, block)
+    node = place.block
+    if (
+        not node.writes
+        or TILING_STRUCTURE in node.annotations
+        or not is_reduction_block(sch.state, place)
+        or not has_trivial_binding(place)
+    ):
+        return False
+    loops = place.loops
+    inner = [*loops[1:], place.realize]
+    if any(loop.body is not below for loop, below in zip(loops, inner, strict=True)):
+        return False
+    lengths = cumulative_lengths(place)
+    if lengths is None or not any(loop_type(loop) == REDUCTION for loop in loops):
+        return False
+    space, reduced = lengths
+    if needs_multi_level_tiling(place):
+        return space < reduced and space <= max_parallel
+    return reduced > 1 and reduced > cores
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPattern:
+    """How the indices of a read follow from those of a write, where each is one iterator, a
+    constant, or an iterator and a constant: each write index is used at most once (`injective`) and
+    in order (`ordered`); `shifted` where constants are added, `constant` where an index is one."""
+
+    injective: bool
+    ordered: bool
+    constant: bool
+    shifted: bool
+
+
+def access_pattern(read: BufferRegion, write: BufferRegion) -> AccessPattern | None:
+    """The pattern of a read; None where it is none."""
+    positions: dict[Var, int] = {}
+    for position, dimension in enumerate(write.region):
+        if not isinstance(dimension.min, Var) or constant_value(dimension.extent) is None:
+            return None
+        positions[dimension.min] = position
+    mapped: list[int] = []
+    constant = shifted = False
+    for dimension in read.region:
+        if constant_value(dimension.extent) is None:
+            return None
+        if constant_value(dimension.min) is not None:
+            constant = True
+            continue
+        var, shift = _with_shift(dimension.min)
+        if not isinstance(var, Var) or var not in positions:
+            return None
+        mapped.append(positions[var])
+        shifted = shifted or shift
+    injective = all(count == 1 for count in Counter(mapped).values())
+    return AccessPattern(injective, mapped == sorted(mapped), constant, shifted)
+
+
+def _with_shift(index: PrimExpr) -> tuple[PrimExpr, bool]:
+    if isinstance(index, (Add, Sub)) and constant_value(index.b) is not None:
+        return index.a, True
+    if isinstance(index, Add) and constant_value(index.a) is not None:
+        return index.b, True
+    return index, False
+
+
+def is_write_cache(block: Block) -> bool:
+    """Whether a block passes on what it reads element for element, each at its own place."""
+    if len(block.writes) != 1:
+        return False
+    patterns = [access_pattern(read, block.writes[0]) for read in block.reads]
+    return all(
+        p is not None and p.injective and p.ordered and not p.constant and not p.shifted
+        for p in patterns
+    )
+
+
+def coefficient(index: PrimExpr, var: Var) -> int | None:
+    """By how much an index grows with a variable; None where it does not grow evenly."""
+    if index is var:
+        return 1
+    if isinstance(index, (Add, Sub)):
+        a, b = coefficient(index.a, var), coefficient(index.b, var)
+        if a is None or b is None:
+            return None
+        return a + b if isinstance(index, Add) else a - b
+    if isinstance(index, Mul):
+        for factor, other in ((index.b, index.a), (index.a, index.b)):
+            number = constant_value(factor)
+            if number is not None:
+                inner = coefficient(other, var)
+                return None if inner is None else inner * int(number)
+    return None if uses(index, var) else 0
+
+
+def bound_regions(realize: BlockRealize) -> list[BufferRegion]:
+    """What a block reads and writes, in terms of the loops around it."""
+    values = {
+        iter_var.var: value
+        for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    }
+    regions = (*realize.block.reads, *realize.block.writes)
+    return [substitute(region, values) for region in regions]
+
+
+def strides(region: BufferRegion, loops: Sequence[For]) -> list[int | None]:
+    """By how many elements an access moves with each loop, in a buffer that lies row by row; None
+    where it does not move evenly."""
+    steps = _strides(region, loops, [dimension.min for dimension in region.region])
+    if None in steps:
+        # Only what is not even as it stands is worth simplifying.
+        analyzer = Analyzer()
+        simple = [analyzer.simplify(dimension.min) for dimension in region.region]
+        steps = _strides(region, loops, simple)
+    return steps
+
+
+def _strides(
+    region: BufferRegion, loops: Sequence[For], indices: Sequence[PrimExpr]
+) -> list[int | None]:
+    shape = [int(constant_value(extent) or 0) for extent in region.buffer.shape]
+    rows = [prod(shape[position + 1 :]) for position in range(len(shape))]
+    moves: list[int | None] = []
+    for loop in loops:
+        steps = [coefficient(index, loop.loop_var) for index in indices]
+        constant_steps = [step for step in steps if step is not None]
+        total = sum(step * row for step, row in zip(constant_steps, rows, strict=False))
+        moves.append(total if len(constant_steps) == len(steps) else None)
+    return moves
