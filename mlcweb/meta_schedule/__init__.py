@@ -17,7 +17,7 @@ from mlcweb.meta_schedule import (
     tir_integration,
     tune,
 )
-from mlcweb.meta_schedule.measure.local_runner import Builder
+from mlcweb.meta_schedule.measure.local_builder import Builder
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.cost_model.loop_features import FeatureExtractor

@@ -1,6 +1,6 @@
 """TVM's path to what builds the programs of a search."""
 
-from mlcweb.meta_schedule.measure.local_runner import (
+from mlcweb.meta_schedule.measure.local_builder import (
     Builder,
     BuilderInput,
     BuilderResult,

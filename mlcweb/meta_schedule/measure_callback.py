@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.meta_schedule.events import Confirmed, Event, Trial
-from mlcweb.meta_schedule.measure.local_runner import BuilderResult
+from mlcweb.meta_schedule.measure.local_builder import BuilderResult
 from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.task_scheduler import Listener, TaskScheduler
 from mlcweb.schedule import Schedule

@@ -4,6 +4,7 @@ from mlcweb.meta_schedule.measure.dask_runner import DaskRunner
 from mlcweb.meta_schedule.measure.local_runner import (
     EvaluatorConfig,
     LocalRunner,
+    LocalRunnerFuture,
     PyRunner,
     PyRunnerFuture,
     RunnerFuture,
@@ -17,6 +18,7 @@ __all__ = [
     "DaskRunner",
     "EvaluatorConfig",
     "LocalRunner",
+    "LocalRunnerFuture",
     "PyRunner",
     "PyRunnerFuture",
     "Runner",

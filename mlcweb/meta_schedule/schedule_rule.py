@@ -13,6 +13,7 @@ from mlcweb.meta_schedule.space.rules import (
     RandomComputeLocation,
     ScheduleRule,
 )
+from mlcweb.meta_schedule.space.tensor_core_tiling import MultiLevelTilingTensorCore
 from mlcweb.meta_schedule.space.thread_rules import AutoBind, CrossThreadReduction
 from mlcweb.meta_schedule.space.vector_lanes import VectorLanes
 
@@ -27,6 +28,7 @@ __all__ = [
     "FuseRows",
     "InlineConstantScalars",
     "MultiLevelTiling",
+    "MultiLevelTilingTensorCore",
     "ParallelizeVectorizeUnroll",
     "PyScheduleRule",
     "RandomComputeLocation",

@@ -19,6 +19,7 @@ from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.tuning_record import trace_text
 from mlcweb.meta_schedule.events import Confirmed, Ended, Event, Round, Started, Trial
 from mlcweb.meta_schedule.history import History
+from mlcweb.meta_schedule.measure.artifact import reference_target
 from mlcweb.meta_schedule.measure.measuring import Finalists, Measuring
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed
 from mlcweb.meta_schedule.strategy.search_strategy import (
@@ -179,7 +180,8 @@ class TaskRecord:
             self.flops = estimate_flops(mod)
         except DiagnosticError:
             self.flops = 0.0
-        baseline = await self.runner.begin(await self.runner.build(mod, self.target))
+        reference = await self.runner.build(mod, reference_target(mod, self.target))
+        baseline = await self.runner.begin(reference)
         self.baseline = statistics.median(baseline)
         return Started(baseline, self.runner.workers, self.flops)
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
+from mlcweb.meta_schedule.measure.local_builder import Builder, LocalBuilder
 from mlcweb.meta_schedule.measure.local_runner import (
-    Builder,
-    LocalBuilder,
     LocalRunner,
     OpenRunner,
     Runners,
@@ -172,16 +171,19 @@ def _database(
 def _runner(
     runner: Runners | OpenRunner | UserRunner | str, builder: LocalBuilder | Builder | str
 ) -> Runners | OpenRunner:
-    if isinstance(runner, UserRunner):
-        return UserRunners(runner, builder if isinstance(builder, Builder) else None)
-    workers = builder.max_workers if isinstance(builder, LocalBuilder) else None
-    if not isinstance(builder, LocalBuilder) and builder != "local":
+    if builder == "local":
+        builder = LocalBuilder()
+    if runner == "local":
+        runner = LocalRunner(max_workers=getattr(builder, "max_workers", None))
+    if isinstance(runner, str):
+        raise ValueError(f'Unknown runner "{runner}"; there are "local" and LocalRunner(…)')
+    if isinstance(runner, UserRunner) and isinstance(builder, Builder):
+        if isinstance(runner, LocalRunner) and runner.is_default and builder.is_default:
+            return runner
+        return UserRunners(runner, builder)
+    if isinstance(runner, UserRunner) or not isinstance(builder, LocalBuilder):
         raise ValueError(
             f'Unknown builder "{builder}"; there are "local", LocalBuilder(…), and a PyBuilder '
-            "beside a PyRunner"
+            "beside a PyRunner or LocalRunner"
         )
-    if isinstance(runner, str):
-        if runner != "local":
-            raise ValueError(f'Unknown runner "{runner}"; there are "local" and LocalRunner(…)')
-        return LocalRunner(max_workers=workers)
     return runner

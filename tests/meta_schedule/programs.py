@@ -37,7 +37,7 @@ class Copy:
 
 @I.ir_module
 class Divides:
-    """Divides by zero, at which WebAssembly traps."""
+    """Divides by zero, at which kernels stop."""
 
     @T.prim_func
     def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):

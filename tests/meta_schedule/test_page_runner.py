@@ -71,7 +71,7 @@ def test_what_is_far_slower_than_the_best_may_be_left_early(page_runner) -> None
 
     async def main() -> None:
         runner = module.PageRunner(random_inputs(programs.Double), timing=TIMING)
-        code = build_artifact(programs.Double, "main")
+        code = build_artifact(programs.Double, "main", "wasm")
         assert runner.workers == 4
         assert await runner.begin(code) == (9.0, 9.0)
         assert await runner.measure(code) == (0.1, 0.1)

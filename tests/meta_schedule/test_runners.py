@@ -9,12 +9,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     ModuleArtifact,
+    NativeArtifact,
     WasmArtifact,
     WrongResult,
     build_artifact,
@@ -32,6 +34,7 @@ from mlcweb.meta_schedule.measure.runner import (
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.host.traps import KernelTrap
+from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.meta_schedule import programs
 from tests.waiting import HANG_S, until_it_computes
@@ -40,7 +43,7 @@ BRIEF = Timing(batches=2, min_ms=0.01)
 
 
 def code(module: IRModule) -> Artifact:
-    return build_artifact(module, "main")
+    return build_artifact(module, "main", "wasm")
 
 
 @asynccontextmanager
@@ -57,7 +60,7 @@ def processes(module: IRModule, workers: int = 1) -> ProcessRunner:
 
 
 @pytest.mark.parametrize("make", [lambda work: ThreadRunner(work, BRIEF), ProcessRunner])
-@pytest.mark.parametrize("target", ["wasm", "numpy"])
+@pytest.mark.parametrize("target", ["llvm", "wasm", "numpy"])
 def test_correct_programs_are_timed_and_wrong_ones_refused(
     make: Callable[..., Runner], target: str
 ) -> None:
@@ -79,11 +82,33 @@ def test_correct_programs_are_timed_and_wrong_ones_refused(
 
 
 def test_code_travels_as_bytes_and_is_equal_where_the_bytes_are() -> None:
-    artifact = code(programs.Double)
-    assert isinstance(artifact, WasmArtifact)
-    assert artifact.code.startswith(b"\0asm")
-    assert artifact == code(programs.Double) != code(programs.Triple)
+    for target, kind in ("llvm", NativeArtifact), ("wasm", WasmArtifact):
+        artifact, again = (build_artifact(programs.Double, "main", target) for _ in range(2))
+        assert isinstance(artifact, kind)
+        assert artifact == again != build_artifact(programs.Triple, "main", target)
     assert isinstance(build_artifact(programs.Double, "main", "numpy"), ModuleArtifact)
+
+
+def test_a_loop_on_threads_is_no_code_that_stands_alone() -> None:
+    parallel = from_source(
+        "@T.prim_func\n"
+        'def main(A: T.Buffer((4, 1000000), "float32"), B: T.Buffer((4, 1000000), "float32")):\n'
+        "    for i in T.parallel(4):\n"
+        "        for j in range(1000000):\n"
+        "            B[i, j] = A[i, j] * 2.0\n"
+    )
+    module = IRModule({"main": parallel})
+    for target in ("llvm", "wasm"):
+        artifact = build_artifact(module, "main", target)
+        assert isinstance(artifact, ModuleArtifact)
+    _, (a, b) = run_here(artifact, random_inputs(module, "main"), BRIEF)
+    np.testing.assert_array_equal(b, a * 2)
+
+
+def test_machine_code_says_why_it_stopped() -> None:
+    artifact = build_artifact(programs.Divides, "main", "llvm")
+    with pytest.raises(KernelTrap, match="was stopped: it divided an integer by zero"):
+        run_here(artifact, random_inputs(programs.Divides), BRIEF)
 
 
 def test_each_fault_costs_its_own_trial() -> None:

@@ -12,18 +12,25 @@ from mlcweb import IRModule, tir
 from mlcweb import meta_schedule as ms
 from mlcweb.ir import structural_equal
 from mlcweb.meta_schedule.arg_info import ArgInfo
-from mlcweb.meta_schedule.builder import BuilderInput, BuilderResult, PyBuilder
+from mlcweb.meta_schedule.builder import BuilderInput, BuilderResult, LocalBuilder, PyBuilder
 from mlcweb.meta_schedule.cost_model import PyCostModel
 from mlcweb.meta_schedule.database import PyDatabase, TuningRecord, Workload
 from mlcweb.meta_schedule.feature_extractor import PyFeatureExtractor
 from mlcweb.meta_schedule.measure_callback import MeasureCallback, PyMeasureCallback
 from mlcweb.meta_schedule.mutator import PyMutator
 from mlcweb.meta_schedule.postproc import PyPostproc
-from mlcweb.meta_schedule.runner import PyRunner, PyRunnerFuture, RunnerInput
+from mlcweb.meta_schedule.runner import (
+    EvaluatorConfig,
+    LocalRunner,
+    PyRunner,
+    PyRunnerFuture,
+    RunnerInput,
+)
 from mlcweb.meta_schedule.schedule_rule import PyScheduleRule
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, PySearchStrategy, RunnerResult
 from mlcweb.meta_schedule.space_generator import PySpaceGenerator
 from mlcweb.meta_schedule.utils import derived_object
+from mlcweb.runtime import Target, build
 from mlcweb.schedule import BlockRV, Schedule, Trace
 from tests.lower.test_tvm_names import matmul
 
@@ -277,6 +284,48 @@ def test_features_of_ones_own() -> None:
     candidate = MeasureCandidate(Schedule(matmul))
     assert Ones().extract_from(ms.TuneContext(), [candidate])[0].shape == (4, 5)
     assert isinstance(Ones(), ms.FeatureExtractor)
+
+
+def test_the_local_builder_and_runner_are_called_by_themselves() -> None:
+    def refuse(mod: IRModule, target: Target, params: Any) -> Any:
+        raise ValueError("too large")
+
+    item = BuilderInput(IRModule({"main": matmul}), Target("numpy"))
+    (built,) = LocalBuilder().build([item])
+    (failed,) = LocalBuilder(f_build=refuse).build([item])
+    assert failed.artifact_path is None and "too large" in str(failed.error_msg)
+    infos = ArgInfo.from_prim_func(matmul)
+    inputs = [RunnerInput(str(path), "cpu", infos) for path in (built.artifact_path, "nowhere")]
+    runner = LocalRunner(evaluator_config=EvaluatorConfig(repeat=2, min_repeat_ms=0))
+    result, missing = [future.result() for future in runner.run(inputs)]
+    assert result.run_secs is not None and len(result.run_secs) == 2 and result.error_msg is None
+    assert missing.run_secs is None and "nowhere" in str(missing.error_msg)
+
+
+def test_a_search_with_hooks_of_the_local_builder_and_runner() -> None:
+    asked: list[Any] = []
+
+    def arguments(dev: Any, infos: Sequence[Any], repeat: int) -> list[list[Any]]:
+        asked.append([tuple(shape) for _, _, shape in infos])
+        return [[0]] * repeat
+
+    database = ms.tune_tir(
+        matmul,
+        target="llvm -num-cores=1",
+        work_dir=None,
+        max_trials_global=2,
+        builder=LocalBuilder(
+            f_build=lambda mod, target, params: build(mod, "numpy"),
+        ),
+        runner=LocalRunner(
+            alloc_repeat=2,
+            f_alloc_argument=arguments,
+            f_run_evaluator=lambda mod, dev, config, args: [0.5] * len(args),
+        ),
+    )
+    assert asked[0] == [(4, 4)] * 3
+    records = database.get_all_tuning_records()
+    assert {seconds for record in records for seconds in record.run_secs or ()} == {0.5}
 
 
 def test_what_is_no_part_of_a_search_is_not_derived() -> None:

@@ -59,22 +59,11 @@ def together(rankings: Iterable[Ranking]) -> Ranking:
 
 
 def rank(scores: Sequence[float], seconds: Sequence[float]) -> Ranking:
-    """How well scores, the higher the faster, tell which of two programs takes longer."""
+    """How well scores, the higher the faster, tell which of two programs takes longer; equal scores
+    count a half."""
     clear, clear_pairs = _right(scores, seconds, CLEAR)
     every, pairs = _right(scores, seconds, TIE)
     return Ranking(_share(clear, clear_pairs), _share(every, pairs), clear_pairs, pairs)
-
-
-def pairwise_accuracy(
-    scores: Sequence[float], seconds: Sequence[float], noise: float = TIE
-) -> float:
-    """The share of pairs of different times in which the faster has the higher score; equal scores
-    count a half. 0.5 is chance; NaN where all times are the same.
-
-    Args:
-        noise: two times that differ by less than this share are the same.
-    """
-    return _share(*_right(scores, seconds, noise))
 
 
 def _share(right: float, pairs: int) -> float:
@@ -94,15 +83,6 @@ def _right(scores: Sequence[float], seconds: Sequence[float], noise: float) -> t
             else:
                 right += (score > other_score) == (time < other)
     return right, pairs
-
-
-def max_curve(scores: Sequence[float], seconds: Sequence[float]) -> list[float]:
-    """The best speed among the first k by score, for each k, as a share of the best of all."""
-    best = min(seconds)
-    curve: list[float] = []
-    for _, time in sorted(zip(scores, seconds, strict=True), key=lambda pair: -pair[0]):
-        curve.append(max(best / time, curve[-1] if curve else 0.0))
-    return curve
 
 
 MAX_SAMPLES = 1024

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.cost_model.loop_nests import OPERATIONS, Access, Nest, nests_of
+from mlcweb.runtime.vector_unit import WASM, VectorUnit, vector_unit
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.stmt import ForKind
 
@@ -23,7 +24,6 @@ CACHES = (32 << 10, 1 << 20)
 """Bytes of the caches that working sets are compared with: first and second level."""
 
 LINE_BYTES = 64
-VECTOR_BYTES = 16
 LATENCY = 4
 """Cycles that an addition takes."""
 
@@ -43,7 +43,7 @@ _NEST_NAMES = (
     "inner still", "inner contiguous", "inner strided",
     *(f"{what} {size >> 10} KB" for size in CACHES for what in ("traffic", "working set")),
     "touched bytes", "touched lines",
-    "accumulators", "over 16 registers", "operands per step", "work per operand", "reduction",
+    "accumulators", "over registers", "operands per step", "work per operand", "reduction",
     "loads per step", "work per load", "waiting", "cycles",
     "code size",
     *(f"{name} {number}" for number in range(ACCESSES) for name in _ACCESS_NAMES),
@@ -67,21 +67,22 @@ class FeatureExtractor:
     again as it learns; their rows are kept."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, np.ndarray] = {}
+        self._rows: dict[tuple[int, VectorUnit], np.ndarray] = {}
 
     def extract_from(
         self, context: Task, candidates: Sequence[MeasureCandidate]
     ) -> list[np.ndarray]:
         """A float64 array of shape (len(NAMES),) for each candidate."""
-        return [self._row(candidate) for candidate in candidates]
+        unit = vector_unit(context.target)
+        return [self._row(candidate, unit) for candidate in candidates]
 
-    def _row(self, candidate: MeasureCandidate) -> np.ndarray:
-        shash = candidate.shash
-        row = self._rows.get(shash)
+    def _row(self, candidate: MeasureCandidate, unit: VectorUnit) -> np.ndarray:
+        key = candidate.shash, unit
+        row = self._rows.get(key)
         if row is None:
             while len(self._rows) >= MAX_ROWS:
                 del self._rows[next(iter(self._rows))]
-            row = self._rows[shash] = features(candidate.sch.mod)
+            row = self._rows[key] = features(candidate.sch.mod, unit)
         return row
 
 
@@ -89,15 +90,15 @@ PyFeatureExtractor = FeatureExtractor
 """What extractors of a program's own are subclasses of, in TVM."""
 
 
-def features(module: IRModule) -> np.ndarray:
-    """The numbers of a scheduled program: a float64 array of shape (len(NAMES),), as `NAMES` tells
-    them apart; sizes are logarithms to base 2 of one more."""
+def features(module: IRModule, unit: VectorUnit = WASM) -> np.ndarray:
+    """The numbers of a scheduled program for a processor: a float64 array of shape (len(NAMES),),
+    as `NAMES` tells them apart; sizes are logarithms to base 2 of one more."""
     import numpy as np
 
     nests = nests_of(module)
     if not nests:
         return np.zeros(len(NAMES))
-    rows = np.array([nest_features(nest) for nest in nests])
+    rows = np.array([nest_features(nest, unit) for nest in nests])
     work = [nest.iterations * (1 + sum(nest.operations.values())) for nest in nests]
     main = int(np.argmax(work))
     total = rows.sum(axis=0)
@@ -105,7 +106,7 @@ def features(module: IRModule) -> np.ndarray:
     return np.log2(1.0 + np.abs(np.concatenate([rows[main], total - rows[main], [cycles]])))
 
 
-def nest_features(nest: Nest) -> list[float]:
+def nest_features(nest: Nest, unit: VectorUnit) -> list[float]:
     """The numbers of one store, as they are."""
     loops, total = nest.loops, nest.iterations
     real = [n for n, loop in enumerate(loops) if loop.extent > 1]
@@ -128,7 +129,7 @@ def nest_features(nest: Nest) -> list[float]:
         depth = next((n for n, (touched, _) in enumerate(sets) if touched <= size), len(loops))
         features += [prod(loop.extent for loop in loops[:depth]) * sets[depth][1], sets[depth][0]]
     features += [*sets[0]]
-    features += _registers(nest, real, vector)
+    features += _registers(nest, real, vector, unit)
     features.append(_unrolled(nest) * (1 + sum(nest.operations.values()) + len(nest.accesses)))
     accesses = sorted(nest.accesses, key=lambda a: -prod(a.box(0)) * a.item_bytes)[:ACCESSES]
     for access in accesses:
@@ -170,7 +171,7 @@ def _working_set(nest: Nest, depth: int) -> tuple[float, float]:
     return sum(b for b, _ in of_buffer.values()), sum(n for _, n in of_buffer.values())
 
 
-def _registers(nest: Nest, real: list[int], vector: int | None) -> list[float]:
+def _registers(nest: Nest, real: list[int], vector: int | None, unit: VectorUnit) -> list[float]:
     """What one step of the innermost loop that sums up keeps and needs: sums, counted in vector
     registers, operands, work for each; and, as far as loads, operations and sums that wait for the
     one before tell, how many cycles all steps take."""
@@ -178,7 +179,7 @@ def _registers(nest: Nest, real: list[int], vector: int | None) -> list[float]:
     reads = [access for access in nest.accesses if not access.writes]
     sums = [n for n in real if written.strides[n] == 0 and not any(written.spans[n])]
     depth = sums[-1] + 1 if sums else len(nest.loops)
-    lanes = max(1, VECTOR_BYTES // written.item_bytes)
+    lanes = max(1, unit.vector_bytes // written.item_bytes)
     accumulators = -(-prod(written.box(depth)) // lanes)
     operands = sum(prod(access.box(depth)) for access in reads)
     steps = prod(loop.extent for loop in nest.loops[depth:])
@@ -196,8 +197,8 @@ def _registers(nest: Nest, real: list[int], vector: int | None) -> list[float]:
     waiting = LATENCY * steps / width / accumulators if sums else 0.0
     cycles = max(loads / UNITS, work / UNITS, waiting) * nest.iterations / steps
     return [
-        accumulators, max(0, accumulators - 16), operands, steps * operations / max(operands, 1),
-        extent, loads, work / max(loads, 1), waiting, cycles,
+        accumulators, max(0, accumulators - unit.registers), operands,
+        steps * operations / max(operands, 1), extent, loads, work / max(loads, 1), waiting, cycles,
     ]  # fmt: skip
 
 

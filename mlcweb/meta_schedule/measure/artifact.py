@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mlcweb.codegen.registry import default_target, find_target
+from mlcweb.analysis.threads import launches_threads
+from mlcweb.codegen.registry import default_target
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
 from mlcweb.ir.transform import PassContext
-from mlcweb.runtime.build import lookup_in, options_of
+from mlcweb.runtime.build import gpu_of, lookup_in, options_of, say_once
 from mlcweb.runtime.host import in_browser
+from mlcweb.runtime.host.gpu import why_no_gpu
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir import IntImm, PrimFunc
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
+
+    from mlcweb.codegen.llvm.machine import Processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +40,41 @@ class WasmArtifact:
     scratch_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class NativeArtifact:
+    """Machine code for a processor: a self-contained object file. Equal artifacts are equal code.
+
+    `function` and `repeated` are as in `WasmArtifact`; they take the buffers' addresses.
+    """
+
+    code: bytes
+    function: str
+    repeated: str
+    processor: Processor
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleArtifact:
     """A program for a target whose code cannot travel; it is built where it is measured, in the
-    `PassContext` of the search."""
+    `PassContext` of the search; where it is `on_gpu`, for the GPU there, or not at all."""
 
     module: IRModule
     function: str
     target: str
     context: PassContext | None = None
+    on_gpu: bool = False
 
 
-Artifact = WasmArtifact | ModuleArtifact
+KernelCode = WasmArtifact | NativeArtifact
+
+Artifact = KernelCode | ModuleArtifact
 
 
 def build_artifact(
     module: IRModule, function: str, target: str = "llvm", context: PassContext | None = None
 ) -> Artifact:
-    """Compile a function of a module as `build` does; what is for a device with threads is measured
-    where its calls run, thread by thread on this machine.
+    """Compile a function of a module as `build` does; what is for a GPU, where none is, for this
+    machine's processor, thread by thread (`warn_of_other_device` says so).
 
     Args:
         target: what to build for, as `build` takes it.
@@ -62,30 +85,102 @@ def build_artifact(
             return build_artifact(module, function, target)
     whole = ModuleArtifact(module, function, target, PassContext.current().with_instruments(()))
     chosen = Target(target)
-    on_device = chosen.kind.name in DEVICE_KINDS
-    entry = default_target() if on_device else find_target(chosen.kind.name)
-    if entry.name != "wasm":
+    if gpu_of(chosen) is not None:
+        return replace(whole, on_gpu=True)
+    for_gpu = chosen.kind.name in DEVICE_KINDS
+    compile_code = _COMPILERS.get(default_target().name if for_gpu else chosen.code_generator)
+    if compile_code is None:
         return whole
 
+    from mlcweb.codegen.processor.selection import UnsupportedError
+
+    functions = {
+        var.name_hint: func for var, func in module.functions.items() if isinstance(func, PrimFunc)
+    }
+    try:
+        return compile_code(functions, function, options_of(chosen)) or whole
+    except UnsupportedError:
+        return whole
+
+
+def _wasm_code(
+    functions: Mapping[str, PrimFunc], name: str, config: Mapping[str, Any]
+) -> WasmArtifact | None:
+    """A function as WebAssembly; None where it takes threads or Python to run it."""
     from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX
-    from mlcweb.codegen.wasm.select_types import UnsupportedError
     from mlcweb.runtime.host.engine import engine
     from mlcweb.runtime.host.wasm_target import WasmKernel, options_for
 
     host = engine()
-    functions = {
-        var.name_hint: func for var, func in module.functions.items() if isinstance(func, PrimFunc)
-    }
-    options = options_for(host, options_of(chosen))
-    kernel = WasmKernel(function, functions[function], options, host, lookup_in(functions))
-    try:
-        # A worker of the page has a memory of its own, which nobody shares.
-        compiled = kernel.compiled((), host.shared and not in_browser())
-    except UnsupportedError:
-        return whole
-    if compiled.python_calls:
-        return whole
-    return WasmArtifact(compiled.code, function, function + REPEAT_SUFFIX, compiled.scratch_bytes)
+    options = options_for(host, config)
+    if in_browser():
+        # A worker of the page is one thread, with a memory of its own.
+        options = replace(options, parallel=False)
+    kernel = WasmKernel(name, functions[name], options, host, lookup_in(functions))
+    compiled = kernel.compiled((), host.shared and not in_browser())
+    if compiled.python_calls or compiled.parallel:
+        return None
+    return WasmArtifact(compiled.code, name, name + REPEAT_SUFFIX, compiled.scratch_bytes)
+
+
+def _native_code(
+    functions: Mapping[str, PrimFunc], name: str, config: Mapping[str, Any]
+) -> NativeArtifact | None:
+    """A function as machine code; None where it takes threads or Python to run it."""
+    from mlcweb.codegen.llvm.kernel import REPEAT_SUFFIX, symbol
+    from mlcweb.runtime.host.llvm_engine import Compilation
+    from mlcweb.runtime.host.llvm_target import LlvmKernel
+    from mlcweb.runtime.host.llvm_target import options_of as llvm_options
+
+    options = llvm_options(config)
+    kernel = LlvmKernel(name, functions[name], options, lookup_in(functions))
+    compiled = kernel.compiled({name: functions[name]})
+    if compiled.python_calls or compiled.parallel:
+        return None
+    code = Compilation(compiled.text, options.processor, options.level).code()
+    exported = symbol(name)
+    return NativeArtifact(code, exported, exported + REPEAT_SUFFIX, options.processor)
+
+
+_COMPILERS = {"wasm": _wasm_code, "llvm": _native_code}
+
+
+def reference_target(module: IRModule, target: str) -> str:
+    """What the unscheduled program is built for: a GPU runs it only where it has threads already,
+    and this machine's processor otherwise.
+
+    Args:
+        target: what its schedules are built for.
+    """
+    if Target(target).kind.name not in DEVICE_KINDS or any(
+        isinstance(func, PrimFunc) and launches_threads(func) for func in module.functions.values()
+    ):
+        return target
+    return "llvm"
+
+
+def warn_of_other_device(target: str) -> None:
+    """Say once where times for a GPU are those of another device."""
+    chosen = Target(target)
+    kind, device_type = chosen.kind.name, chosen.device_type
+    if kind not in DEVICE_KINDS:
+        return
+    gpu = gpu_of(chosen)
+    why = why_no_gpu(device_type)
+    because = f" ({why})" if why else ""
+    if gpu is None:
+        say_once(
+            f"{kind} measured",
+            f'target="{kind}": no GPU measures schedules here{because}. Their times are those of '
+            "this machine's processor, which runs thread by thread; they do not tell which is "
+            "fastest on a GPU",
+        )
+    elif gpu.language != device_type:
+        say_once(
+            f"{kind} measured",
+            f'target="{kind}": schedules are measured as WGSL on WebGPU ({gpu.description})'
+            f"{because}",
+        )
 
 
 TOLERANCES = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-9}
@@ -132,27 +227,36 @@ def random_inputs(module: IRModule, function: str | None = None, seed: int = 0) 
     Raises:
         TVMError: the function takes something else than buffers of constant shape.
     """
-    import numpy as np
-
     name = the_function_name(module, function)
     buffers = module[name].parameter_buffers
     if len(buffers) != len(module[name].params):
         raise TVMError(f'"{name}" takes more than buffers, so it cannot be run on random content')
-    generator = np.random.default_rng(seed)
-    arrays = []
+    kinds = []
     for buffer in buffers:
-        shape = [extent.value for extent in buffer.shape if isinstance(extent, IntImm)]
+        shape = tuple(extent.value for extent in buffer.shape if isinstance(extent, IntImm))
         if len(shape) != len(buffer.shape):
             raise TVMError(
                 f'The buffer "{buffer.name}" of "{name}" has no constant shape; '
                 "bind its sizes to numbers before searching"
             )
-        if buffer.dtype.startswith("float"):
-            arrays.append(generator.uniform(0.0, 1.0, shape).astype(buffer.dtype))
-        else:
-            highest = 2 if buffer.dtype == "bool" else 8
-            arrays.append(generator.integers(0, highest, shape).astype(buffer.dtype))
-    return TrialInputs(name, tuple(buffer.name for buffer in buffers), tuple(arrays))
+        kinds.append((shape, buffer.dtype))
+    contents = random_contents(kinds, seed)
+    return TrialInputs(name, tuple(buffer.name for buffer in buffers), contents)
+
+
+def random_contents(
+    kinds: Iterable[tuple[tuple[int, ...], str]], seed: int = 0
+) -> tuple[np.ndarray, ...]:
+    """Random content for arrays of these shapes and dtypes: floats from 0 to 1, small integers."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    return tuple(
+        generator.uniform(0.0, 1.0, shape).astype(dtype)
+        if dtype.startswith("float")
+        else generator.integers(0, 2 if dtype == "bool" else 8, shape).astype(dtype)
+        for shape, dtype in kinds
+    )
 
 
 def tolerance(expected: np.ndarray) -> float:

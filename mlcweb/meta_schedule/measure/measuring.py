@@ -19,7 +19,7 @@ from typing import Any
 
 from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.events import Trial
-from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact
+from mlcweb.meta_schedule.measure.artifact import Artifact, KernelCode
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds
 from mlcweb.schedule.errors import ScheduleError
 
@@ -156,7 +156,7 @@ def reason_of(error: BaseException) -> str:
 
 def _key(artifact: Artifact) -> Any:
     """Equal for equal code, and small."""
-    if isinstance(artifact, WasmArtifact):
+    if isinstance(artifact, KernelCode):
         return hashlib.blake2b(artifact.code, digest_size=16).digest()
     return artifact.target, artifact.function, structural_hash(artifact.module)
 

@@ -14,6 +14,7 @@ from mlcweb.meta_schedule.measure.artifact import (
     WasmArtifact,
     build_artifact,
     tolerance,
+    warn_of_other_device,
 )
 from mlcweb.meta_schedule.measure.runner import (
     Runner,
@@ -84,6 +85,7 @@ class PageRunner:
         self.workers = self._pool.workers
 
     async def build(self, module: IRModule, target: str) -> Artifact:
+        warn_of_other_device(target)
         return build_artifact(module, self.workload.function, target)
 
     async def begin(self, reference: Artifact) -> Seconds:
@@ -94,7 +96,8 @@ class PageRunner:
         return self._state.reference(timed)
 
     async def measure(self, artifact: Artifact) -> Seconds:
-        timed, _ = await self._measure(artifact, self._state.next_timing())
+        async with self._state.undisturbed(artifact):
+            timed, _ = await self._measure(artifact, self._state.next_timing())
         return self._state.seconds(timed)
 
     def close(self) -> None:

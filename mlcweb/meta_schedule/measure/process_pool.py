@@ -24,7 +24,12 @@ from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.transform import PassContext
-from mlcweb.meta_schedule.measure.artifact import Artifact, TrialInputs, build_artifact
+from mlcweb.meta_schedule.measure.artifact import (
+    Artifact,
+    TrialInputs,
+    build_artifact,
+    warn_of_other_device,
+)
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
 from mlcweb.runtime.speed_calibration import Timed
 
@@ -291,13 +296,15 @@ class ProcessRunner:
     async def build(self, module: IRModule, target: str) -> Artifact:
         """Compile in a worker, beside the search, as `build_artifact` does here; passes that a
         program has added and that do not pickle stay here."""
+        warn_of_other_device(target)
         function, context = self.workload.function, PassContext.current().with_instruments(())
         if not is_portable(context):
             return build_artifact(module, function, target)
         return await self._submit(build_artifact, module, function, target, context)
 
     async def measure(self, artifact: Artifact) -> Seconds:
-        timed = await self._submit(_run, artifact, self._state.next_timing())
+        async with self._state.undisturbed(artifact):
+            timed = await self._submit(_run, artifact, self._state.next_timing())
         return self._state.seconds(timed)
 
     def close(self) -> None:

@@ -6,29 +6,34 @@ processes natively, light workers in a page.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import statistics
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     ModuleArtifact,
+    NativeArtifact,
     TrialInputs,
     WasmArtifact,
     build_artifact,
+    warn_of_other_device,
 )
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
 from mlcweb.runtime.build import build
-from mlcweb.runtime.device import cpu
 from mlcweb.runtime.host import clock, clock_step
-from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.host.engine import available, engine
+from mlcweb.runtime.module import Module
 from mlcweb.runtime.ndarray import NDArray, array
 from mlcweb.runtime.speed_calibration import SpeedCalibration, Timed, calibration_timer
+from mlcweb.runtime.target import Target
+from mlcweb.tir import PrimFunc
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,16 +87,23 @@ class Timing:
 
 class RunnerState:
     """What a runner knows from the programs that it timed: how long the best took, and how fast the
-    machine can be."""
+    machine can be. There is one GPU for all its workers."""
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
+        self._gpu = asyncio.Lock()
         self._best = math.inf
         self._calibration = SpeedCalibration()
 
     def next_timing(self) -> Timing:
         """How the next program is timed."""
         return self._timing.beside(self._best)
+
+    def undisturbed(self, artifact: Artifact) -> AbstractAsyncContextManager[Any]:
+        """Within this, no other program of the runner is on the device of `artifact`, where that is
+        a GPU: launches of one would delay those of the other."""
+        on_gpu = isinstance(artifact, ModuleArtifact) and artifact.on_gpu
+        return self._gpu if on_gpu else nullcontext()
 
     def reference(self, timed: Timed) -> Seconds:
         """The calibrated times of the unscheduled program. It is no measure for others."""
@@ -145,11 +157,12 @@ def run_here(
     Returns:
         The times, and the content of the buffers after the first call.
     """
-    arguments = [array(each) for each in workload.inputs]
     if isinstance(artifact, WasmArtifact):
-        run, time = _prepare_code(artifact, arguments, timing)
+        arguments, run, time = _prepare_wasm(artifact, workload, timing)
+    elif isinstance(artifact, NativeArtifact):
+        arguments, run, time = _prepare_native(artifact, workload, timing)
     else:
-        run, time = _prepare_module(artifact, arguments, timing)
+        arguments, run, time = _prepare_module(artifact, workload, timing)
     first = _seconds(run)
     results = tuple(argument.numpy() for argument in arguments)
     workload.check(results)
@@ -167,14 +180,19 @@ def _seconds(run: Callable[[], Any]) -> float:
     return clock() - start
 
 
-Prepared = tuple[Callable[[], Any], Callable[[], Timed]]
-"""What runs a program once, and what times it."""
+class _Prepared(NamedTuple):
+    """The arrays of a program, what runs it once, and what times it."""
+
+    arguments: list[NDArray]
+    run: Callable[[], Any]
+    time: Callable[[], Timed]
 
 
-def _prepare_code(artifact: WasmArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
+def _prepare_wasm(artifact: WasmArtifact, workload: TrialInputs, timing: Timing) -> _Prepared:
     host = engine()
     instance = host.instantiate(artifact.code)
     scratch = host.allocate(artifact.scratch_bytes)
+    arguments = [array(each) for each in workload.inputs]
     types = ["i32"] * (len(arguments) + 1)
     run = instance.function(artifact.function, types)
     repeat = instance.timer(artifact.repeated, ["i32", *types])
@@ -182,30 +200,77 @@ def _prepare_code(artifact: WasmArtifact, arguments: list[NDArray], timing: Timi
     def call(function: Callable[..., Any], *first: int) -> Any:
         return function(*first, *map(host.address_of, arguments), scratch.address)
 
-    return partial(call, run), partial(_in_batches, partial(call, repeat), timing)
+    in_batches = partial(_in_batches, partial(call, repeat), timing)
+    return _Prepared(arguments, partial(call, run), in_batches)
+
+
+def _prepare_native(artifact: NativeArtifact, workload: TrialInputs, timing: Timing) -> _Prepared:
+    from mlcweb.runtime.host.llvm_engine import Stopped, load
+    from mlcweb.runtime.host.llvm_target import address_of, trap_of
+
+    instance = load(artifact.code, artifact.processor)
+    arguments = [array(each) for each in workload.inputs]
+    types = ["ptr"] * len(arguments)
+    run = instance.function(artifact.function, types)
+    repeat = instance.timer(artifact.repeated, types)
+    addresses = [address_of(argument) for argument in arguments]
+
+    def call(function: Callable[..., Any], *first: int) -> Any:
+        try:
+            return function(*first, *addresses)
+        except Stopped as stopped:
+            raise trap_of(artifact.function, stopped) from None
+
+    in_batches = partial(_in_batches, partial(call, repeat), timing)
+    return _Prepared(arguments, partial(call, run), in_batches)
 
 
 def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
-    pace = calibration_timer()
+    # Where there is no WebAssembly engine to calibrate with, times count as they are.
+    pace = calibration_timer() if available() else None
     shortest = max(timing.min_ms * 1e-3, STEPS_PER_BATCH * clock_step())
     time_batch(1)
     number, spent = 1, 0.0
     results: list[float] = []
-    calibration = [pace()]
+    calibration = [pace()] if pace else []
     while len(results) < (timing.fewest if spent * 1e3 > timing.enough_ms else timing.batches):
         number, seconds = long_enough(time_batch, number, shortest, ZERO_BATCHES)
         results.append(seconds / number)
         spent += seconds
-        calibration.append(pace())
+        if pace:
+            calibration.append(pace())
     return Timed(tuple(results), tuple(calibration))
 
 
-def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
+def _prepare_module(artifact: ModuleArtifact, workload: TrialInputs, timing: Timing) -> _Prepared:
     with artifact.context or nullcontext():
-        library = build(artifact.module, target=artifact.target)
-    function = artifact.function
-    evaluator = library.time_evaluator(function, cpu(), 1, timing.batches, timing.min_ms)
-    return partial(library[function], *arguments), lambda: Timed(evaluator(*arguments).results)
+        if artifact.on_gpu:
+            library = _build_on_gpu(artifact)
+        else:
+            library = build(artifact.module, target=artifact.target)
+    dev, function = library.device, library[artifact.function]
+    arguments = [array(each, dev) for each in workload.inputs]
+    evaluator = library.time_evaluator(function.name, dev, 1, timing.batches, timing.min_ms)
+
+    def run() -> None:
+        function(*arguments)
+        dev.sync()
+
+    return _Prepared(arguments, run, lambda: Timed(evaluator(*arguments).results))
+
+
+def _build_on_gpu(artifact: ModuleArtifact) -> Module:
+    """As `build` does, but an error where that would run the program elsewhere."""
+    from mlcweb.runtime.gpu.kernel import build as build_kernels
+
+    target = Target(artifact.target)
+    functions = {
+        var.name_hint: func
+        for var, func in artifact.module.functions.items()
+        if isinstance(func, PrimFunc)
+    }
+    kernels = build_kernels(functions, target.device_type)
+    return Module(kernels, artifact.function, target.kind.name)
 
 
 class ThreadRunner:
@@ -220,6 +285,7 @@ class ThreadRunner:
         self._closed = False
 
     async def build(self, module: IRModule, target: str) -> Artifact:
+        warn_of_other_device(target)
         return build_artifact(module, self.workload.function, target)
 
     async def begin(self, reference: Artifact) -> Seconds:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlcweb.codegen.registry import find_target
-from mlcweb.ir import TVMError
 from mlcweb.meta_schedule.space import DEFAULTS, Defaults
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.mutators import (
@@ -21,6 +19,7 @@ from mlcweb.meta_schedule.space.postprocs import (
     Postproc,
     RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
+    RewriteTensorize,
 )
 from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
 from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
@@ -33,6 +32,7 @@ from mlcweb.meta_schedule.space.rules import (
     RandomComputeLocation,
     ScheduleRule,
 )
+from mlcweb.meta_schedule.space.tensor_core_tiling import MultiLevelTilingTensorCore, wmma_groups
 from mlcweb.meta_schedule.space.thread_postprocs import (
     RewriteCooperativeFetch,
     RewriteUnboundBlock,
@@ -51,24 +51,31 @@ from mlcweb.runtime.thread_pool import has_threads
 
 
 def defaults_for(target: Target | None) -> Defaults:
-    """The defaults of a target, by what generates its code here: "llvm" is WebAssembly, with its
-    registers and vectors, where that can be; code of NumPy and the interpreter gets TVM's rules for
-    CPUs, and so do targets of several cores, where there are threads to run parallel loops. A
-    device with threads gets those for CUDA.
+    """The defaults of a target, by what generates its code here: those of "wasm", which know
+    registers and vectors, are for machine code of LLVM, too; code of NumPy and the interpreter gets
+    TVM's rules for CPUs, and so do targets of several cores, where there are threads to run
+    parallel loops. A device with threads gets those for CUDA, with tensor cores from compute
+    capability 7.5 on.
 
     Raises:
         ValueError: nothing generates code for the target.
     """
     if target is not None and target.kind.name in DEVICE_KINDS:
-        return DEFAULTS["cuda"]
-    try:
-        generator = find_target("llvm" if target is None else target.kind.name).name
-    except TVMError as error:
+        return DEFAULTS["cuda-tensorcore" if _has_tensor_cores(target) else "cuda"]
+    generator = (target or Target("cpu")).code_generator
+    if not generator:
         raise ValueError(
-            f"There are no default rules, post-processors and mutators for this target: {error}; "
-            "give sch_rules=, postprocs= and mutator_probs=, or a schedule function as the space"
-        ) from None
-    return DEFAULTS["wasm" if generator == "wasm" and not _in_parallel(target) else "llvm"]
+            f'There are no default rules, post-processors and mutators for "{target}", which '
+            "nothing here generates code for; give sch_rules=, postprocs= and mutator_probs=, or a "
+            "schedule function as the space"
+        )
+    compiled = generator in ("wasm", "llvm") and not _in_parallel(target)
+    return DEFAULTS["wasm" if compiled else "llvm"]
+
+
+def _has_tensor_cores(target: Target) -> bool:
+    name, _, version = str(target.attrs.get("arch", "")).partition("_")
+    return target.kind.name == "cuda" and name == "sm" and int(version.rstrip("af")) >= 75
 
 
 def _in_parallel(target: Target | None) -> bool:
@@ -121,7 +128,7 @@ def _llvm_mutators() -> dict[Mutator, float]:
 
 
 def _wasm_rules() -> list[ScheduleRule]:
-    """One thread, 16 registers of 128 bits: what matters is sums in registers and vectors."""
+    """For one thread: what matters is sums in registers and vectors."""
     return [
         ApplyCustomRule(),
         InlineConstantScalars(),
@@ -175,6 +182,26 @@ def _cuda_rules() -> list[ScheduleRule]:
     ]  # fmt: skip
 
 
+def _tensor_core_rules() -> list[ScheduleRule]:
+    """TVM has a second rule of this kind, for `mma` instructions of 16 x 8 x 8; as it comes after
+    one for the same products it has no part in a space."""
+    tiling = MultiLevelTilingTensorCore(
+        intrin_groups=wmma_groups(),
+        structure="SSSRRSRS",
+        tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
+        max_innermost_factor=4,
+        vector_load_lens=[1, 2, 3, 4, 8, 16],
+        reuse_read=ReuseType("must", [4], "shared.dyn"),
+        reuse_write=ReuseType("must", [2], "shared.dyn"),
+    )
+    custom, *others = _cuda_rules()
+    return [custom, tiling, *others]
+
+
+def _tensor_core_postprocs() -> list[Postproc]:
+    return [*_cuda_postprocs(), RewriteTensorize()]
+
+
 def _cuda_postprocs() -> list[Postproc]:
     return [
         DisallowDynamicLoop(),
@@ -192,6 +219,7 @@ def _cuda_mutators() -> dict[Mutator, float]:
 
 DEFAULTS |= {
     "cuda": Defaults(_cuda_rules, _cuda_postprocs, _cuda_mutators),
+    "cuda-tensorcore": Defaults(_tensor_core_rules, _tensor_core_postprocs, _cuda_mutators),
     "wasm": Defaults(_wasm_rules, _wasm_postprocs, _wasm_mutators),
     "llvm": Defaults(_llvm_rules, _llvm_postprocs, _llvm_mutators),
 }

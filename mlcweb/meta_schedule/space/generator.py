@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.space import Defaults, of_kind
-from mlcweb.meta_schedule.space.block_facts import has_block, place_of
 from mlcweb.meta_schedule.space.defaults import defaults_for
 from mlcweb.meta_schedule.space.mutators import Mutator
 from mlcweb.meta_schedule.space.postprocs import Postproc
 from mlcweb.meta_schedule.space.rules import SCHEDULE_RULE, ApplyCustomRule, ScheduleRule
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.analysis.block_facts import has_block, place_of
 from mlcweb.schedule.state import executed_substatements
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, Stmt

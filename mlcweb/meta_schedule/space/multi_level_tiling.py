@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlcweb.meta_schedule.space.block_facts import (
+from mlcweb.meta_schedule.space.rules import ScheduleRule, target_limit
+from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
+from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
     SPATIAL,
     TILING_STRUCTURE,
-    cumulative_lengths,
+    extent_of,
     inputs_of,
     is_write_cache,
     needs_multi_level_tiling,
     place_of,
 )
-from mlcweb.meta_schedule.space.rules import ScheduleRule, target_limit
-from mlcweb.schedule import BlockRV, LoopRV, Schedule
-from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.stmt import Block, IterType
 
 if TYPE_CHECKING:
@@ -28,12 +28,20 @@ if TYPE_CHECKING:
 WRITE_CACHE_LEVEL = "meta_schedule.write_cache_level"
 COOPERATIVE_FETCH = "meta_schedule.cooperative_fetch"
 
+WARP_EXECUTION = "warp_execution"
+"""Says of a block that all threads of a warp compute it together."""
+
 THREADS_LOW = "meta_schedule.thread_extent_low_inclusive"
 THREADS_HIGH = "meta_schedule.thread_extent_high_inclusive"
 """Notes of the fewest and the most threads that a block may have around it."""
 
-_VECTOR_BITS = 128
-"""The widest load of cooperative fetching."""
+_FETCHED_LENGTHS: dict[str, Callable[[int], bool]] = {
+    "float32": lambda lanes: lanes <= 4,
+    "float16": lambda lanes: lanes <= 8 and (lanes == 1 or lanes % 2 == 0),
+    "int8": lambda lanes: lanes <= 16,
+}
+"""Vector lengths that cooperative fetching may choose from, as in TVM: of these types those that
+one load of 128 bits can have; of other types all, and `VerifyGPUCode` refuses what is too long."""
 
 
 class ReuseType(NamedTuple):
@@ -54,11 +62,13 @@ NO_REUSE = ReuseType("no", [], "")
 
 @dataclass(frozen=True, slots=True)
 class Tiled:
-    """A schedule in which a block was tiled, with the loops of each level of tiles."""
+    """A schedule in which a block was tiled, with the loops of each level of tiles, and the factors
+    of each loop that was split."""
 
     sch: Schedule
     block: BlockRV
     tiles: tuple[tuple[LoopRV, ...], ...] = ()
+    factors: tuple[tuple[ExprRV, ...], ...] = ()
 
     def copy(self) -> Tiled:
         """The same with a schedule of its own."""
@@ -131,35 +141,47 @@ class MultiLevelTiling(ScheduleRule):
         for written in self.with_write_reuse(self.tile_loops(state)):
             yield from self.with_read_reuse(written)
 
-    def tile_loops(self, state: Tiled) -> Tiled:
-        """Tile the loops, with factors chosen by chance."""
+    def tile_loops(self, state: Tiled, spatial_loops: int | None = None) -> Tiled:
+        """Tile the loops, with factors chosen by chance.
+
+        Args:
+            spatial_loops: how many spatial loops are tiled, the innermost ones; all by default.
+                Others are fused with the outermost level.
+        """
         sch, block = state.sch, state.block
-        loops = sch.get_loops(block)
-        spatial = cumulative_lengths(place_of(sch, block))
+        types = _iterator_types(sch, block)
+        loops = place_of(sch, block).loops
+        pairs = list(zip(sch.get_loops(block), types, strict=True))
+        untiled = 0 if spatial_loops is None else types.count(SPATIAL) - spatial_loops
+        batch, pairs = [loop for loop, _ in pairs[:untiled]], pairs[untiled:]
         tiles: list[list[LoopRV]] = [[] for _ in self.structure]
-        for loop, kind in zip(loops, _iterator_types(sch, block), strict=True):
+        factors: list[tuple[ExprRV, ...]] = []
+        tiled = zip(loops[untiled:], types[untiled:], strict=True)
+        lengths = [extent_of(loop) or 0 for loop, kind in tiled if kind == SPATIAL]
+        for loop, kind in pairs:
             letter = {SPATIAL: "S", REDUCTION: "R"}.get(kind)
             levels = [level for level, tile in enumerate(self.structure) if tile == letter]
-            parts = self._split(sch, loop, len(levels)) if levels else []
-            for level, part in zip(levels, parts, strict=True):
+            parts = [loop]
+            if len(levels) > 1:
+                factors.append(self._factors(sch, loop, len(levels)))
+                parts = sch.split(loop, factors[-1])
+            for level, part in zip(levels, parts, strict=bool(levels)):
                 tiles[level].append(part)
         sch.reorder(*chain.from_iterable(tiles))
         for level, thread in zip(range(len(tiles)), self.tile_binds or (), strict=False):
-            fused = sch.fuse(*tiles[level])
+            fused = sch.fuse(*(() if level else batch), *tiles[level])
             sch.bind(fused, thread)
             tiles[level] = [fused]
         if self.tile_binds and self.warp_size:
-            many = spatial is not None and spatial[0] > 2 * self.warp_size
+            many = prod(lengths) > 2 * self.warp_size
             low = self.warp_size if many else 1
             sch.annotate(block, THREADS_LOW, low)
             sch.annotate(block, THREADS_HIGH, self.max_threads_per_block)
-        return replace(state, tiles=tuple(map(tuple, tiles)))
+        return replace(state, tiles=tuple(map(tuple, tiles)), factors=tuple(factors))
 
-    def _split(self, sch: Schedule, loop: LoopRV, n: int) -> list[LoopRV]:
-        if n == 1:
-            return [loop]
+    def _factors(self, sch: Schedule, loop: LoopRV, n: int) -> tuple[ExprRV, ...]:
         limit = -1 if self.max_innermost_factor is None else self.max_innermost_factor
-        return sch.split(loop, sch.sample_perfect_tile(loop, n, limit))
+        return tuple(sch.sample_perfect_tile(loop, n, limit))
 
     def with_write_reuse(self, state: Tiled) -> Iterable[Tiled]:
         """The ways to write through a copy: one for each level, and for "may" none at all. A
@@ -188,25 +210,30 @@ class MultiLevelTiling(ScheduleRule):
     def with_read_reuse(self, state: Tiled) -> Iterable[Tiled]:
         """The ways to read through copies: one for each level."""
         req, levels, _ = self.reuse_read or NO_REUSE
-        return [state] if req == "no" else [self._read_at(state.copy(), level) for level in levels]
+        if req == "no":
+            return [state]
+        states = [(state.copy(), level) for level in levels]
+        for each, level in states:
+            self.read_at(each, level)
+        return [each for each, _ in states]
 
-    def _read_at(self, state: Tiled, level: int) -> Tiled:
+    def read_at(self, state: Tiled, level: int) -> list[BlockRV]:
+        """Read through copies, made in the innermost loop of a level."""
         assert self.reuse_read is not None
         sch, block = state.sch, state.block
-        loop = state.last_loop(level)
+        copies = []
         for index, region in inputs_of(place_of(sch, block).block):
             copy = sch.cache_read(block, index, self.reuse_read.scope, [block])
-            sch.compute_at(copy, loop, preserve_unit_loops=True)
+            sch.compute_at(copy, state.last_loop(level), preserve_unit_loops=True)
             sch.fuse(*sch.get_loops(copy)[-len(region.buffer.shape) :])
-            self._annotate_fetching(sch, copy, region.buffer.dtype)
-        return state
+            self.annotate_fetching(sch, copy, region.buffer.dtype)
+            copies.append(copy)
+        return copies
 
-    def _annotate_fetching(self, sch: Schedule, copy: BlockRV, dtype: str) -> None:
-        lengths = [
-            length
-            for length in self.vector_load_lens or ()
-            if length * dtypes.bits(dtype) <= _VECTOR_BITS
-        ]
+    def annotate_fetching(self, sch: Schedule, copy: BlockRV, dtype: str) -> None:
+        """Have the threads of a block fetch a copy together, so many elements at a time."""
+        fits = _FETCHED_LENGTHS.get(dtype, lambda lanes: True)
+        lengths = [length for length in self.vector_load_lens or () if fits(length)]
         if lengths:
             probabilities = [1.0 / len(lengths)] * len(lengths)
             sch.annotate(copy, COOPERATIVE_FETCH, sch.sample_categorical(lengths, probabilities))

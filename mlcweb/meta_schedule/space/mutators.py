@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.space import of_kind
-from mlcweb.meta_schedule.space.block_facts import SPATIAL, extent_of, is_root
 from mlcweb.meta_schedule.space.multi_level_tiling import COOPERATIVE_FETCH
 from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
+from mlcweb.schedule.analysis.block_facts import SPATIAL, extent_of, is_root
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.primitives.sampling import locations
 from mlcweb.tir.arithmetic import constant_value

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 from mlcweb.arith import Analyzer
 from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule.space import of_kind
-from mlcweb.meta_schedule.space.block_facts import (
+from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
+from mlcweb.runtime.target import Target
+from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
+from mlcweb.schedule.analysis.block_facts import (
     SPATIAL,
     bound_regions,
     extent_of,
@@ -23,8 +26,6 @@ from mlcweb.meta_schedule.space.block_facts import (
     place_of,
     strides,
 )
-from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
-from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import BufferRegion
@@ -53,8 +54,12 @@ class Condition:
 class Postproc(ABC):
     """Changes a schedule whose decisions are made, or refuses it."""
 
-    def _initialize_with_tune_context(self, context: Task) -> None:  # noqa: B027
-        """Learn of the task; most post-processors need not."""
+    target: Target | None = None
+    """The target, by default the best for this machine."""
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        """Learn of the task."""
+        self.target = context.target
 
     @abstractmethod
     def apply(self, sch: Schedule) -> bool:
@@ -104,8 +109,22 @@ class RewriteReductionBlock(Postproc):
         ]:
             for place, level in reductions:
                 block = sch.get_block(place.block.name_hint, place.function)
-                sch.decompose_reduction(block, sch.get_loops(block)[level])
+                init = sch.decompose_reduction(block, sch.get_loops(block)[level])
+                if AUTO_TENSORIZE in place.block.annotations:
+                    _move_init_intrinsic(sch, block, init, place.block.annotations)
         return True
+
+
+def _move_init_intrinsic(
+    sch: Schedule, block: BlockRV, init: BlockRV, annotations: Mapping[str, Any]
+) -> None:
+    """The intrinsic that fills what a block sums in is that of the block which now does that."""
+    intrinsic = annotations.get(AUTO_TENSORIZE_INIT)
+    sch.unannotate(init, AUTO_TENSORIZE)
+    sch.annotate(init, AUTO_TENSORIZE, "" if intrinsic is None else intrinsic)
+    if intrinsic is not None:
+        sch.unannotate(block, AUTO_TENSORIZE_INIT)
+        sch.unannotate(init, AUTO_TENSORIZE_INIT)
 
 
 def _decompose_level(place: BlockPlace) -> int | None:

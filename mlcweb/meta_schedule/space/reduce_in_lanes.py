@@ -5,9 +5,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mlcweb.meta_schedule.space.block_facts import (
+from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.meta_schedule.space.vector_lanes import (
+    MIN_LANES,
+    MIN_VECTORS,
+    lanes_of,
+    min_vectors,
+    reduction_lane,
+    spatial_lanes,
+)
+from mlcweb.runtime.vector_unit import vector_unit
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
     SPATIAL,
     TILING_STRUCTURE,
@@ -19,16 +30,10 @@ from mlcweb.meta_schedule.space.block_facts import (
     needs_multi_level_tiling,
     place_of,
 )
-from mlcweb.meta_schedule.space.rules import ScheduleRule
-from mlcweb.meta_schedule.space.vector_lanes import (
-    LANES,
-    MIN_VECTORS,
-    min_vectors,
-    reduction_lane,
-    spatial_lanes,
-)
-from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.schedule.analysis.iteration_order import loop_type
+
+if TYPE_CHECKING:
+    from mlcweb.meta_schedule.task import Task
 
 STRUCTURE = "lanes"
 
@@ -80,7 +85,7 @@ class ReduceInLanes(ScheduleRule):
             return None
         if not has_trivial_binding(place) or not is_reduction_block(sch.state, place):
             return None
-        if len(place.block.writes) != 1 or spatial_lanes(place):
+        if len(place.block.writes) != 1 or spatial_lanes(place, MIN_LANES):
             return None
         return reduction_lane(place)
 
@@ -97,9 +102,11 @@ class ReduceInLanes(ScheduleRule):
             last = around.pop()
             outer, inner = sch.split(last, sch.sample_perfect_tile(last, 2, self.max_outputs))
             around, outputs = [*around, outer], [inner]
-        extent = (extent_of(place.loops[position]) or 1) // LANES
+        iterations = extent_of(place.loops[position]) or 1
+        lanes = lanes_of(iterations, vector_unit(self.target).lanes())
+        extent = iterations // lanes
         least = min_vectors((extent, self.max_vectors), enough=ENOUGH_VECTORS)
-        vectors, within = sch.split(loops[position], [None, LANES])
+        vectors, within = sch.split(loops[position], [None, lanes])
         if outputs:
             factors: list[Any] = sch.sample_perfect_tile(vectors, 2, self.max_vectors)
         else:
@@ -165,6 +172,11 @@ class FuseRows(ScheduleRule):
     """
 
     lanes: ReduceInLanes = field(default_factory=ReduceInLanes)
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        super()._initialize_with_tune_context(context)
+        self.lanes = self.lanes.clone()
+        self.lanes._initialize_with_tune_context(context)
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         if not is_root(place_of(sch, block)):

@@ -8,7 +8,17 @@ from math import prod
 from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
-from mlcweb.meta_schedule.space.block_facts import (
+from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.meta_schedule.space.vector_lanes import (
+    MIN_LANES,
+    MIN_VECTORS,
+    LaneChoice,
+    min_vectors,
+    spatial_lanes,
+)
+from mlcweb.runtime.vector_unit import vector_unit
+from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
+from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
     TILING_STRUCTURE,
     consumers_of,
@@ -21,15 +31,6 @@ from mlcweb.meta_schedule.space.block_facts import (
     needs_multi_level_tiling,
     place_of,
 )
-from mlcweb.meta_schedule.space.rules import ScheduleRule
-from mlcweb.meta_schedule.space.vector_lanes import (
-    LANES,
-    MIN_VECTORS,
-    LaneChoice,
-    min_vectors,
-    spatial_lanes,
-)
-from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import is_output_block
 from mlcweb.tir.arithmetic import constant_value
@@ -50,11 +51,13 @@ class RegisterTile:
 
     Attributes:
         least: the fewest vectors of sums that are worth making together.
+        lanes: the sums in a vector.
         constant: the extents of the loops in it that are not sampled, multiplied.
         tilings: the steps whose innermost factors are the extents of the others.
     """
 
     least: int
+    lanes: int
     constant: int
     tilings: tuple[Instruction, ...]
 
@@ -87,6 +90,7 @@ def _tile(insts: Sequence[Instruction], block: BlockRV, least: int) -> RegisterT
     extents: dict[Any, tuple[Any, ...]] = {}
     innermost: dict[Any, Instruction] = {}
     held: list[Any] = []
+    lanes = MIN_LANES
     for inst in insts:
         name, inputs = inst.kind.name, inst.inputs
         if name == "GetLoops" and inputs[0] is block:
@@ -99,10 +103,13 @@ def _tile(insts: Sequence[Instruction], block: BlockRV, least: int) -> RegisterT
             extents[inst.outputs[0]] = tuple(f for loop in inputs for f in extents[loop])
         elif name in ("Unroll", "Vectorize"):
             held += extents.get(inputs[0], ())
+        if name == "Vectorize" and inputs[0] in extents:
+            lanes = int(constant_value(held[-1]) or MIN_LANES)
     # The factors of a reduction are not among the spatial ones: its loops are cut into fewer.
     constants = [constant_value(factor) for factor in held]
     return RegisterTile(
         least,
+        lanes,
         prod(int(constant) for constant in constants if constant is not None),
         tuple(innermost[factor] for factor in held if factor in innermost),
     )
@@ -135,7 +142,7 @@ class RegisterTiling(ScheduleRule):
         # Where nothing is read twice, vectors pay, but copies do not.
         reuses = needs_multi_level_tiling(place)
         spaces: list[Schedule] = []
-        for choice in spatial_lanes(place):
+        for choice in spatial_lanes(place, vector_unit(self.target).lanes()):
             is_copied = bool(choice.packed) or choice.transposed
             if reuses or not is_copied:
                 panels = (False, True) if reuses and not choice.packed else (False,)
@@ -185,7 +192,7 @@ class RegisterTiling(ScheduleRule):
             for loop in loops
             if loop is not lane and loop_type(loop) != REDUCTION
         ]
-        vectors = (extent_of(lane) or LANES) // LANES
+        vectors = (extent_of(lane) or choice.lanes) // choice.lanes
         lines = [(extent, self.max_rows) for extent in others[-self.max_tiled_loops :]]
         return min_vectors((vectors, self.max_vectors), *lines)
 
@@ -202,7 +209,7 @@ class RegisterTiling(ScheduleRule):
         for loop in others[len(first) :]:
             a, b, line = sch.split(loop, sch.sample_perfect_tile(loop, 3, self.max_rows))
             first, second, lines = [*first, a], [*second, b], [*lines, line]
-        vectors, within = sch.split(lane, [None, LANES])
+        vectors, within = sch.split(lane, [None, choice.lanes])
         a, b, line = sch.split(vectors, sch.sample_perfect_tile(vectors, 3, self.max_vectors))
         first, second = [*first, a], [*second, b]
         limit = self.max_reduction_factor

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule.space import of_kind
-from mlcweb.meta_schedule.space.block_facts import (
+from mlcweb.runtime.registry import get_global_func
+from mlcweb.runtime.target import Target
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
     TILING_STRUCTURE,
     access_pattern,
@@ -22,8 +25,6 @@ from mlcweb.meta_schedule.space.block_facts import (
     place_of,
     producers_of,
 )
-from mlcweb.runtime.registry import get_global_func
-from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import (
     is_output_block,
@@ -46,8 +47,11 @@ class ScheduleRule(ABC):
     cores: int = 1
     """Cores of the target, which bound how much is made parallel."""
 
+    target: Target | None = None
+    """The target, by default the best for this machine."""
+
     def _initialize_with_tune_context(self, context: Task) -> None:
-        target: Any = context.target
+        target = self.target = context.target
         self.cores = int(target.attrs.get("num-cores", 1)) if target is not None else 1
 
     @abstractmethod

@@ -13,16 +13,17 @@ from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.place_allocations import place_outside_of_threads
-from mlcweb.meta_schedule.space.block_facts import extent_of, is_root
 from mlcweb.meta_schedule.space.multi_level_tiling import (
     COOPERATIVE_FETCH,
     THREADS_HIGH,
     THREADS_LOW,
+    WARP_EXECUTION,
 )
 from mlcweb.meta_schedule.space.postprocs import Postproc
 from mlcweb.meta_schedule.space.rules import target_limit
 from mlcweb.meta_schedule.space.thread_rules import axis_of, bind_block
 from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.analysis.block_facts import extent_of, is_root
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc
@@ -31,13 +32,18 @@ from mlcweb.tir.stmt import AllocBuffer, Block, BufferStore, For, ForKind, Stmt,
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.task import Task
 
-MOST_VIRTUAL_THREADS = 8
 MOST_VECTOR_BYTES = 16
 
 
 class RewriteCooperativeFetch(Postproc):
     """Binds the loop of each copy to shared memory to the threads that were bound before it, with
-    as many neighbours for a thread as its note says."""
+    as many neighbours for a thread as its note says. Where warps compute, the copies of the block
+    are made by their threads."""
+
+    warp_size: int = 0
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        self.warp_size = target_limit(context, "thread_warp_size")
 
     def apply(self, sch: Schedule) -> bool:
         threads: dict[str, int] = {}
@@ -49,6 +55,8 @@ class RewriteCooperativeFetch(Postproc):
             elif inst.kind.name == "Annotate" and inst.attrs[0] == COOPERATIVE_FETCH:
                 lanes = int(sch.get(inst.inputs[1])) if inst.inputs[1:] else 1  # type: ignore[call-overload]
                 fetches.append((inst.inputs[0], lanes, dict(threads)))
+            elif inst.kind.name == "Annotate" and inst.attrs[0] == WARP_EXECUTION:
+                threads["threadIdx.x"] = self.warp_size
         for block, lanes, around in fetches:
             self._fetch(sch, block, lanes, around)
         return True
@@ -102,7 +110,7 @@ class RewriteUnboundBlock(Postproc):
 
 class VerifyGPUCode(Postproc):
     """Refuses a program that goes beyond what a block of the target's threads has: their number,
-    shared memory, virtual threads, bytes of a vector."""
+    shared memory, bytes of a vector."""
 
     max_threads_per_block: int = 0
     shared_memory: int = 0
@@ -133,10 +141,7 @@ class VerifyGPUCode(Postproc):
                 int(notes[THREADS_LOW]) <= threads <= int(notes[THREADS_HIGH])
             ):
                 return False
-            virtual = [n for axis, n in around.items() if axis.startswith("vthread")]
             if threads > (self.max_threads_per_block or threads):
-                return False
-            if prod(virtual) > MOST_VIRTUAL_THREADS:
                 return False
         inside = (part for part in children(statement) if isinstance(part, Stmt))
         return all(self._has_fit_threads(part, around) for part in inside)

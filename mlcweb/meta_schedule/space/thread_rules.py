@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.meta_schedule.space.block_facts import (
+from mlcweb.meta_schedule.space.rules import ScheduleRule, fuse_reduction_loops, target_limit
+from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
+from mlcweb.schedule.analysis.block_facts import (
     SPATIAL,
     TILING_STRUCTURE,
     extent_of,
@@ -17,8 +19,6 @@ from mlcweb.meta_schedule.space.block_facts import (
     needs_rfactor,
     place_of,
 )
-from mlcweb.meta_schedule.space.rules import ScheduleRule, fuse_reduction_loops, target_limit
-from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.tir.stmt import For, ForKind
 

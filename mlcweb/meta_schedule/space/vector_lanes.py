@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from math import prod
+from dataclasses import dataclass
+from math import gcd, prod
 
-from mlcweb.meta_schedule.space.block_facts import (
+from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.runtime.vector_unit import vector_unit
+from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
     SPATIAL,
     TILING_STRUCTURE,
@@ -17,8 +20,6 @@ from mlcweb.meta_schedule.space.block_facts import (
     place_of,
     strides,
 )
-from mlcweb.meta_schedule.space.rules import ScheduleRule
-from mlcweb.schedule import BlockRV, Schedule
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value
@@ -26,9 +27,8 @@ from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import BufferLoad
 from mlcweb.tir.stmt import BufferStore, For
 
-VECTOR_BYTES = 16
-LANES = 4
-"""Lanes of a vector of 32-bit elements; loops that run in vectors have a multiple of them."""
+MIN_LANES = 4
+"""Loops that run in vectors have a multiple of so many iterations."""
 
 WORTH_PACKING = 8
 """Uses of each element that pay for packing it."""
@@ -47,25 +47,38 @@ class LaneChoice:
 
     Attributes:
         loop: its position among the loops of the block.
+        lanes: the lanes of its vectors.
         packed: the read regions with elements that lie apart along it.
         transposed: whether what is written lies apart along it.
     """
 
     loop: int
+    lanes: int
     packed: tuple[int, ...]
     transposed: bool
 
 
-def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
-    """The spatial loops of a reduction block that are worth running in lanes. Those along which the
-    result lies side by side; where there are none, others."""
+def lanes_of(extent: int | None, most: int) -> int:
+    """The lanes of the vectors that a loop of some iterations runs in; 0 where it runs in none.
+
+    Args:
+        most: the lanes of the vectors that the target has.
+    """
+    lanes = gcd(extent or 1, most)
+    return lanes if lanes >= MIN_LANES else 0
+
+
+def spatial_lanes(place: BlockPlace, most: int) -> list[LaneChoice]:
+    """The spatial loops of a reduction block that are worth running in vectors of at most so many
+    lanes. Those along which the result lies side by side; where there are none, others."""
     loops = place.loops
     iterations = prod(extent_of(loop) or 1 for loop in loops)
     inputs = [n for n, _ in inputs_of(place.block)]
     *reads, write = _steps(place, loops)
     choices = []
     for position, loop in enumerate(loops):
-        if loop_type(loop) != SPATIAL or not _fills_vectors(loop) or write[position] in (0, None):
+        lanes = lanes_of(extent_of(loop), most)
+        if loop_type(loop) != SPATIAL or not lanes or write[position] in (0, None):
             continue
         apart = tuple(n for n in inputs if reads[n][position] not in (0, 1))
         copied = sum(_elements(place.block.reads[n]) for n in apart)
@@ -73,7 +86,7 @@ def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
         if transposed:
             copied += _elements(place.block.writes[0])
         if copied * WORTH_PACKING <= iterations:
-            choices.append(LaneChoice(position, apart, transposed))
+            choices.append(LaneChoice(position, lanes, apart, transposed))
     return [choice for choice in choices if not choice.transposed] or choices
 
 
@@ -85,7 +98,8 @@ def reduction_lane(place: BlockPlace) -> int | None:
     inputs = [n for n, _ in inputs_of(place.block)]
     for position, loop in enumerate(loops):
         steps = {reads[n][position] for n in inputs}
-        if loop_type(loop) == REDUCTION and _fills_vectors(loop) and write[position] == 0:
+        fills_vectors = lanes_of(extent_of(loop), MIN_LANES) > 0
+        if loop_type(loop) == REDUCTION and fills_vectors and write[position] == 0:
             if steps <= {0, 1} and 1 in steps:
                 return position
     return None
@@ -104,11 +118,6 @@ def _steps(place: BlockPlace, loops: tuple[For, ...]) -> list[list[int | None]]:
     return [strides(region, loops) for region in bound_regions(place.realize)]
 
 
-def _fills_vectors(loop: For) -> bool:
-    extent = extent_of(loop)
-    return extent is not None and extent % LANES == 0
-
-
 def _elements(region: BufferRegion) -> int:
     return prod(int(constant_value(extent) or 0) for extent in region.buffer.shape)
 
@@ -124,16 +133,16 @@ class VectorLanes(ScheduleRule):
     computes something, and on the root block for those that copy.
 
     Args:
-        lanes: the numbers to choose from.
+        lanes: the numbers to choose from; by default those of 1, 2, 4 and 8 vectors.
     """
 
-    lanes: list[int] = field(default_factory=lambda: [4, 8, 16, 32])
+    lanes: list[int] | None = None
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         place = place_of(sch, block)
         if is_root(place) or _computes_rows(place):
-            share = 1.0 / len(self.lanes)
-            chosen = sch.sample_categorical(self.lanes, [share] * len(self.lanes))
+            lanes = self.lanes or [n * vector_unit(self.target).lanes() for n in (1, 2, 4, 8)]
+            chosen = sch.sample_categorical(lanes, [1.0 / len(lanes)] * len(lanes))
             sch.annotate(block, LANES_NOTE, chosen)
         return [sch]
 

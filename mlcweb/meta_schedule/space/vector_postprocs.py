@@ -8,7 +8,12 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from mlcweb.meta_schedule.space.block_facts import (
+from mlcweb.meta_schedule.space.postprocs import Condition, Postproc
+from mlcweb.meta_schedule.space.register_tiling import RegisterTile, register_tiles
+from mlcweb.meta_schedule.space.vector_lanes import LANES_NOTE, MIN_LANES, MIN_VECTORS, lanes_of
+from mlcweb.runtime.vector_unit import vector_unit
+from mlcweb.schedule import Instruction, Schedule, Trace
+from mlcweb.schedule.analysis.block_facts import (
     SPATIAL,
     TILING_STRUCTURE,
     bound_regions,
@@ -18,16 +23,12 @@ from mlcweb.meta_schedule.space.block_facts import (
     is_spatial,
     strides,
 )
-from mlcweb.meta_schedule.space.postprocs import Condition, Postproc
-from mlcweb.meta_schedule.space.register_tiling import RegisterTile, register_tiles
-from mlcweb.meta_schedule.space.vector_lanes import LANES, LANES_NOTE, MIN_VECTORS
-from mlcweb.schedule import Instruction, Schedule, Trace
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.stmt import BlockIdentity, For, ForKind
 
-DEFAULT_LANES = 16
-"""Elements at a time where no note says otherwise."""
+DEFAULT_VECTORS = 4
+"""Vectors at a time where no note says otherwise."""
 
 
 class VectorizeInnermost(Postproc):
@@ -37,9 +38,10 @@ class VectorizeInnermost(Postproc):
 
     def apply(self, sch: Schedule) -> bool:
         noted = _taken_notes(sch)
+        default = noted.get(None, DEFAULT_VECTORS * vector_unit(self.target).lanes())
         for place in list(sch.state.index.blocks.values()):
             current = sch.state.block(place.block.identity)
-            lanes = noted.get(current.block.identity, noted.get(None, DEFAULT_LANES))
+            lanes = noted.get(current.block.identity, default)
             count, width = vector_loops(current, lanes)
             if count:
                 _vectorize(sch, current, count, width)
@@ -111,8 +113,8 @@ def _is_even(inner: Sequence[For], steps: Sequence[Sequence[int | None]]) -> boo
     return any(any(step for step in of_access) for of_access in steps[-1:])
 
 
-MAX_VECTORS = 12
-"""Vectors of sums that leave room for operands in 16 registers."""
+OPERANDS = 4
+"""Registers that are left to operands, when all others have vectors of sums."""
 
 
 class VerifyRegisters(Postproc):
@@ -120,15 +122,16 @@ class VerifyRegisters(Postproc):
     fewer than the rule that tiled it holds to be worth while.
 
     Args:
-        max_vectors: the most vectors of sums.
+        max_vectors: the most vectors of sums; by default all that fit the target's registers.
     """
 
-    def __init__(self, max_vectors: int = MAX_VECTORS) -> None:
+    def __init__(self, max_vectors: int | None = None) -> None:
         self.max_vectors = max_vectors
 
     def apply(self, sch: Schedule) -> bool:
+        most = vector_unit(self.target).lanes()
         return all(
-            self._fits(_least(place), _sums(place))
+            self._fits(_least(place), _sums(place), _lanes(place, most))
             for place in sch.state.index.blocks.values()
             if TILING_STRUCTURE in place.block.annotations
         )
@@ -140,14 +143,21 @@ class VerifyRegisters(Postproc):
 
     def _may_fit(self, tile: RegisterTile, decisions: Mapping[Instruction, Any]) -> bool:
         sums = tile.sums(decisions)
-        return sums is None or self._fits(tile.least, sums)
+        return sums is None or self._fits(tile.least, sums, tile.lanes)
 
-    def _fits(self, least: int, sums: int) -> bool:
-        return least * LANES <= sums <= self.max_vectors * LANES
+    def _fits(self, least: int, sums: int, lanes: int) -> bool:
+        most = self.max_vectors or vector_unit(self.target).registers - OPERANDS
+        return least * lanes <= sums <= most * lanes
 
 
 def _least(place: BlockPlace) -> int:
     return int(place.block.annotations.get(MIN_VECTORS, 0))
+
+
+def _lanes(place: BlockPlace, most: int) -> int:
+    """The lanes of a block's vectors, of which one loop goes over several."""
+    vectorized = (loop for loop in place.loops if loop.kind == ForKind.VECTORIZED)
+    return min((lanes_of(extent_of(loop), most) or most for loop in vectorized), default=most)
 
 
 def _sums(place: BlockPlace) -> int:
@@ -164,4 +174,4 @@ class VerifyVectorized(Postproc):
 
     def apply(self, sch: Schedule) -> bool:
         places = sch.state.index.blocks.values()
-        return not any(vector_loops(place, LANES)[0] for place in places)
+        return not any(vector_loops(place, MIN_LANES)[0] for place in places)

@@ -13,6 +13,7 @@ from mlcweb.meta_schedule.postproc import (
     VerifyRegisters,
     VerifyVectorized,
 )
+from mlcweb.runtime import Target
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from mlcweb.tir.stmt import ForKind
@@ -28,6 +29,11 @@ def main(a: T.handle):
             vi = T.axis.spatial(n, i)
             A[vi] = T.float32(1)
 """
+
+
+def for_wasm(postproc):
+    postproc.target = Target("wasm")
+    return postproc
 
 
 def loops(sch, name):
@@ -78,7 +84,7 @@ def test_nothing_without_notes():
 def test_vectorize_innermost(lanes, made):
     """Rows of ten elements are fused for vectors to divide them."""
     sch = noted("chain", lanes=lanes)
-    assert VectorizeInnermost().apply(sch)
+    assert for_wasm(VectorizeInnermost()).apply(sch)
     assert loops(sch, "C") == [(ForKind.SERIAL, 60 // made), (ForKind.VECTORIZED, made)]
     check("chain", sch.mod)
 
@@ -86,14 +92,14 @@ def test_vectorize_innermost(lanes, made):
 def test_vectorize_innermost_leaves_reductions():
     sch = Schedule(module("matmul"))
     before = sch.mod
-    assert VectorizeInnermost().apply(sch)
+    assert for_wasm(VectorizeInnermost()).apply(sch)
     assert sch.mod is before
 
 
 def test_verify_vectorized():
     sch = Schedule(module("chain"))
     assert not VerifyVectorized().apply(sch)
-    assert VectorizeInnermost().apply(sch)
+    assert for_wasm(VectorizeInnermost()).apply(sch)
     assert VerifyVectorized().apply(sch)
 
 
@@ -107,7 +113,7 @@ def test_verify_registers(rows, fits):
     sch.reorder(outer, k, inner, j)
     sch.unroll(inner)
     sch.vectorize(j)
-    assert VerifyRegisters().apply(sch) is fits
+    assert for_wasm(VerifyRegisters()).apply(sch) is fits
 
 
 def test_rewrite_tensorize_refuses_what_does_not_match():

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import mlcweb as tvm
 from mlcweb.ir import IRModule
+from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.meta_schedule.space_generator import PostOrderApply
 from mlcweb.script import from_source
@@ -130,8 +131,9 @@ def check(name, mod, targets=TARGETS):
 
 
 def spaces(name, *rules):
-    """The design spaces that rules make of a program."""
+    """The design spaces that rules make of a program for WebAssembly."""
     made = PostOrderApply(sch_rules=list(rules), postprocs=[], mutator_probs={})
+    TuneContext(module(name), target="wasm", space_generator=made, rand_state=1)
     return made.generate_design_space(module(name))
 
 

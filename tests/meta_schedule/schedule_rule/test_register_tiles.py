@@ -7,21 +7,28 @@ import pytest
 from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.postproc import VerifyRegisters
 from mlcweb.meta_schedule.space.register_tiling import register_tiles
+from mlcweb.runtime import Target
 from tests.meta_schedule.schedule_rule.small import module
 
+AVX2 = "llvm -mcpu=x86-64-v3"
 
-def strategy_of(name: str) -> Any:
+
+def strategy_of(name: str, target: str = "wasm") -> Any:
     context = TuneContext(
-        module(name), target="wasm", space_generator="post-order-apply", search_strategy="random",
+        module(name), target=target, space_generator="post-order-apply", search_strategy="random",
         rand_state=1,
     )  # fmt: skip
     context.pre_tuning(64, 64)
     return context.search_strategy
 
 
-@pytest.mark.parametrize("name", ["matmul", "matmul_relu", "conv"])
-def test_conditions_are_those_of_the_postproc(name: str) -> None:
-    strategy, postproc = strategy_of(name), VerifyRegisters()
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [("matmul", "wasm"), ("matmul_relu", "wasm"), ("conv", "wasm"), ("conv", AVX2)],
+)
+def test_conditions_are_those_of_the_postproc(name: str, target: str) -> None:
+    strategy, postproc = strategy_of(name, target), VerifyRegisters()
+    postproc.target = Target(target)
     foreseen = 0
     for _ in range(24):
         sch = strategy.sampler.blank()
