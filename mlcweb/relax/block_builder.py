@@ -14,7 +14,8 @@ Whatever is emitted is brought into normal form first (normalize.py). Variables 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from mlcweb.relax.deduction import Context, function_struct_info
 from mlcweb.relax.errors import DTypeError
 from mlcweb.relax.normalize import Normalizer, merged
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
+from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
     from mlcweb.relax.emit_te import Formula
@@ -124,13 +126,15 @@ class BlockBuilder:
         self._module = IRModule() if mod is None else mod.copy()
         self._names = NameSupply()
         self._global_names = NameSupply([var.name_hint for var in self._module.functions])
-        self._known: dict[int, list[GlobalVar]] = {}
+        self._by_kind: dict[tuple[type, int], list[GlobalVar]] = {}
+        self._hashes: dict[BaseFunc, int] = {}
         self._functions: list[FunctionScope] = []
         self._open: list[_OpenBlock] = []
         self._values: dict[E.Var, E.Value] = {}
         self._normalize = Normalizer(self)
         self.context = Context(self.function_struct_info)
-        self._unhashed = list(self._module.functions.items())
+        for var, func in self._module.functions.items():
+            self._by_kind.setdefault(_kind(func), []).append(var)
 
     @staticmethod
     def current() -> BlockBuilder | None:
@@ -162,6 +166,20 @@ class BlockBuilder:
     def dataflow(self) -> DataflowScope:
         """A scope for bindings without side effects."""
         return DataflowScope(self)
+
+    @contextmanager
+    def testing_scope(self, def_vars: Sequence[PrimVar]) -> Iterator[None]:
+        """A dataflow block outside of any function, whose bindings are dropped at its end: to look
+        at what `emit` and `normalize` make of expressions over the symbolic extents `def_vars`."""
+        for var in def_vars:
+            if not isinstance(var, PrimVar):
+                raise ValueError(f"def_vars has symbolic extents, tir.Var, not {var!r}")
+        depth = len(self._open)
+        self._begin_dataflow_block()
+        try:
+            yield
+        finally:
+            del self._open[depth:]
 
     def begin_scope(self, params: Sequence[E.Var] | None = None) -> None:
         """Begin a scope of variables. Nothing is to be done: variables are known by identity."""
@@ -313,18 +331,22 @@ class BlockBuilder:
 
     def add_func(self, func: BaseFunc, func_name: str) -> GlobalVar:
         """Add a function under a name made unique. One that is there already is not added again."""
-        for var, given in self._unhashed:  # most builders add no function
-            self._known.setdefault(structural_hash(given), []).append(var)
-        self._unhashed.clear()
-        key = structural_hash(func)
-        for var in self._known.get(key, ()):
+        alike = self._by_kind.setdefault(_kind(func), [])
+        for var in alike:
             known = self._module.functions.get(var)
-            if known is not None and structural_equal(known, func):
-                return var
+            if known is not None and self._hash(known) == self._hash(func):
+                if structural_equal(known, func):
+                    return var
         var = GlobalVar(self._global_names.fresh(func_name))
-        self._known.setdefault(key, []).append(var)
+        alike.append(var)
         self._module.update_func(var, func)
         return var
+
+    def _hash(self, func: BaseFunc) -> int:
+        """The structural hash of a function, which takes long for a model with its weights."""
+        if func not in self._hashes:
+            self._hashes[func] = structural_hash(func)
+        return self._hashes[func]
 
     def update_func(self, gv: GlobalVar, updated_func: BaseFunc) -> None:
         """Replace a function of the module."""
@@ -352,6 +374,11 @@ class BlockBuilder:
     def finalize(self) -> IRModule:
         """The finished module, in which public functions are called as their global symbol says."""
         return self.get()
+
+
+def _kind(func: BaseFunc) -> tuple[type, int]:
+    """What functions have in common if they are equal."""
+    return type(func), len(getattr(func, "params", ()))
 
 
 def _parameters(params: E.Var | E.Tuple | Sequence[E.Var]) -> tuple[E.Var, ...]:

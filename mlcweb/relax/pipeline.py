@@ -119,7 +119,7 @@ def fused(mod: IRModule) -> IRModule:
         for var, func in folded.functions.items()
         if var in mod.functions and var not in lowered.functions and not is_primitive(func)
     }
-    return IRModule({**lowered.functions, **dropped}, lowered.attrs) if dropped else lowered
+    return lowered.with_functions({**lowered.functions, **dropped}) if dropped else lowered
 
 
 def has_operators(mod: IRModule) -> bool:

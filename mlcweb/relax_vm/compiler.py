@@ -48,6 +48,12 @@ class Resolver:
         known = name if name in self.functions else self.symbols.get(name)
         return known if known and isinstance(self.functions[known], PrimFunc) else None
 
+    def parameter_count(self, kernel: str) -> int:
+        """How many arguments a TensorIR function takes, those that it writes among them."""
+        function = self.functions[kernel]
+        assert isinstance(function, PrimFunc)
+        return len(function.params)
+
     def graph_function(self, name: str) -> str | None:
         known = name if name in self.functions else self.symbols.get(name)
         return known if known and isinstance(self.functions[known], E.Function) else None
@@ -264,12 +270,12 @@ class FunctionCompiler:
             return self.packed(op, call.args)
         if isinstance(op, GlobalVar):
             kernel = self.resolver.kernel(op.name_hint)
-            if kernel and (self.func.is_pure and not self.func.attrs.get("relax.force_pure")):
-                raise self.error(
-                    f'"{op.name_hint}" is a function of TensorIR: call it by R.call_tir, which '
-                    "allocates what it writes"
-                )
             if kernel:
+                if len(call.args) != self.resolver.parameter_count(kernel):
+                    raise self.error(
+                        f'"{op.name_hint}" is a function of TensorIR: call it by R.call_tir, which '
+                        "allocates what it writes"
+                    )
                 self.emit(vm.CallKernel, kernel, self.operands(call.args))
                 return self.constant(())
             function = self.graph_function(op.name_hint)

@@ -9,7 +9,7 @@ from typing import Any
 from mlcweb.ir.module import IRModule
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.lifetimes import functions_that_keep
-from mlcweb.relax_vm.listing import function_text
+from mlcweb.relax_vm.listing import function_python, function_text
 from mlcweb.relax_vm.memory_report import MemoryReport, memory_report
 from mlcweb.runtime.library import export_library
 from mlcweb.runtime.module import Module, PackedFunc
@@ -106,6 +106,10 @@ class Executable:
     def as_text(self) -> str:
         """The instructions of all functions."""
         return "\n\n".join(function_text(plan) for plan in self.plans.values())
+
+    def as_python(self) -> str:
+        """The instructions of all functions, as functions of Python."""
+        return "\n\n".join(function_python(plan) for plan in self.plans.values())
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function on the processor, as of a virtual machine."""

@@ -1,4 +1,4 @@
-"""The instructions of a function as text."""
+"""The instructions of a function as text, and as Python."""
 
 from __future__ import annotations
 
@@ -58,4 +58,52 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     vm.Match: lambda i: f"match %{i.source} {one_line(i.info)}",
     vm.Branch: lambda i: f"%{i.dst} = if %{i.condition}",
     vm.Release: lambda i: f"release {_registers(i.registers)}",
+}
+
+
+def function_python(plan: vm.FunctionPlan) -> str:
+    """A function as one of Python, with a call for each instruction; r0 is the register %0."""
+    params = ", ".join(f"r{index}" for index in range(len(plan.params)))
+    lines = [f"def {plan.name}({params}):  # {', '.join(p.name for p in plan.params)}"]
+    for register, value in plan.constants:
+        constant = one_line(value.struct_info) if isinstance(value, E.Constant) else value
+        lines.append(f"    r{register} = constant({str(constant)!r})")
+    lines += _python_body(plan.body, "    ")
+    lines.append(f"    return r{plan.body.result}")
+    return "\n".join(lines)
+
+
+def _python_body(body: vm.Body, indent: str) -> list[str]:
+    lines: list[str] = []
+    for item in body.instructions:
+        if isinstance(item, vm.Branch):
+            for head, inner in ((f"if r{item.condition}:", item.true), ("else:", item.false)):
+                lines += [indent + head, *_python_body(inner, indent + "    ")]
+                lines.append(f"{indent}    r{item.dst} = r{inner.result}")
+        else:
+            lines.append(indent + _python_text(item))
+    return lines
+
+
+def _python_text(item: Any) -> str:
+    name, *arguments = _CALLS[type(item)](item)
+    arguments += [f"r{register}" for register in getattr(item, "args", ())]
+    result = getattr(item, "dst", None)
+    return ("" if result is None else f"r{result} = ") + f"{name}({', '.join(arguments)})"
+
+
+_CALLS: dict[type, Callable[[Any], tuple[str, ...]]] = {
+    vm.Alloc: lambda i: ("alloc", dims.shape_text(i.shape), f'"{i.dtype}"'),
+    vm.CallKernel: lambda i: ("call_kernel", f'"{i.kernel}"'),
+    vm.CallPacked: lambda i: ("call_packed", f'"{i.name}"'),
+    vm.CallFunction: lambda i: (i.function,),
+    vm.CallValue: lambda i: (f"r{i.callee}",),
+    vm.CallBuiltin: lambda i: ("call_builtin", f'"{i.name}"'),
+    vm.MakeFunction: lambda i: ("partial", i.function),
+    vm.MakeTuple: lambda i: ("make_tuple",),
+    vm.GetItem: lambda i: ("get_item", f"r{i.source}", str(i.index)),
+    vm.MakeShape: lambda i: ("make_shape", dims.shape_text(i.values)),
+    vm.MakeScalar: lambda i: ("make_scalar", dims.extent_text(str(i.value))),
+    vm.Match: lambda i: ("match", f"r{i.source}", repr(one_line(i.info))),
+    vm.Release: lambda i: ("del_registers", _registers(i.registers).replace("%", "r")),
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from mlcweb.dlight.defaults import schedule_by_default
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
-from mlcweb.lower.default_gpu_schedule import default_gpu_schedule
 from mlcweb.relax import expr as E
 from mlcweb.relax.pipeline import get_pipeline, has_operators
 from mlcweb.relax.transform import LegalizeOps
@@ -17,7 +17,6 @@ from mlcweb.runtime.build import build as build_library
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
-from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir.function import PrimFunc
 
 __all__ = ["Executable", "VMExecutable", "build"]
@@ -40,8 +39,8 @@ def build(
     not changed.
 
     Args:
-        target: as in `tvm.build`. For a device with threads, functions without any get
-            a default schedule.
+        target: as in `tvm.build`. Functions that nobody wrote or scheduled get default schedules
+            for it (`mlcweb.dlight.defaults`).
         params: values for parameters of "main", by name, which become constants.
         relax_pipeline: passes to run first: the name of a pipeline, or a pass, or any function of
             modules, after which operators that are left are lowered; None for no passes at all.
@@ -75,8 +74,7 @@ def load_model(ready: IRModule, library: Module | None, target: str) -> Executab
 
 def _built(ready: IRModule, target: Any) -> Executable:
     chosen = Target(target) if target is not None else Target.current()
-    if chosen is not None and chosen.kind.name in DEVICE_KINDS:
-        ready = default_gpu_schedule(ready, chosen.limits.get("max_threads_per_block", 256))
+    ready = schedule_by_default(ready, chosen)
     plans = compile_module(ready)
     kernels = {
         var.name_hint: func for var, func in ready.functions.items() if isinstance(func, PrimFunc)

@@ -191,3 +191,18 @@ def test_what_a_call_writes_is_said_in_one_way():
         relax.call_tir(callee, [x], [Tensor((4,), "float32"), (2, 2)])
     both = relax.call_tir(callee, [x], [(4,), (2, 2)], dtype=["float32", "int32"])
     assert both.struct_info == relax.TupleStructInfo([Tensor((4,)), Tensor((2, 2), "int32")])
+
+
+def test_expressions_are_looked_at_outside_of_functions() -> None:
+    n = tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((n, 4), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.testing_scope(def_vars=[n]):
+        assert builder.current_block_is_dataflow()
+        doubled = builder.emit(relax.op.add(x, x))
+        assert isinstance(doubled, relax.DataflowVar) and doubled.struct_info.shape.values[0] is n
+    assert builder.get().functions == {}
+    with pytest.raises(TVMError, match="no block being built"):
+        builder.emit(relax.op.add(x, x))
+    with pytest.raises(ValueError, match="symbolic extents"), builder.testing_scope([x]):
+        pass

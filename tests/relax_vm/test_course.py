@@ -110,6 +110,7 @@ def test_builds_by_every_name(environment):
         executable = build(MyModule, target="llvm")
         assert isinstance(executable, relax.Executable)
         assert isinstance(executable, relax.VMExecutable)
+    compile(executable.as_python(), "<executable>", "exec")
     close(executable["main"](tvm.nd.array(DATA), *on_device(PARAMS).values()))
 
 

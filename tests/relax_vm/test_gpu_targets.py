@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
-from mlcweb import relax
-from mlcweb.lower.default_gpu_schedule import MAX_BLOCKS, default_gpu_schedule
+from mlcweb import dlight, relax
+from mlcweb.dlight.gpu.fallback import MAX_BLOCKS
 from mlcweb.relax import BlockBuilder, TensorStructInfo, Var, op
 from tests.meta_schedule.schedule_rule.small import PROGRAMS, check, module
+
+
+def default_gpu_schedule(mod, max_threads):
+    with tvm.target.Target({"kind": "cuda", "max_threads_per_block": max_threads}):
+        return dlight.ApplyDefaultSchedule(dlight.gpu.Fallback())(mod)
 
 
 def model():

@@ -7,7 +7,7 @@ are registered; `__init__.pyi` tells type checkers their names.
 """
 
 from mlcweb.relax.op import (
-    base, builtin, closure, create, elementwise, grad, image, index, inplace, joining,
+    base, builtin, closure, create, device, elementwise, grad, image, index, inplace, joining,
     linear_algebra, manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical, vm,
     window_grad,
 )  # fmt: skip

@@ -21,6 +21,9 @@ from mlcweb.relax.op.create import (
     ones as ones, ones_like as ones_like, tril as tril, triu as triu, zeros as zeros,
     zeros_like as zeros_like,
 )
+from mlcweb.relax.op.device import (
+    hint_on_device as hint_on_device, to_vdevice as to_vdevice,
+)
 from mlcweb.relax.op.elementwise import (
     abs as abs, acos as acos, acosh as acosh, add as add, asin as asin, asinh as asinh,
     astype as astype, atan as atan, atan2 as atan2, atanh as atanh, bitwise_and as bitwise_and,

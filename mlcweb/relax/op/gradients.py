@@ -22,7 +22,7 @@ from mlcweb.relax.op.grad import (
 from mlcweb.relax.op.search import where
 from mlcweb.tir.expr import IntImm
 
-Parts = Callable[[Any, Any, Any], Sequence[Expr]]
+Parts = Callable[[Expr, Sequence[RelaxExpr], Expr], Sequence[Expr]]
 """Of a result, a call's arguments and the result's gradient: the gradients of the arguments."""
 
 
@@ -57,9 +57,11 @@ def _fit(gradient: Expr, argument: RelaxExpr, result: Expr) -> Expr:
     return manipulate.collapse_sum_to(gradient, _shape(argument))
 
 
-def _unary(name: str, part: Callable[[Any, Any, Any], Expr]) -> None:
+def _unary(name: str, part: Callable[[Expr, Expr, Expr], Expr]) -> None:
     def gradient(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
-        return [part(var, call.args[0], grad)]
+        argument = call.args[0]
+        assert isinstance(argument, Expr)
+        return [part(var, argument, grad)]
 
     register_gradient(name, gradient)
 
@@ -72,16 +74,16 @@ def _binary(name: str, parts: Parts) -> None:
     register_gradient(name, gradient)
 
 
-def _power(z: Any, args: Any, g: Any) -> Sequence[Expr]:
+def _power(z: Expr, args: Sequence[RelaxExpr], g: Expr) -> Sequence[Expr]:
     x, y = args
     lowered = elementwise.power(x, y - _number(1, y))
     return [g * y * lowered, g * z * elementwise.log(x)]
 
 
-def _chosen(first: Any, second: Any) -> Parts:
+def _chosen(first: Callable[..., Expr], second: Callable[..., Expr]) -> Parts:
     """That of maximum and minimum: the gradient goes to what was chosen."""
 
-    def parts(z: Any, args: Any, g: Any) -> Sequence[Expr]:
+    def parts(z: Expr, args: Sequence[RelaxExpr], g: Expr) -> Sequence[Expr]:
         zero = _number(0, g)
         return [where(first(*args), zero, g), where(second(*args), zero, g)]
 
@@ -143,7 +145,7 @@ def _axes(call: Call) -> list[int] | None:
     return None if axis is None else [axis] if isinstance(axis, int) else list(axis)
 
 
-def _kept(call: Call, grad: Any) -> Any:
+def _kept(call: Call, grad: Expr) -> Expr:
     """The gradient of a reduction with the dimensions that were dropped."""
     axes = _axes(call)
     assert call.attrs is not None
@@ -166,7 +168,7 @@ def _sum(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Exp
 
 
 @register_gradient("relax.mean")
-def _mean(var: Var, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[Expr]:
+def _mean(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     part = grad / _number(float(_count(call)), grad)
     return [manipulate.broadcast_to(_kept(call, part), _shape(call.args[0]))]
 
@@ -180,14 +182,14 @@ def _variance(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequenc
 
 
 @register_gradient("relax.cumsum")
-def _cumsum(var: Var, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[Expr]:
+def _cumsum(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     x = call.args[0]
     assert call.attrs is not None
     axis = call.attrs["axis"]
-    whole: Any = reductions.sum(grad, axis, keepdims=True)
+    whole = reductions.sum(grad, axis, keepdims=True)
     if axis is None:
         flat = whole - reductions.cumsum(grad) + manipulate.flatten(grad)
-        result: Any = manipulate.reshape(flat, _shape(x))
+        result = manipulate.reshape(flat, _shape(x))
     else:
         result = whole - reductions.cumsum(grad, axis) + grad
     return [elementwise.astype(result, _info(x).dtype) if call.attrs["dtype"] else result]
@@ -260,7 +262,7 @@ def _transposed(x: RelaxExpr) -> Expr:
 
 
 @register_gradient("relax.matmul")
-def _matmul(var: Var, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[Expr]:
+def _matmul(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     a, b = call.args
     if _info(a).ndim == 1 and _info(b).ndim == 1:
         return [grad * b, grad * a]
@@ -296,27 +298,27 @@ def _of_shape(builder: BlockBuilder, gradient: Expr, argument: RelaxExpr) -> Exp
 
 
 @register_gradient("relax.nn.silu")
-def _silu(var: Any, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[Expr]:
+def _silu(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     x = call.args[0]
     sigmoid = builder.emit(elementwise.sigmoid(x))
     return [grad * (sigmoid + var * (_number(1, x) - sigmoid))]
 
 
 @register_gradient("relax.nn.softmax")
-def _softmax(var: Any, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[Expr]:
+def _softmax(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     assert call.attrs is not None
     return [(grad - reductions.sum(grad * var, call.attrs["axis"], keepdims=True)) * var]
 
 
 @register_gradient("relax.nn.log_softmax")
-def _log_softmax(var: Any, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[Expr]:
+def _log_softmax(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     assert call.attrs is not None
-    whole: Any = reductions.sum(grad, call.attrs["axis"], keepdims=True)
+    whole = reductions.sum(grad, call.attrs["axis"], keepdims=True)
     return [grad - whole * elementwise.exp(var)]
 
 
 @register_gradient("relax.nn.cross_entropy_with_logits")
-def _cross_entropy(var: Var, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[Expr]:
+def _cross_entropy(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     x, y = call.args
     if _info(x).ndim > 1:
         batch = float(_info(x).values[0].value)
@@ -325,7 +327,7 @@ def _cross_entropy(var: Var, call: Call, grad: Any, builder: BlockBuilder) -> Se
 
 
 @register_gradient("relax.nn.nll_loss")
-def _nll_loss(var: Var, call: Call, grad: Any, builder: BlockBuilder) -> Sequence[Expr]:
+def _nll_loss(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     predictions, targets, *weights = call.args
     assert call.attrs is not None
     if call.attrs["reduction"] == "none" and _info(predictions).ndim == 1:

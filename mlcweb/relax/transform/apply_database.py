@@ -50,7 +50,7 @@ def apply_schedules(
             changed[var] = scheduled
         elif enable_warning:
             warnings.warn(f'No tuning record for the function "{var.name_hint}"', stacklevel=2)
-    return IRModule({**mod.functions, **changed}, mod.attrs) if changed else mod
+    return mod.with_functions({**mod.functions, **changed}) if changed else mod
 
 
 def program_of(func: PrimFunc) -> IRModule:

@@ -26,7 +26,7 @@ def expand_tuples(mod: IRModule) -> IRModule:
             new[var] = _with_fields(func)
     if not new:
         return mod
-    changed = canonicalize(IRModule({**mod.functions, **new}, mod.attrs))
+    changed = canonicalize(mod.with_functions({**mod.functions, **new}))
     expanded = {
         var: remove_all_unused(func, mod)
         for var, func in changed.functions.items()

@@ -170,8 +170,8 @@ def with_codegen_functions(mod: IRModule) -> IRModule:
         return mod
     rest = {var: func for var, func in mod.functions.items() if var not in renamed}
     calls = RenamedFunctions(IRModule({**mod.functions, **wrapped}), renamed)
-    rest_mod = map_functions(IRModule(rest, mod.attrs), lambda _, func: calls.visit_expr(func))
-    return IRModule({**rest_mod.functions, **wrapped}, mod.attrs)
+    rest_mod = map_functions(mod.with_functions(rest), lambda _, func: calls.visit_expr(func))
+    return mod.with_functions({**rest_mod.functions, **wrapped})
 
 
 def _wrapped(func: E.Function, compiler: str, name: str) -> E.Function:

@@ -64,7 +64,7 @@ def fuse_tir(mod: IRModule) -> IRModule:
 
         mod = map_functions(mod, change)
         functions = {var: new.func for var, new in fused.items()}
-        mod = IRModule({**mod.functions, **functions}, mod.attrs)
+        mod = mod.with_functions({**mod.functions, **functions})
     return eliminate_dead_code(mod)
 
 

@@ -6,6 +6,7 @@ is the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -82,15 +83,17 @@ class _GroupedBlocks:
             return block
         place = {id(binding): index for index, binding in enumerate(block.bindings)}
         members = sorted(map(_members, parts), key=lambda bindings: place[id(bindings[-1])])
+        uses = Counter(var for binding in block.bindings for var in used_vars(binding.value))
         bindings: list[E.Binding] = []
         for index in in_order_of_use(members):
             unit = self.units.get(members[index][0].var)
-            bindings.extend(members[index] if unit is None else self.call(unit, block))
+            bindings.extend(members[index] if unit is None else self.call(unit, uses))
         return E.DataflowBlock(bindings, span=block.span)
 
-    def call(self, unit: Unit, block: E.DataflowBlock) -> list[E.Binding]:
-        """The bindings that stand for a unit: a call, and the fields of its result if several."""
-        results = results_of(unit, block)
+    def call(self, unit: Unit, uses: Mapping[E.Var, int]) -> list[E.Binding]:
+        """The bindings that stand for a unit: a call, and the fields of its result if several.
+        `uses`: how many bindings of the block use each variable."""
+        results = results_of(unit, uses)
         made = grouped_function(unit, results, self.lift_constants)
         name = self.builder.add_func(made.func, made.name)
         call = E.Call(name, made.arguments)
@@ -106,17 +109,13 @@ def _members(part: Unit | E.Binding) -> Sequence[E.Binding]:
     return part.bindings if isinstance(part, Unit) else (part,)
 
 
-def results_of(unit: Unit, block: E.DataflowBlock) -> list[E.Var]:
+def results_of(unit: Unit, uses: Mapping[E.Var, int]) -> list[E.Var]:
     """The variables of a unit that are used outside of it; the last one if none is."""
-    inside = {id(binding) for binding in unit.bindings}
-    outside: set[E.Var] = set()
-    for binding in block.bindings:
-        if id(binding) not in inside:
-            outside.update(used_vars(binding.value))
+    inside = Counter(var for binding in unit.bindings for var in used_vars(binding.value))
     results: list[E.Var] = [
         binding.var
         for binding in unit.bindings
-        if not isinstance(binding.var, E.DataflowVar) or binding.var in outside
+        if not isinstance(binding.var, E.DataflowVar) or uses[binding.var] > inside[binding.var]
     ]
     return results or [unit.bindings[-1].var]
 

@@ -47,7 +47,7 @@ def inline_private(mod: IRModule) -> IRModule:
             functions[var] = inliner.inlined(var)
         elif any(var in each for each in called.values()):
             del functions[var]
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)
 
 
 @mutator

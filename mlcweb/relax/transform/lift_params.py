@@ -42,7 +42,7 @@ def lift_transform_params(mod: IRModule) -> IRModule:
             if "global_symbol" in func.attrs:
                 transform = transform.with_attr("global_symbol", name)
             functions[GlobalVar(name)] = transform
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)
 
 
 def _split(func: E.Function, mod: IRModule) -> tuple[E.Function, E.Function]:

@@ -39,7 +39,7 @@ def attach_global_symbols(mod: IRModule) -> IRModule:
         else func
         for var, func in mod.functions.items()
     }
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)
 
 
 def NormalizeGlobalVar() -> Pass:
@@ -63,7 +63,7 @@ def normalize_global_vars(mod: IRModule) -> IRModule:
         renamed[var]: func for var, func in mod.functions.items()
     }
     calls = RenamedFunctions(IRModule(functions), renamed)
-    new = IRModule(functions, mod.attrs)
+    new = mod.with_functions(functions)
     return map_functions(new, lambda _, func: calls.visit_expr(func))
 
 

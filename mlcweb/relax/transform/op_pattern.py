@@ -184,4 +184,4 @@ def annotate(mod: IRModule, known: Container[GlobalVar] = ()) -> IRModule:
         for var, func in mod.functions.items()
         if isinstance(func, PrimFunc) and "op_pattern" not in func.attrs and var not in known
     }
-    return IRModule({**mod.functions, **changed}, mod.attrs) if changed else mod
+    return mod.with_functions({**mod.functions, **changed}) if changed else mod

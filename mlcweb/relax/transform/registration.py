@@ -31,7 +31,7 @@ def map_functions(mod: IRModule, change: Callable[[GlobalVar, E.Function], E.Fun
                 changed[var] = new
     if not changed:
         return mod
-    return IRModule({**mod.functions, **changed}, mod.attrs)
+    return mod.with_functions({**mod.functions, **changed})
 
 
 def called_tir(mod: IRModule, value: E.RelaxExpr) -> PrimFunc | None:

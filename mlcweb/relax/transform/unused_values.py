@@ -148,7 +148,7 @@ def _used_whole(func: E.Function, results: dict[E.Var, GlobalVar]) -> set[E.Var]
 def with_calls_changed(mod: IRModule, new: dict[GlobalVar, E.Function], change: Change) -> IRModule:
     if not new:
         return mod
-    replaced = IRModule({**mod.functions, **new}, mod.attrs)
+    replaced = mod.with_functions({**mod.functions, **new})
     calls = _ChangedCalls(replaced, set(new), change)
 
     def rewritten(var: GlobalVar, func: E.Function) -> E.Function:

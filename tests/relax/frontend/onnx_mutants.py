@@ -11,7 +11,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    helper,
+    numpy_helper,
+)
 
 F, I = TensorProto.FLOAT, TensorProto.INT64
 
@@ -237,6 +245,14 @@ def attribute_type(rng: random.Random, model: ModelProto) -> bool:
     return True
 
 
+def attribute_kind(rng: random.Random, model: ModelProto) -> bool:
+    """An attribute that is said to be of another kind than its field."""
+    node = rng.choice(list(_nodes(model)))
+    if node.attribute:
+        rng.choice(node.attribute).type = rng.randrange(15)
+    return True
+
+
 def attribute_gone(rng: random.Random, model: ModelProto) -> bool:
     node = rng.choice(list(_nodes(model)))
     if node.attribute:
@@ -280,6 +296,36 @@ def outputs(rng: random.Random, model: ModelProto) -> bool:
 def operator(rng: random.Random, model: ModelProto) -> bool:
     node = rng.choice(list(_nodes(model)))
     node.op_type = rng.choice([each.graph.node[-1].op_type for each in models()] + ["Nothing", ""])
+    return True
+
+
+def function(rng: random.Random, model: ModelProto) -> bool:
+    """The operator becomes a function of the model, which may call itself."""
+    node = rng.choice(model.graph.node)
+    node.domain = "local"
+    inner = helper.make_node(rng.choice((node.op_type, "Relu", "Add")), ["a"], ["b"])
+    inner.domain = rng.choice(("local", ""))
+    opsets = [helper.make_opsetid("", 17)] * rng.randrange(2)
+    body = helper.make_function("local", node.op_type, ["a"], ["b"], [inner], opsets)
+    model.functions.append(body)
+    return True
+
+
+def subgraph(rng: random.Random, model: ModelProto) -> bool:
+    """A graph where an attribute is, of an operator that may have none."""
+    node = rng.choice(model.graph.node)
+    name = rng.choice(("body", "then_branch", "else_branch", "axis"))
+    graph = GraphProto()
+    if rng.random() < 0.5:
+        graph.CopyFrom(model.graph)
+    node.op_type = rng.choice((node.op_type, "If", "Loop", "Scan", "SequenceMap"))
+    node.attribute.append(helper.make_attribute(name, graph))
+    return True
+
+
+def order(rng: random.Random, model: ModelProto) -> bool:
+    """A node is computed twice, or before what it needs."""
+    model.graph.node.insert(0, rng.choice(model.graph.node))
     return True
 
 
@@ -337,6 +383,7 @@ def opset(rng: random.Random, model: ModelProto) -> bool:
 
 
 MUTATIONS: tuple[Callable[[random.Random, ModelProto], bool], ...] = (
-    attribute_value, attribute_value, attribute_type, attribute_gone, attribute_more, inputs,
-    inputs, outputs, operator, weight, weight, weight, input_shape, input_shape, opset,
+    attribute_value, attribute_value, attribute_type, attribute_kind, attribute_gone,
+    attribute_more, inputs, inputs, outputs, operator, function, subgraph, order, weight, weight,
+    weight, input_shape, input_shape, opset,
 )  # fmt: skip

@@ -14,7 +14,8 @@ from tests.relax.frontend.onnx_mutants import build, floats, ints, models, mutan
 EACH = 100
 WHERE = re.compile(
     r'.*? ("[^"]*"|that gives .*?) \(opset -?\d+\)|The (data of the )?tensor "|The input "'
-    r'|The graph uses the value "|This is not an ONNX model: ',
+    r'|The graph uses the value "|The function [\w.]+ |The model does not say the shape of the '
+    r"|This is not an ONNX model: ",
     re.DOTALL,
 )
 """What is said first: the node, the tensor, or where the file is damaged."""
@@ -79,6 +80,10 @@ def test_the_models_that_mutants_are_made_of_can_be_imported():
         (
             build("MaxPool", [1, 4, 6, 6], kernel_shape=helper.make_tensor("v", 1, [1], [1.0])),
             "kernel_shape=a tensor of float32 must be positive integers",
+        ),
+        (
+            build("ConstantOfShape", ints(2, -1)),
+            r'ConstantOfShape "the_node" .*: the result has a negative extent: \(2, -1\)',
         ),
         (build("MaxPool", [1, 4, 6, 6]), 'the attribute "kernel_shape" is missing'),
         (build("Cast", [2]), 'Cast "the_node" .* the attribute "to" is missing'),

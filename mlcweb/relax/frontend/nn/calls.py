@@ -47,7 +47,7 @@ def _split(
 ) -> tuple[list[E.Expr], E.ShapeExpr | None]:
     """The tensors among arguments, and the integers after them."""
     tensors: list[E.Expr] = []
-    numbers: list[Any] = []
+    numbers: list[int | PrimExpr] = []
     for arg in args if isinstance(args, (list, tuple)) else [args]:
         if isinstance(arg, Tensor):
             if numbers:
@@ -86,7 +86,7 @@ def tensor_ir_inplace_op(
     return wrap_nested(call, name_hint)
 
 
-def extern(name: str, args: Sequence[Any], out: Out) -> Any:
+def extern(name: str, args: Sequence[Argument], out: Out) -> Any:
     """What a registered function writes into new tensors, which `out` describes."""
     values = E.Tuple([E.convert_to_expr(_unwrapped(arg)) for arg in args])
     return wrap_nested(R.call_dps_packed(name, values, _info(out)), name)

@@ -7,12 +7,13 @@ from typing import Any
 
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.relax.frontend.nn.exporter import export
+from mlcweb.relax.frontend.nn.module import Module
 from mlcweb.relax.frontend.nn.spec import ModuleSpec
 
 FORMATS = ("torch", "numpy", "tvm")
 
 
-def compiled(module: Any, spec: Any, device: Any, out_format: str) -> Compiled:
+def compiled(module: Module, spec: Any, device: Any, out_format: str) -> Compiled:
     """The model's methods as functions of arrays; see `Module.jit`."""
     if out_format not in FORMATS:
         raise ValueError(f"out_format is one of {', '.join(FORMATS)}, not {out_format!r}")

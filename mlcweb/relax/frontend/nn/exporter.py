@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.nn import spec as S
-from mlcweb.relax.frontend.nn.module import Effect, IOEffect, Module
-from mlcweb.relax.frontend.nn.tensor import Object, Parameter, Tensor
+from mlcweb.relax.frontend.nn.module import Effect, IOEffect
+from mlcweb.relax.frontend.nn.tensor import Extent, Object, Parameter, Tensor
 from mlcweb.relax.struct_info import (
     ObjectStructInfo,
     ShapeStructInfo,
+    StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
@@ -24,7 +26,7 @@ Named = list[tuple[str, Parameter]]
 
 def export(spec: S.ModuleSpec, debug: bool) -> tuple[IRModule, Named]:
     """The module of the methods, and the parameters in the order in which methods take them."""
-    module: Module = spec.module
+    module = spec.module
     params = list(module.named_parameters())
     effects: list[tuple[str, Effect]] = [("", IOEffect()), *module.named_effects()]
     if not debug:
@@ -100,21 +102,21 @@ class _Method:
                 output = self.builder.emit_output(result)
             self.builder.emit_func_output(output)
 
-    def shape(self, shape: Any) -> list[Any]:
+    def shape(self, shape: Sequence[Extent]) -> list[int | PrimExpr]:
         """A shape with symbolic extents for names."""
         return [
             self.extents.setdefault(n, PrimVar(n, "int64")) if isinstance(n, str) else n
             for n in shape
         ]
 
-    def input(self, name: str, spec: Any) -> tuple[E.Var, PrimExpr | None]:
+    def input(self, name: str, spec: S.Argument) -> tuple[E.Var, PrimExpr | None]:
         """A parameter of the function; of an integer also the extent that it is."""
         if isinstance(spec, S.Int):
             extent = PrimVar(name, "int64")
             return E.Var(name, ShapeStructInfo([extent])), extent
         return E.Var(name, self.info(spec)), None
 
-    def info(self, spec: Any) -> Any:
+    def info(self, spec: S.Argument) -> StructInfo:
         if isinstance(spec, S.Tensor):
             return TensorStructInfo(self.shape(spec.shape), spec.dtype)
         if isinstance(spec, S.Tuple):
@@ -123,7 +125,7 @@ class _Method:
             return ObjectStructInfo()
         raise TypeError(f"An element of a tuple is a tensor, not {spec!r}")
 
-    def argument(self, spec: Any, var: Any, extent: PrimExpr | None) -> Any:
+    def argument(self, spec: S.Argument, var: E.Var, extent: PrimExpr | None) -> Any:
         """What the method takes for a parameter of the function."""
         if extent is not None:
             return extent
@@ -163,7 +165,7 @@ class _Method:
             param._expr = value
 
 
-def _expression(value: Any) -> Any:
+def _expression(value: Any) -> E.RelaxExpr:
     """What a method gives as an expression."""
     if isinstance(value, (Tensor, Object)):
         return value._expr

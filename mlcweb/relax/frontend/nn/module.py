@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mlcweb.ir.dialect import also_named
 from mlcweb.ir.module import IRModule
@@ -12,6 +12,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.nn.tensor import Parameter
 from mlcweb.relax.op.base import null_value
 
+Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 
@@ -186,44 +187,44 @@ def _all_parts(items: Iterable[Any]) -> bool:
     return bool(listed) and all(isinstance(each, (Module, Parameter, Effect)) for each in listed)
 
 
-class _List(Module):
+class _List(Module, Generic[Item]):
     """Modules or parameters in order, known by their positions."""
 
-    def __init__(self, items: Iterable[Any]) -> None:
+    def __init__(self, items: Iterable[Item]) -> None:
         self.items = list(items)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Item]:
         return iter(self.items)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Item:
         return self.items[index]
 
-    def __setitem__(self, index: int, item: Any) -> None:
+    def __setitem__(self, index: int, item: Item) -> None:
         self.items[index] = item
 
     def __len__(self) -> int:
         return len(self.items)
 
     @also_named(module="item", param="item")
-    def append(self, item: Any) -> None:
+    def append(self, item: Item) -> None:
         self.items.append(item)
 
     @also_named(modules="items", params="items")
-    def extend(self, items: Iterable[Any]) -> None:
+    def extend(self, items: Iterable[Item]) -> None:
         self.items.extend(items)
 
-    def _parts(self) -> list[Any]:
+    def _parts(self) -> list[Item]:
         return self.items
 
 
-class ModuleList(_List):
+class ModuleList(_List[Module]):
     """Modules in order. Called, each takes what the one before it gives."""
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         super().__init__(modules)
 
     @property
-    def modules(self) -> list[Any]:
+    def modules(self) -> list[Module]:
         return self.items
 
     def forward(self, x: Any) -> Any:
@@ -232,26 +233,26 @@ class ModuleList(_List):
         return x
 
 
-class ParameterList(_List):
+class ParameterList(_List[Parameter]):
     """Parameters in order."""
 
     def __init__(self, params: Iterable[Parameter] | None = None) -> None:
         super().__init__(params or ())
 
 
-class _Dict(Module):
+class _Dict(Module, Generic[Item]):
     """Modules or parameters by name."""
 
-    def __init__(self, items: Mapping[str, Any] | None) -> None:
-        self._items: dict[str, Any] = dict(items or {})
+    def __init__(self, items: Mapping[str, Item] | None) -> None:
+        self._items: dict[str, Item] = dict(items or {})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> Item:
         return self._items[key]
 
-    def __setitem__(self, key: str, item: Any) -> None:
+    def __setitem__(self, key: str, item: Item) -> None:
         self._items[key] = item
 
     def __len__(self) -> int:
@@ -263,37 +264,37 @@ class _Dict(Module):
     def keys(self) -> Iterable[str]:
         return self._items.keys()
 
-    def values(self) -> Iterable[Any]:
+    def values(self) -> Iterable[Item]:
         return self._items.values()
 
-    def items(self) -> Iterable[tuple[str, Any]]:
+    def items(self) -> Iterable[tuple[str, Item]]:
         return self._items.items()
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Item | None = None) -> Item | None:
         return self._items.get(key, default)
 
     @also_named(modules="items", params="items")
-    def update(self, items: Mapping[str, Any]) -> None:
+    def update(self, items: Mapping[str, Item]) -> None:
         self._items.update(items)
 
     def clear(self) -> None:
         self._items.clear()
 
-    def pop(self, key: str) -> Any:
+    def pop(self, key: str) -> Item:
         return self._items.pop(key)
 
-    def _parts(self) -> list[Any]:
+    def _parts(self) -> list[Item]:
         return list(self._items.values())
 
 
-class ModuleDict(_Dict):
+class ModuleDict(_Dict[Module]):
     """Modules by name."""
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__(modules)
 
 
-class ParameterDict(_Dict):
+class ParameterDict(_Dict[Parameter]):
     """Parameters by name."""
 
     def __init__(self, params: Mapping[str, Parameter] | None = None) -> None:

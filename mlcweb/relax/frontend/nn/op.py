@@ -34,7 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _unary(build: Callable[..., E.Expr], name: str) -> Callable[..., Any]:
+def _unary(build: Callable[..., E.Expr], name: str) -> Callable[..., Tensor]:
     def apply(x: Tensor, name: str = name) -> Tensor:
         return wrap_nested(build(x._expr), name)
 
@@ -43,7 +43,7 @@ def _unary(build: Callable[..., E.Expr], name: str) -> Callable[..., Any]:
     return apply
 
 
-def _binary(build: Callable[..., E.Expr], name: str) -> Callable[..., Any]:
+def _binary(build: Callable[..., E.Expr], name: str) -> Callable[..., Tensor]:
     @also_named(x1="a", x2="b")
     def apply(a: Tensor, b: Tensor, name: str = name) -> Tensor:
         return wrap_nested(build(a._expr, b._expr), name)
@@ -312,7 +312,7 @@ def prelu(x: Tensor, alpha: Tensor, name: str = "prelu") -> Tensor:
     return wrap_nested(R.nn.prelu(x._expr, alpha._expr), name)
 
 
-def _filled(value: Tensor | None, shape: list[Any], dtype: str, fill: int) -> E.Expr:
+def _filled(value: Tensor | None, shape: Sequence[int | PrimExpr], dtype: str, fill: int) -> E.Expr:
     if value is not None:
         return value._expr
     return (R.ones if fill else R.zeros)(shape, dtype)

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from mlcweb.relax.frontend.nn.module import Module
+from mlcweb.relax.frontend.nn.tensor import Extent
+
 MODES = ("plain", "packed", "none")
 Mode: TypeAlias = Literal["plain", "packed", "none"]
 """How parameters (or effects) are taken: each by itself, as one tuple, or not at all."""
@@ -23,10 +26,10 @@ class Int:
 class Tensor:
     """A tensor; a string among the extents names a symbolic one, the same in all arguments."""
 
-    shape: tuple[Any, ...]
+    shape: tuple[Extent, ...]
     dtype: str
 
-    def __init__(self, shape: Sequence[Any], dtype: str) -> None:
+    def __init__(self, shape: Sequence[Extent], dtype: str) -> None:
         object.__setattr__(self, "shape", tuple(shape))
         object.__setattr__(self, "dtype", dtype)
 
@@ -54,6 +57,10 @@ class Tuple:
         return f"Tuple({self.name}, {list(self.elements)!r})"
 
 
+Argument: TypeAlias = "Int | Tensor | Object | Tuple"
+"""What a method takes for one of its parameters."""
+
+
 class MethodSpec:
     """A method and what it takes, argument by argument."""
 
@@ -61,7 +68,7 @@ class MethodSpec:
         self,
         method: Callable[..., Any],
         arg_names: list[str],
-        arg_specs: list[Any],
+        arg_specs: list[Argument],
         param_mode: Mode | str,
         effect_mode: Mode | str,
     ) -> None:
@@ -102,7 +109,7 @@ class MethodSpec:
         return f"MethodSpec({', '.join(f'{name}: {spec!r}' for name, spec in args)})"
 
 
-def argument(spec: Any, name: str) -> Any:
+def argument(spec: Any, name: str) -> Argument:
     """A specification of one argument from what a user writes."""
     if spec is Int or spec is int:
         return Int()
@@ -124,13 +131,13 @@ def argument(spec: Any, name: str) -> Any:
 class ModuleSpec:
     """A model and the methods to trace."""
 
-    def __init__(self, module: Any, method_names: list[str], method_specs: list[MethodSpec]):
+    def __init__(self, module: Module, method_names: list[str], method_specs: list[MethodSpec]):
         self.module = module
         self.method_names = method_names
         self.method_specs = method_specs
 
     @staticmethod
-    def from_raw(spec: Any, module: Any) -> ModuleSpec:
+    def from_raw(spec: Any, module: Module) -> ModuleSpec:
         """From a dictionary of methods."""
         if isinstance(spec, ModuleSpec):
             return spec

@@ -16,6 +16,8 @@ from mlcweb.tir.expr import Var as PrimVar
 Extent: TypeAlias = "int | str | PrimExpr"
 """An extent of a tensor; a string is the name of a symbolic one."""
 
+Operand: TypeAlias = "Tensor | int | float"
+
 _default_dtype = "float32"
 
 
@@ -43,7 +45,7 @@ def builder() -> BlockBuilder:
     return current
 
 
-def wrap_nested(expr: Any, name: str) -> Any:
+def wrap_nested(expr: E.Expr, name: str) -> Any:
     """Bind an expression to a new variable and wrap it: a Tensor, or a tuple of what its fields
     are wrapped to."""
     if not isinstance(expr, E.DataflowVar):
@@ -66,9 +68,9 @@ def _operators() -> Any:
 class Tensor:
     """A tensor that an expression gives. Operators and methods add to the method being traced."""
 
-    _expr: Any
+    _expr: E.Expr
 
-    def __init__(self, *, _expr: Any) -> None:
+    def __init__(self, *, _expr: E.Expr) -> None:
         info = _expr.struct_info
         if not isinstance(info, TensorStructInfo) or info.values is None:
             raise TypeError(f"A tensor of nn needs a known shape, but it is a {info}")
@@ -99,7 +101,9 @@ class Tensor:
 
     @property
     def struct_info(self) -> TensorStructInfo:
-        return self._expr.struct_info
+        info = self._expr.struct_info
+        assert isinstance(info, TensorStructInfo)
+        return info
 
     @property
     def shape(self) -> list[int | PrimExpr]:
@@ -118,77 +122,71 @@ class Tensor:
     def __repr__(self) -> str:
         return f'Tensor({self.shape}, "{self.dtype}")'
 
-    def _as_other(self, other: Any) -> Any:
-        """What is computed with this tensor: numbers become constants of its element type."""
-        if isinstance(other, Tensor):
-            return other
+    def _binary(self, name: str, other: Operand, swapped: bool = False) -> Tensor:
+        """An operator of this tensor and another; numbers become constants of its element type."""
         if isinstance(other, (int, float)):
-            return Tensor.from_scalar(other, self.dtype)
-        return NotImplemented
-
-    def _binary(self, name: str, other: Any, swapped: bool = False) -> Any:
-        second = self._as_other(other)
-        if second is NotImplemented:
-            return second
-        pair = (second, self) if swapped else (self, second)
+            other = Tensor.from_scalar(other, self.dtype)
+        elif not isinstance(other, Tensor):
+            return NotImplemented
+        pair = (other, self) if swapped else (self, other)
         return getattr(_operators(), name)(*pair)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Operand) -> Tensor:
         return self._binary("add", other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Operand) -> Tensor:
         return self._binary("add", other)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand) -> Tensor:
         return self._binary("subtract", other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Operand) -> Tensor:
         return self._binary("subtract", other, swapped=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Operand) -> Tensor:
         return self._binary("multiply", other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Operand) -> Tensor:
         return self._binary("multiply", other)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Operand) -> Tensor:
         return self._binary("divide", other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Operand) -> Tensor:
         return self._binary("divide", other, swapped=True)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Operand) -> Tensor:
         return self._binary("matmul", other)
 
     def __neg__(self) -> Tensor:
         return _operators().negative(self)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Operand) -> Tensor:
         return self._binary("less", other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Operand) -> Tensor:
         return self._binary("less_equal", other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Operand) -> Tensor:
         return self._binary("greater", other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Operand) -> Tensor:
         return self._binary("greater_equal", other)
 
     def astype(self, dtype: str) -> Tensor:
         return _operators().astype(self, dtype)
 
-    def maximum(self, other: Any) -> Any:
+    def maximum(self, other: Operand) -> Tensor:
         return self._binary("maximum", other)
 
-    def minimum(self, other: Any) -> Any:
+    def minimum(self, other: Operand) -> Tensor:
         return self._binary("minimum", other)
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: int | PrimExpr | Sequence[int | PrimExpr]) -> Tensor:
         """Of another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
         return _operators().reshape(self, _one_or_several(shape))
 
-    def permute_dims(self, *axes: Any) -> Tensor:
+    def permute_dims(self, *axes: int | Sequence[int]) -> Tensor:
         return _operators().permute_dims(self, _one_or_several(axes) if axes else None)
 
     def repeat(self, repeats: int, axis: int | None = None) -> Tensor:
@@ -200,7 +198,7 @@ def _one_or_several(values: tuple[Any, ...]) -> Any:
     return values[0] if nested else values
 
 
-def _extent(value: Any) -> Any:
+def _extent(value: Extent) -> int | PrimExpr:
     if isinstance(value, str):
         return PrimVar(value, "int64")
     if isinstance(value, (int, IntImm)):
@@ -265,7 +263,7 @@ class Parameter(Tensor):
 class Object:
     """What is no tensor, such as a cache that functions of the registry work on."""
 
-    def __init__(self, *, _expr: Any, _name: str) -> None:
+    def __init__(self, *, _expr: E.Expr, _name: str) -> None:
         self._expr = _expr if isinstance(_expr, E.Var) else builder().emit(_expr, _name)
         if not isinstance(self._expr.struct_info, ObjectStructInfo):
             raise TypeError(f"{_name} is a {self._expr.struct_info}; wrap it by nn.wrap_nested")

@@ -23,6 +23,7 @@ from mlcweb.relax.frontend.onnx.known import (
     known_list,
     positions,
 )  # fmt: skip
+from mlcweb.relax.frontend.onnx.node import Node
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import floordiv
 from mlcweb.tir.expr import IntImm, PrimExpr
@@ -32,7 +33,7 @@ class _Undecided(Exception):
     """The result depends on what a symbolic extent is."""
 
 
-def fold(op_type: str, node: Any, values: list[Known | None]) -> Known | None:
+def fold(op_type: str, node: Node, values: list[Known | None]) -> Known | None:
     """The result of an operator of which all inputs are known."""
     rule = _RULES.get(op_type)
     if rule is None:
@@ -55,7 +56,7 @@ def _value(element: Any) -> Any:
 def _elementwise(
     compute: Callable[..., Any], dtype: str | None = None
 ) -> Callable[..., Known | None]:
-    def rule(node: Any, *values: Known) -> Known | None:
+    def rule(node: Node, *values: Known) -> Known | None:
         shape = broadcast([value.shape for value in values])
         if shape is None or math.prod(shape) > MAX_ELEMENTS:
             return None
@@ -128,11 +129,11 @@ def _fold_binary(compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return chain
 
 
-def _cast(node: Any, x: Known) -> Known:
+def _cast(node: Node, x: Known) -> Known:
     return _converted(x, arguments.cast_dtype(node))
 
 
-def _cast_like(node: Any, x: Known, like: Known) -> Known:
+def _cast_like(node: Node, x: Known, like: Known) -> Known:
     return _converted(x, like.dtype)
 
 
@@ -146,7 +147,7 @@ def _truncates(element: Any, dtype: str) -> bool:
     return isinstance(element, float) and dtypes.is_integer(dtype)
 
 
-def _constant_of_shape(node: Any, shape: Known) -> Known | None:
+def _constant_of_shape(node: Node, shape: Known) -> Known | None:
     _numbers(*shape.elements)
     if math.prod(shape.elements) > MAX_ELEMENTS:
         return None
@@ -154,7 +155,7 @@ def _constant_of_shape(node: Any, shape: Known) -> Known | None:
     return known(shape.elements, fill.elements * math.prod(shape.elements), fill.dtype)
 
 
-def _gather(node: Any, data: Known, indices: Known) -> Known:
+def _gather(node: Node, data: Known, indices: Known) -> Known:
     _numbers(*indices.elements)
     axis = arguments.axis_of(node, 0, len(data.shape))
     before, after = data.shape[:axis], data.shape[axis + 1 :]
@@ -169,14 +170,14 @@ def _gather(node: Any, data: Known, indices: Known) -> Known:
     return known(shape, elements, data.dtype)
 
 
-def _concat(node: Any, *values: Known) -> Known | None:
+def _concat(node: Node, *values: Known) -> Known | None:
     if any(len(value.shape) != 1 for value in values):
         return None
     elements = [element for value in values for element in value.elements]
     return known_list(elements, values[0].dtype)
 
 
-def _slice(node: Any, data: Known, *ignored: Known | None) -> Known | None:
+def _slice(node: Node, data: Known, *ignored: Known | None) -> Known | None:
     if len(data.shape) != 1:
         return None
     starts, ends, _, steps = arguments.slice_arguments(node, 1)
@@ -184,7 +185,7 @@ def _slice(node: Any, data: Known, *ignored: Known | None) -> Known | None:
     return known_list(data.elements[slice(starts[0], ends[0], steps[0])], data.dtype)
 
 
-def _reshaped(node: Any, data: Known, *ignored: Known | None) -> Known | None:
+def _reshaped(node: Node, data: Known, *ignored: Known | None) -> Known | None:
     """Squeeze, Unsqueeze and Reshape: the elements stay, the shape is deduced."""
     shape = arguments.result_shape(node, data.shape)
     if any(isinstance(extent, PrimExpr) for extent in shape):
@@ -192,7 +193,7 @@ def _reshaped(node: Any, data: Known, *ignored: Known | None) -> Known | None:
     return Known(tuple(shape), data.elements, data.dtype)
 
 
-def _where(node: Any, condition: Known, x: Known, y: Known) -> Known | None:
+def _where(node: Node, condition: Known, x: Known, y: Known) -> Known | None:
     shape = broadcast([condition.shape, x.shape, y.shape])
     if shape is None:
         return None
@@ -200,7 +201,7 @@ def _where(node: Any, condition: Known, x: Known, y: Known) -> Known | None:
     return known(shape, [a if c else b for c, a, b in zip(*columns, strict=True)], x.dtype)
 
 
-def _expand(node: Any, data: Known, shape: Known) -> Known | None:
+def _expand(node: Node, data: Known, shape: Known) -> Known | None:
     _numbers(*shape.elements)
     full = broadcast([data.shape, shape.elements])
     if full is None or math.prod(full) > MAX_ELEMENTS:
@@ -208,7 +209,7 @@ def _expand(node: Any, data: Known, shape: Known) -> Known | None:
     return known(full, broadcast_elements(data, full), data.dtype)
 
 
-def _range(node: Any, start: Known, limit: Known, delta: Known) -> Known | None:
+def _range(node: Node, start: Known, limit: Known, delta: Known) -> Known | None:
     (first,), (last,), (step,) = start.elements, limit.elements, delta.elements
     _numbers(first, last, step)
     count = max(math.ceil((last - first) / step), 0)
@@ -220,7 +221,7 @@ def _range(node: Any, start: Known, limit: Known, delta: Known) -> Known | None:
 def _reduced(compute: Callable[..., Any]) -> Callable[..., Known | None]:
     """A reduction of all elements."""
 
-    def rule(node: Any, data: Known, *ignored: Known | None) -> Known | None:
+    def rule(node: Node, data: Known, *ignored: Known | None) -> Known | None:
         axes, keepdims = arguments.reduced_axes(node, len(data.shape))
         if sorted(axes) != list(range(len(data.shape))) or not data.elements:
             return None

@@ -119,6 +119,8 @@ class Graph:
 
     def _bound(self, result: Value, node: Node) -> Value:
         """A value that can be used many times: calls are bound to variables."""
+        if isinstance(result, Known) and min(result.shape, default=0) < 0:
+            raise node.wrong(f"the result has a negative extent: {result.shape}")
         if isinstance(result, (Known, E.Var, E.Constant)) or result is None:
             return result
         var = self.builder.emit(result)

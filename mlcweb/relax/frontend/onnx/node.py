@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.onnx import schema
-from mlcweb.relax.frontend.onnx.errors import ConstantNeeded, OnnxError, OpNotImplemented
+from mlcweb.relax.frontend.onnx.errors import ConstantNeeded, OnnxError, OpNotImplemented, importing
 from mlcweb.relax.frontend.onnx.known import Known, as_known
 from mlcweb.relax.frontend.onnx.tensors import host_tensor
 from mlcweb.relax.struct_info import TensorStructInfo
@@ -63,8 +63,9 @@ class Node:
         self.opset = opset
         self.builder = builder
         self.attrs = _Attributes(self)
-        for attribute in proto.attribute:
-            self.attrs[attribute.name] = attribute_value(attribute)
+        with importing(self.__str__):
+            for attribute in proto.attribute:
+                self.attrs[attribute.name] = attribute_value(attribute)
         for name in _COUNTS & self.attrs.keys():
             self._check_count(name, self.attrs[name])
 

@@ -1,0 +1,65 @@
+"""Functions that reduce rows: softmax, normalization, means."""
+
+from __future__ import annotations
+
+from math import prod
+
+from mlcweb.dlight.base import ScheduleRule
+from mlcweb.dlight.cpu.inlining import inline_spatial
+from mlcweb.dlight.cpu.machine import is_compiled
+from mlcweb.lower.optimize.vectorize import REASSOCIATE
+from mlcweb.runtime.target import Target
+from mlcweb.schedule import BlockRV, Schedule, ScheduleError
+from mlcweb.schedule.analysis.block_facts import SPATIAL, is_spatial, place_of
+from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.function import PrimFunc
+
+
+class Reduction(ScheduleRule):
+    """Computes all blocks of a function at the loops over rows of the last, so that a row stays in
+    the first cache, and reduces in lanes of vectors."""
+
+    def is_target_available(self, target: Target) -> bool:
+        return is_compiled(target)
+
+    def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Schedule | None:
+        sch = Schedule(func.with_attr(REASSOCIATE, True))
+        blocks = inline_spatial(sch)
+        if all(is_spatial(place_of(sch, block).block) for block in blocks):
+            return None
+        depth = min(_row_loops(sch, block) for block in blocks)
+        if depth and len(blocks) > 1:
+            _fuse_rows(sch, blocks, depth)
+        return sch
+
+
+def _row_loops(sch: Schedule, block: BlockRV) -> int:
+    """How many outer loops of a block are spatial."""
+    loops = place_of(sch, block).loops
+    spatial = [loop_type(loop) == SPATIAL for loop in loops]
+    return spatial.index(False) if False in spatial else len(spatial)
+
+
+def _fuse_rows(sch: Schedule, blocks: list[BlockRV], depth: int) -> None:
+    """Compute blocks at a loop of the last, the innermost of `depth` at which nothing would be
+    computed twice."""
+    for level in range(depth - 1, -1, -1):
+        trial = sch.copy()
+        row = trial.get_loops(blocks[-1])[level]
+        try:
+            for block in reversed(blocks[:-1]):
+                before = _iterations(trial, block)
+                trial.compute_at(block, row, preserve_unit_loops=True)
+                if _iterations(trial, block) > before:
+                    raise ScheduleError("A row needs more than its own row")
+        except ScheduleError:
+            continue
+        for block in reversed(blocks[:-1]):
+            sch.compute_at(block, sch.get_loops(blocks[-1])[level], preserve_unit_loops=True)
+        return
+
+
+def _iterations(sch: Schedule, block: BlockRV) -> int:
+    extents = [constant_value(loop.extent) for loop in place_of(sch, block).loops]
+    return prod(int(extent) for extent in extents if extent is not None)

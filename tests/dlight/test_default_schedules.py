@@ -1,0 +1,168 @@
+"""Default schedules compute what the functions computed before."""
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import dlight, relax, te, topi
+from mlcweb.relax import BlockBuilder, TensorStructInfo, Var, op
+from mlcweb.tir.expr import Var as PrimVar
+
+TARGETS = ("llvm", "wasm")
+RULES = (dlight.cpu.Matmul(), dlight.cpu.Reduction(), dlight.cpu.Elementwise())
+
+
+def scheduled(func, target="llvm", rules=RULES):
+    mod = tvm.IRModule({"main": func})
+    with tvm.target.Target(target):
+        return dlight.ApplyDefaultSchedule(*rules)(mod)
+
+
+def run(mod, target, inputs, shape, dtype):
+    result = tvm.nd.array(np.zeros(shape, dtype))
+    tvm.build(mod, target=target)["main"](*map(tvm.nd.array, inputs), result)
+    return result.numpy()
+
+
+def matmul(n, m, k, dtype="float32"):
+    a, b = te.placeholder((n, k), dtype, "A"), te.placeholder((k, m), dtype, "B")
+    return te.create_prim_func([a, b, topi.nn.relu(topi.matmul(a, b))])
+
+
+def numbers(*shape, dtype="float32"):
+    generator = np.random.default_rng(sum(shape))
+    if dtype == "float32":
+        return generator.standard_normal(shape, dtype)
+    return generator.integers(-50, 50, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("n", "m", "k"), [(1, 1, 1), (7, 13, 11), (1, 37, 5), (33, 17, 1), (29, 64, 31)]
+)
+def test_products_of_any_size(n, m, k, target):
+    a, b = numbers(n, k), numbers(k, m)
+    got = run(scheduled(matmul(n, m, k), target), target, (a, b), (n, m), "float32")
+    np.testing.assert_allclose(got, np.maximum(a @ b, 0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_integer_sums_are_exact(target):
+    a, b = numbers(29, 31, dtype="int32"), numbers(31, 37, dtype="int32")
+    mod = scheduled(matmul(29, 37, 31, "int32"), target)
+    assert "tir.is_scheduled" in mod["main"].attrs
+    got = run(mod, target, (a, b), (29, 37), "int32")
+    np.testing.assert_array_equal(got, np.maximum(a @ b, 0))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_products_of_symbolic_size(target):
+    n = te.var("n")
+    mod = scheduled(matmul(n, 37, 11), target)
+    assert "T.vectorized" in mod.script()  # tiles of registers
+    library = tvm.build(mod, target=target)
+    for size in (1, 7, 13, 24):
+        a, b = numbers(size, 11), numbers(11, 37)
+        result = tvm.nd.array(np.zeros((size, 37), "float32"))
+        library["main"](tvm.nd.array(a), tvm.nd.array(b), result)
+        np.testing.assert_allclose(result.numpy(), np.maximum(a @ b, 0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape", [(1, 1), (7, 13), (3, 1), (1, 67), (5, 32)])
+def test_rows_of_any_size(shape, target):
+    a = te.placeholder(shape, "float32", "A")
+    mod = scheduled(te.create_prim_func([a, topi.nn.softmax(a, axis=-1)]), target)
+    assert mod["main"].attrs["mlcweb.reassociate"]
+    x = numbers(*shape)
+    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+    expected = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    got = run(mod, target, (x,), shape, "float32")
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1,), (7, 13), (1, 1, 31)])
+def test_elementwise_blocks_become_one(shape):
+    a = te.placeholder(shape, "float32", "A")
+    result = topi.nn.relu(topi.add(topi.multiply(a, a), topi.negative(a)))
+    mod = scheduled(te.create_prim_func([a, result]))
+    sch = tvm.tir.Schedule(mod)
+    assert len(sch.get_child_blocks(sch.get_block("root"))) == 1
+    x = numbers(*shape)
+    expected = np.maximum(x * x - x, 0)
+    np.testing.assert_array_equal(run(mod, "wasm", (x,), shape, "float32"), expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("size", "channels", "stride"), [(7, 5, 1), (13, 17, 2), (1, 3, 1)])
+def test_convolutions(size, channels, stride, target):
+    a = te.placeholder((1, 3, size, size), "float32", "A")
+    w = te.placeholder((channels, 3, 3, 3), "float32", "W")
+    func = te.create_prim_func([a, w, topi.nn.conv2d_nchw(a, w, stride, 1, 1)])
+    inputs = numbers(1, 3, size, size), numbers(channels, 3, 3, 3)
+    side = (size - 1) // stride + 1
+    shape = (1, channels, side, side)
+    plain = run(tvm.IRModule({"main": func}), "interpreter", inputs, shape, "float32")
+    got = run(scheduled(func, target), target, inputs, shape, "float32")
+    np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-5)
+
+
+def machine(mod):
+    """A virtual machine for a model with default schedules."""
+    with tvm.target.Target("llvm"):
+        ready = dlight.ApplyDefaultSchedule(*RULES)(relax.get_pipeline()(mod))
+    return relax.VirtualMachine(relax.build(ready, target="llvm"), tvm.cpu())
+
+
+def test_models_of_symbolic_length():
+    n = PrimVar("n", "int64")
+    builder = BlockBuilder()
+    x = Var("x", TensorStructInfo((n, 33), "float32"))
+    w = Var("w", TensorStructInfo((33, 29), "float32"))
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            result = builder.emit_output(op.nn.softmax(op.matmul(x, w), axis=-1))
+        builder.emit_func_output(result)
+    vm = machine(builder.get())
+    for size in (1, 5, 17):
+        a, b = numbers(size, 33), numbers(33, 29)
+        exponentials = np.exp(a @ b)
+        expected = exponentials / exponentials.sum(axis=-1, keepdims=True)
+        got = vm["main"](tvm.nd.array(a), tvm.nd.array(b)).numpy()
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["resnet", "bert"])
+def test_models_like_onnxruntime(name):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from mlcweb.relax.frontend.onnx import from_onnx
+    from tests.dlight.onnx_models import bert, resnet
+
+    if name == "resnet":
+        model, inputs = resnet((1,), 8, 17, 10), {"x": numbers(1, 3, 17, 17)}
+    else:
+        model = bert(1, 24, 3, 11, 50)
+        inputs = {"ids": np.arange(11, dtype="int64").reshape(1, 11)}
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, inputs)
+    vm = machine(from_onnx(model))
+    got = vm["main"](*map(tvm.nd.array, inputs.values())).numpy()
+    np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_models_get_schedules_for_what_nobody_wrote():
+    large, small = matmul(64, 64, 64), matmul(16, 16, 16)
+    sch = tvm.tir.Schedule(large.without_attr("global_symbol"))
+    sch.split(sch.get_loops("compute")[-1], [None, 8])
+    functions = {
+        "generated": large.without_attr("global_symbol"),
+        "small": small.without_attr("global_symbol"),
+        "written": large.with_attr("global_symbol", "written"),
+        "scheduled": sch.mod["main"],
+    }
+    ready = relax.build(tvm.IRModule(functions), "wasm", relax_pipeline=None).module
+    assert [name for name in functions if "tir.is_scheduled" in ready[name].attrs] == ["generated"]
+
+
+def test_a_target_is_needed():
+    with pytest.raises(tvm.TVMError, match="with target"):
+        dlight.ApplyDefaultSchedule(*RULES)(tvm.IRModule({"main": matmul(3, 5, 7)}))
