@@ -2,6 +2,8 @@
 
 Each test has a page of its own, in a context of its own (`playground`, `open_playground`). Python
 starts there from the snapshot that the run has made once; a test about loading opens it `cold`.
+Starting takes most of a short test, so those that leave the page able to run anything take the page
+that the test before has left (`used_playground`).
 """
 
 import os
@@ -70,20 +72,31 @@ def page_snapshot(
     return snapshot.shared(folder if worker_id == "master" else folder.parent, browser, serve(True))
 
 
+def _context(browser: Browser, **options: Any) -> BrowserContext:
+    """A context without the service worker, which fetches the whole page behind the test's back."""
+    context = browser.new_context(**{"service_workers": "block", **options})
+    context.set_default_timeout(LIMIT_MS)
+    return context
+
+
 @pytest.fixture
 def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """A function that makes a context of the browser with the options given.
-
-    The service worker stays out: it fetches the whole page behind the back of the test.
-    """
+    """A function that makes a context of the browser with the options given."""
     with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(_context(browser, **options))
 
-        def start(**options: Any) -> BrowserContext:
-            context = browser.new_context(**{"service_workers": "block", **options})
-            context.set_default_timeout(LIMIT_MS)
-            return stack.enter_context(context)
 
-        yield start
+def _open(serving: SnapshotServer, context: BrowserContext, start: Snapshot | None) -> Playground:
+    """Opens the page; from a snapshot it is there once Python is."""
+    if start:
+        serving.snapshot = start
+        snapshot.install(context, serving.url, start)
+    playground = Playground(context.new_page())
+    playground.page.goto(serving.url)
+    if start:
+        playground.expect_state("ready")
+        expect(playground["status"]).to_have_attribute("data-start", "restored")
+    return playground
 
 
 @pytest.fixture
@@ -102,21 +115,52 @@ def open_playground(
     def start(
         *, isolated: bool = True, cold: bool = False, folder: Path = DIST, **options: Any
     ) -> Playground:
-        serving = server(isolated, folder)
-        context = new_context(**options)
-        if not cold:
-            serving.snapshot = shared = request.getfixturevalue("page_snapshot")
-            snapshot.install(context, serving.url, shared)
-        playground = Playground(context.new_page())
+        snapshot = None if cold else request.getfixturevalue("page_snapshot")
+        playground = _open(server(isolated, folder), new_context(**options), snapshot)
         opened.append(playground)
-        playground.page.goto(serving.url)
-        if not cold:
-            playground.expect_state("ready")
-            expect(playground["status"]).to_have_attribute("data-start", "restored")
         return playground
 
     yield start
     assert [problem for playground in opened for problem in playground.problems] == []
+
+
+@pytest.fixture(scope="session")
+def idle_playgrounds() -> dict[bool, Playground]:
+    """What tests have left to the next, isolated (True) and not."""
+    return {}
+
+
+@pytest.fixture
+def used_playground(
+    browser: Browser,
+    server: Callable[..., SnapshotServer],
+    page_snapshot: Snapshot,
+    idle_playgrounds: dict[bool, Playground],
+    request: pytest.FixtureRequest,
+) -> Iterator[Callable[..., Playground]]:
+    """A function like `open_playground`, for tests that leave the page able to run any program:
+    each takes the page of the test before, with an empty console. One that fails leaves none.
+    """
+    taken: dict[bool, Playground] = {}
+    failures = request.session.testsfailed
+
+    def take(*, isolated: bool = True) -> Playground:
+        playground = idle_playgrounds.pop(isolated, None)
+        if playground is None:
+            playground = _open(server(isolated), _context(browser), page_snapshot)
+        taken[isolated] = playground
+        playground["open-program"].click()
+        playground.page.locator("#clear").click()
+        return playground
+
+    yield take
+    problems = [problem for playground in taken.values() for problem in playground.problems]
+    if problems or request.session.testsfailed > failures:
+        for playground in taken.values():
+            playground.page.context.close()
+    else:
+        idle_playgrounds.update(taken)
+    assert problems == []
 
 
 @pytest.fixture

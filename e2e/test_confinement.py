@@ -45,8 +45,8 @@ except BaseException as error:
 
 
 @pytest.mark.parametrize("isolated", [True, pytest.param(False, marks=pytest.mark.thorough)])
-def test_what_programs_cannot_do(open_playground, isolated):
-    playground = open_playground(isolated=isolated)
+def test_what_programs_cannot_do(used_playground, isolated):
+    playground = used_playground(isolated=isolated)
     programs = [
         PROGRAM.format(name=name.replace(" ", "_"), attempt=attempt)
         for name, attempt in ATTEMPTS.items()
@@ -62,8 +62,9 @@ def test_what_programs_cannot_do(open_playground, isolated):
     playground.problems[:] = [each for each in playground.problems if told not in each]
 
 
-def test_what_programs_can_do(run):
-    printed = run(
+def test_what_programs_can_do(used_playground):
+    playground = used_playground()
+    playground.run_to_end(
         """
 import js
 from pyodide.http import pyfetch
@@ -84,7 +85,7 @@ print("kernel", a.numpy().sum())
 """
     )
     for line in ("fetched True", "cores True", "kernel 8.0"):
-        assert line in printed
+        expect(playground["console"]).to_contain_text(line)
 
 
 FORGED = """
@@ -102,7 +103,8 @@ print("the end")
 """
 
 
-def test_what_a_program_tells_the_page_falsely_is_ignored(playground):
+def test_what_a_program_tells_the_page_falsely_is_ignored(used_playground):
+    playground = used_playground()
     playground.run_to_end(FORGED)
     console = playground["console"]
     expect(console).to_contain_text("refused picture")
@@ -130,7 +132,8 @@ print("the " + "end")
 """
 
 
-def test_events_of_a_program_do_not_command_its_worker(playground):
+def test_events_of_a_program_do_not_command_its_worker(used_playground):
+    playground = used_playground()
     playground.run_to_end(FORGED_EVENTS)
     console = playground["console"]
     expect(console).to_contain_text("the end")

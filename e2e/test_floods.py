@@ -3,8 +3,6 @@
 import pytest
 from playwright.sync_api import Locator, expect
 
-from e2e.lesson_page import LessonPage
-
 FLOODS = {
     "lines": "while True: print('x' * 1000)",
     "one line": "while True: print('x' * 100, end='')",
@@ -29,8 +27,8 @@ def length(output: Locator) -> int:
         for name in FLOODS
     ],
 )
-def test_a_flood_leaves_the_page_alive(open_playground, name, isolated):
-    playground = open_playground(isolated=isolated)
+def test_a_flood_leaves_the_page_alive(used_playground, name, isolated):
+    playground = used_playground(isolated=isolated)
     console = playground["console"]
     playground.run(FLOODS[name])
     expect(console).to_contain_text("earlier")
@@ -47,7 +45,8 @@ def test_a_flood_leaves_the_page_alive(open_playground, name, isolated):
     expect(console).to_contain_text("once more")
 
 
-def test_what_a_program_prints_in_great_numbers_is_kept_from_its_end(playground):
+def test_what_a_program_prints_in_great_numbers_is_kept_from_its_end(used_playground):
+    playground = used_playground()
     playground.run_to_end("for i in range(300_000): print('line', i)")
     console = playground["console"]
     expect(console).to_contain_text("line 299999")
@@ -58,22 +57,10 @@ def test_what_a_program_prints_in_great_numbers_is_kept_from_its_end(playground)
     assert dropped + len(printed) == 300_000
 
 
-def test_one_huge_text_is_cut(playground):
+def test_one_huge_text_is_cut(used_playground):
+    playground = used_playground()
     playground.run_to_end("print('a' * 8_000_000 + 'the end')")
     console = playground["console"]
     expect(console).to_contain_text("the end")
     expect(console).to_contain_text("earlier characters were dropped")
     assert length(console) < KEPT
-
-
-@pytest.mark.thorough
-def test_a_flood_in_a_lesson_is_stopped(playground):
-    lesson = LessonPage(playground.page)
-    lesson.open("02-tensorir")
-    lesson.write(1, FLOODS["lines"])
-    lesson.cell(1).get_by_test_id("cell-run").click()
-    output = lesson.cell(1).get_by_test_id("lesson-output")
-    expect(output).to_contain_text("were dropped")
-    assert length(output) < KEPT
-    playground.stop()
-    expect(output).to_contain_text("Stopped")

@@ -63,14 +63,16 @@ def some(cases: dict[str, str], *always: str) -> list[object]:
 
 
 @pytest.mark.parametrize("name", some(ENDS, "exit", "overflow in repr"))
-def test_a_program_that_ends_python_is_told_and_python_starts_again(playground, name):
+def test_a_program_that_ends_python_is_told_and_python_starts_again(used_playground, name):
+    playground = used_playground()
     playground.run_to_end(ENDS[name])
     expect(playground["console"]).to_contain_text("Python failed and was restarted")
     goes_on(playground)
 
 
 @pytest.mark.thorough
-def test_objects_that_make_others_when_they_are_deleted_end_python_at_most(playground):
+def test_objects_that_make_others_when_they_are_deleted_end_python_at_most(used_playground):
+    playground = used_playground()
     # Whether the stack or Python's own limit ends first depends on how deep the stack may be.
     playground.run_to_end(
         "class Deep:\n    def __del__(self):\n        print('.', end='')\n        Deep()\nDeep();"
@@ -80,7 +82,8 @@ def test_objects_that_make_others_when_they_are_deleted_end_python_at_most(playg
 
 
 @pytest.mark.parametrize("name", some(CALLBACKS, "raises", "reports"))
-def test_a_callback_that_fails_is_told_and_harms_nothing(playground, name):
+def test_a_callback_that_fails_is_told_and_harms_nothing(used_playground, name):
+    playground = used_playground()
     playground.run_to_end("kept = 1\n" + callback(CALLBACKS[name]))
     console = playground["console"]
     expect(console).to_contain_text("begun")
@@ -91,8 +94,8 @@ def test_a_callback_that_fails_is_told_and_harms_nothing(playground, name):
 
 @pytest.mark.parametrize("isolated", [True, pytest.param(False, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", some(SPINS, "timer"))
-def test_stop_works_while_a_callback_blocks_python(open_playground, name, isolated):
-    playground = open_playground(isolated=isolated)
+def test_stop_works_while_a_callback_blocks_python(used_playground, name, isolated):
+    playground = used_playground(isolated=isolated)
     playground.run_to_end(callback(SPINS[name]))
     expect(playground["status"]).to_contain_text("A callback of a program keeps Python busy")
     playground.stop()
@@ -100,7 +103,8 @@ def test_stop_works_while_a_callback_blocks_python(open_playground, name, isolat
 
 
 @pytest.mark.thorough
-def test_stop_works_after_a_program_has_changed_the_handler_of_interrupts(playground):
+def test_stop_works_after_a_program_has_changed_the_handler_of_interrupts(used_playground):
+    playground = used_playground()
     playground.run_to_end("import signal\nsignal.signal(signal.SIGINT, lambda *of: print('no'))")
     playground.run("print('begun')\nwhile True: pass")
     expect(playground["console"]).to_contain_text("begun")

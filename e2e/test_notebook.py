@@ -176,6 +176,30 @@ def test_a_removed_notebook_is_closed_in_python(page: Playground) -> None:
     expect(cells(page).nth(0)).to_contain_text("NameError")
 
 
+def test_a_renamed_notebook_goes_on(page: Playground) -> None:
+    write(page, 0, "x = 20")
+    press(page, "Control+Enter")
+    expect(cells(page).nth(0)).to_have_attribute("data-state", "done")
+    page["file-tab"].nth(1).focus()
+    press(page, "F2")
+    page.page.get_by_label("New name of untitled.ipynb").fill("course.ipynb")
+    press(page, "Enter")
+    expect(page["file-tab"].nth(1)).to_have_text("course.ipynb")
+    write(page, 0, "x + 1")
+    press(page, "Control+Enter")
+    expect(cells(page).nth(0)).to_contain_text("21")
+    # Another that takes its old name is another document.
+    page["file-menu"].click()
+    page["notebook-add"].click()
+    expect(page["file-tab"].nth(2)).to_have_text("untitled.ipynb")
+    write(page, 0, "x")
+    press(page, "Control+Enter")
+    expect(cells(page).nth(0)).to_contain_text("NameError")
+    page.page.reload()
+    page["file-tab"].nth(1).click()
+    expect(cells(page).nth(0)).to_contain_text("21")
+
+
 def test_lessons_left_for_long_are_closed_in_python(playground: Playground) -> None:
     playground.page.evaluate("location.hash = 'lesson'")
     links = playground.page.locator("#pane-lesson ol.detailed a")

@@ -106,6 +106,17 @@ attempt(lambda: tvm.build(threads, target="webgpu")["threads"](*large))
 attempt(lambda: gpu.gpu_device().create_pipeline("fn f() {\\n  nothing();\\n}", "f"))
 """
 
+CUDA = """
+cuda = tvm.cuda()
+arrays = [tvm.nd.array(x, cuda) for x in (a, b, np.zeros_like(a))]
+for _ in range(2):
+    in_cuda = tvm.build(on_shared_memory(MatmulModule), target="cuda")
+    in_cuda["main"](*arrays)
+source = in_cuda.imported_modules[0].get_source()
+print("source in CUDA:", 'extern "C" __global__' in source and "__shared__ float" in source)
+print("as NumPy:", np.allclose(arrays[2].numpy(), a @ b, rtol=1e-4))
+"""
+
 
 @pytest.fixture
 def new_context(browser_type: BrowserType) -> Iterator[Callable[..., BrowserContext]]:
@@ -142,6 +153,16 @@ def test_errors_of_webgpu_are_sentences(open_playground):
     expect(console).to_contain_text("ShaderError")
 
 
+def test_cuda_runs_on_webgpu_which_is_said_once(open_playground):
+    playground: Playground = open_playground()
+    playground.run_to_end(MATMUL + CUDA)
+    console = playground["console"]
+    expect(console).to_contain_text("source in CUDA: True")
+    expect(console).to_contain_text("as NumPy: True")
+    assert console.inner_text().count('target="cuda": kernels run as WGSL on WebGPU (') == 1
+    expect(console).not_to_contain_text("simulated")
+
+
 class TestWithoutAdapter:
     @pytest.fixture
     def new_context(self, browser) -> Callable[..., BrowserContext]:
@@ -154,3 +175,12 @@ class TestWithoutAdapter:
         expect(console).to_contain_text("on a GPU: False")
         expect(console).to_contain_text("right: True")
         assert console.inner_text().count("on a simulated GPU (this browser ") == 1
+
+    def test_cuda_is_simulated_and_the_reason_is_said_once(self, open_playground):
+        playground: Playground = open_playground()
+        playground.run_to_end(MATMUL + CUDA)
+        console = playground["console"]
+        expect(console).to_contain_text("source in CUDA: True")
+        expect(console).to_contain_text("as NumPy: True")
+        said = 'target="cuda": kernels run thread by thread, on a simulated GPU (this browser '
+        assert console.inner_text().count(said) == 1

@@ -122,7 +122,7 @@ class PageServer(ThreadingHTTPServer):
         body = path
         for encoding, suffix in ENCODINGS.items():
             compressed = self._inside(path.with_name(path.name + suffix))
-            if encoding in given.get("Accept-Encoding", "") and compressed is not None:
+            if compressed is not None and _takes(given.get("Accept-Encoding", ""), encoding):
                 headers["Content-Encoding"] = encoding
                 body = compressed
                 break
@@ -157,6 +157,12 @@ class PageServer(ThreadingHTTPServer):
             RuntimeError,
         ):  # names too long, zeros in them, links in circles
             return None
+
+
+def _takes(accepted: str, encoding: str) -> bool:
+    """Whether an ``Accept-Encoding`` names `encoding`, with another weight than 0."""
+    named = re.search(rf"(?:^|,)\s*{encoding}\s*(?:;\s*q=([\d.]+)\s*)?(?:,|$)", accepted.lower())
+    return named is not None and not re.fullmatch(r"0(\.0*)?", named[1] or "1")
 
 
 def _part_of(body: Path, wanted: str, headers: dict[str, str]) -> Answer:
@@ -205,6 +211,9 @@ class PageHandler(BaseHTTPRequestHandler):
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            # A body that nobody reads would be taken for the next request.
+            self.send_header("Connection", "close")
         self.end_headers()
         return answer
 

@@ -4,6 +4,7 @@ import importlib
 import sys
 import threading
 from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -71,6 +72,31 @@ def test_sends_what_was_compressed_beforehand_to_whom_takes_it(server):
     with urlopen(server.url + "pyodide.asm.wasm") as response:
         assert response.headers["Content-Encoding"] is None
         assert response.read() == b"\0asm"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [("gzip;q=0", None), ("br, GZIP ; q=0.5", "gzip"), ("x-gzip", None), ("gzip;q=0.0, br", None)],
+)
+def test_an_encoding_that_is_not_taken_is_not_sent(server, accepted, encoding):
+    answer = server.answer("/pyodide.asm.wasm", {"Accept-Encoding": accepted})
+    assert answer.headers.get("Content-Encoding") == encoding
+
+
+@pytest.mark.parametrize("header", ["Content-Length", "transfer-encoding"])
+def test_the_body_of_a_request_is_not_taken_for_another(server, header):
+    connection = HTTPConnection(*server.server_address)
+    smuggled = b"GET /secret HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    length = str(len(smuggled)) if header == "Content-Length" else "chunked"
+    connection.request("GET", "/", smuggled, {header: length})
+    with connection.getresponse() as response:
+        assert response.read() == b"<title>page</title>"
+        assert response.headers["Connection"] == "close"
+    assert connection.sock is None
+
+
+def test_only_this_machine_reaches_it(server):
+    assert server.socket.getsockname()[0] == "127.0.0.1"
 
 
 def test_known_content_is_not_sent_again_until_it_changes(server, site):

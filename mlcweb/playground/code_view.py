@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from mlcweb.codegen.processor.checks import Check
 from mlcweb.codegen.registry import RELAXED_MADD
-from mlcweb.codegen.wasm.checks import Check
 from mlcweb.codegen.wasm.kernel import WasmModule, compile_lowered
 from mlcweb.codegen.wasm.module import Function
 from mlcweb.codegen.wasm.pipeline import lower_for_wasm

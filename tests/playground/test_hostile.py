@@ -1,13 +1,15 @@
 """Programs that attack the interpreter that they share with the page: it can say what they did, and
 the next program runs as if nothing had been."""
 
+import asyncio
+import json
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from mlcweb.playground import cell, files
+from mlcweb.playground import bridge, cell, files
 from mlcweb.playground.protocol.program import ProgramFile
 
 DAMAGE = {
@@ -112,18 +114,22 @@ def test_what_programs_change_of_modules_and_import_stays(capsys):
     sys.path.remove("/nowhere")
 
 
-def test_an_error_that_cannot_say_what_it_is():
-    source = """
-class Bad(Exception):
+@pytest.mark.parametrize("base", ["Exception", "BaseException", "Exception, metaclass=Liar"])
+def test_an_error_that_cannot_say_what_it_is(base):
+    source = f"""
+class Liar(type):
+    def __getattribute__(cls, name): raise Bad
+
+class Bad({base}):
     def __str__(self): raise Bad
     __repr__ = __str__
 
 raise Bad
 """
-    error = cell.execute(source).error
-    assert error is not None
-    assert error.kind == "Bad"
-    assert error.text == "Bad: it cannot be described: its own methods raise Bad"
+    result = json.loads(asyncio.run(bridge.call("cell.execute", json.dumps([source]))))
+    error = result["value"]["error"]
+    assert error["kind"] == "Bad"
+    assert error["text"] == "Bad: it cannot be described: its own methods raise Bad"
 
 
 def test_a_syntax_error_of_nonsense():

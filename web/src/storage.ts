@@ -2,6 +2,9 @@
 
 const PREFIX = "mlcweb.";
 
+/** What to tell the reader where `remember` is in vain. */
+export const NO_ROOM = "The browser has no room for what you write: it is lost with this tab";
+
 export function recall(key: string): string | null {
   try {
     return localStorage.getItem(PREFIX + key);

@@ -31,6 +31,7 @@ test.each([
   { type: "output", chunks: [{ stream: "stdout" }], size: 1 },
   { type: "output", chunks: [{ stream: "dom", text: "" }], size: 1 },
   { type: "output", chunks: [{ stream: "stdout", text: "", picture: {} }], size: 1 },
+  { type: "output", chunks: [{ stream: "stdout", text: "", html: {} }], size: 1 },
   { type: "output", chunks: [{ stream: "stdout", text: "", dropped: 5 }], size: 1 },
   { type: "output", chunks: [], size: Number.NaN },
   { type: "answer" },

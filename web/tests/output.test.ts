@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Backlog } from "../src/python/backlog";
-import { BoundedOutput, countOf, describeDropped } from "../src/python/bounded";
+import { BoundedOutput, countOf, describeDropped, partsOf } from "../src/python/bounded";
 import { OutputBatcher } from "../src/python/output";
 import type { Dropped, OutputChunk } from "../src/python/wire";
 
@@ -143,6 +143,30 @@ test("a picture stands between the texts before and after it", () => {
     picture,
     "after",
   ]);
+});
+
+test("pictures and pages of HTML are bounded, whatever they say of themselves", () => {
+  const output = new BoundedOutput(10_000);
+  const page = { stream: "stdout", text: "", html: "<b>bold</b>" } as const;
+  for (let i = 0; i < 100; i += 1) output.add(page);
+  const left = output.chunks.length;
+  expect(left).toBeGreaterThanOrEqual(10);
+  expect(left).toBeLessThanOrEqual(20);
+  expect(droppedIn(output.chunks)).toEqual({ lines: 0, characters: (100 - left) * 1000 });
+  output.add({ ...page, html: "x".repeat(3_000_000) });
+  expect(output.chunks.map(({ html }) => html)).toEqual([undefined]);
+  expect(droppedIn(output.chunks).characters).toBe(100 * 1000 + 30_000);
+  const picture = { url: "", width: 0, height: -1e9, description: "" };
+  expect(countOf({ stream: "stdout", text: "", picture })).toEqual({ lines: 0, characters: 1000 });
+});
+
+test("a long text is shown in parts, so that not all of it goes at once", () => {
+  const text = `${"-".repeat(25_000)}\n${"line\n".repeat(5000)}the end`;
+  const parts = partsOf(text);
+  expect(parts.join("")).toBe(text);
+  expect(Math.max(...parts.map((part) => part.length))).toBe(10_000);
+  expect(parts.slice(2, -1).every((part) => part.endsWith("\n"))).toBe(true);
+  expect(partsOf("")).toEqual([]);
 });
 
 test("bounded output says of pictures and lines how many went", () => {

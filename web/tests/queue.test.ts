@@ -302,6 +302,19 @@ test("Stop ends what runs, and what waits has its turn", async () => {
   expect(page.log).not.toContain("cell.execute first lesson.py");
 });
 
+test("Stop ends a program whose files were placed before Python heard of it", async () => {
+  const page = new Page();
+  page.python.interrupt = () => true;
+  const [run] = ACTIONS.run!;
+  const ran = run(page);
+  await vi.advanceTimersByTimeAsync(5);
+  page.activity.stop();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(await ran).toBeNull();
+  expect(page.log).toEqual(["files.place"]);
+  expect(page.activity.running).toBeNull();
+});
+
 test("Stop ends all cells of a Run all", async () => {
   const page = new Page();
   const done = page.runner.ask("all", async (job) => {

@@ -6,6 +6,7 @@ import { choices, decisionTable, median, numbersOf, spacesOf } from "../src/view
 import { accuracy, predicted, rounds } from "../src/views/search/ranking";
 import {
   earlier,
+  FallbackStore,
   kindOf,
   MemoryStore,
   RECORDS,
@@ -110,6 +111,23 @@ test("scales map ends to ends, ticks are round", () => {
 function record(id: string, seconds: number | null, program: string | null = id): StoredRecord {
   return { id, workload: "w", program, seconds, record: `["${id}"]` };
 }
+
+test("where the browser's database fails, records are in memory from then on", async () => {
+  const broken = Object.assign(new MemoryStore(), {
+    lasting: true,
+    add: () => Promise.reject(new Error("QuotaExceededError")),
+    count: () => Promise.reject(new Error("damaged")),
+  });
+  const store = new FallbackStore(broken);
+  expect(store.lasting).toBe(true);
+  expect(await store.ofWorkload("w")).toEqual([]);
+  await Promise.all([
+    store.add({ key: "w", line: "" }, [record("a", 2)]),
+    store.add({ key: "w", line: "" }, [record("b", 1)]),
+  ]);
+  expect(store.lasting).toBe(false);
+  expect([await store.count(), (await store.ofWorkload("w")).length]).toEqual([2, 2]);
+});
 
 test("records become TVM's two files, with the number of the workload before each", async () => {
   const store = new MemoryStore();

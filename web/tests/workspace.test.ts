@@ -1,4 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
+import { damagedCells, parseNotebook } from "../src/document/jupyter";
+import { LessonProgress, progressOf } from "../src/lessons/progress";
 import { fromNotebook } from "../src/program/interchange";
 import { Workspace } from "../src/program/workspace";
 
@@ -91,8 +93,30 @@ test("it is told when there is no room", () => {
   expect(tab.save()).toBe(true);
 });
 
-test("cells of a notebook that are none are left out", () => {
+test("what two tabs write and solve in a lesson is kept, both", () => {
+  const [first, second] = [new LessonProgress("sums"), new LessonProgress("sums")];
+  first.now = { ran: [1], passed: ["sum"], edits: { 1: "of the first", 2: "only the first" } };
+  expect(first.store()).toEqual({ kept: true, theirs: {}, rivals: {} });
+  second.now = { ran: [2], passed: [], edits: { 1: "of the second" } };
+  expect(second.store()).toEqual({
+    kept: true,
+    theirs: { 2: "only the first" },
+    rivals: { 1: "of the first" },
+  });
+  const both = { 1: "of the second", 2: "only the first" };
+  expect(progressOf("sums")).toEqual({ ran: [2, 1], passed: ["sum"], edits: both });
+  // It is told once, also where there is no room for what comes of it.
+  room = 0;
+  second.now.edits[1] = "later";
+  expect(second.store()).toEqual({ kept: false, theirs: {}, rivals: {} });
+  expect(progressOf("sums").edits[1]).toBe("later");
+  expect(new LessonProgress("sums").now.edits).toEqual(both);
+});
+
+test("cells of a notebook that are none are left out, and counted", () => {
   const cells = [null, 7, { cell_type: "code" }, { cell_type: "code", source: [null] }];
   const whole = { cell_type: "code", source: ["a = 1\n", "b = 2"] };
-  expect(fromNotebook(JSON.stringify({ cells: [...cells, whole] }))).toBe("# %%\na = 1\nb = 2\n");
+  const text = JSON.stringify({ cells: [...cells, whole] });
+  expect(fromNotebook(text)).toBe("# %%\na = 1\nb = 2\n");
+  expect(damagedCells(text, parseNotebook(text))).toBe(4);
 });

@@ -16,7 +16,7 @@ from mlcweb.codegen.interpreter import build_function, support
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.measure.artifact import random_inputs
-from mlcweb.playground.access.instrumented import InstrumentedSource, Loop, Subscript
+from mlcweb.playground.access.instrumented import InstrumentedSource, Subscript
 from mlcweb.playground.source_lines import Listing, listing
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.tir import PrimFunc
@@ -53,7 +53,7 @@ class Recording:
         place_of: for each site its number in `places`.
         site: which of `sites` made each access; int64, like the other arrays.
         element: the element touched, counted row by row in its buffer.
-        point: the turns of the loops around it as one number; see `decoded`.
+        point: the iteration of the loops around it, as one number (mixed radix, innermost last).
         unfinished: why the run was ended before the program's end, or None.
     """
 
@@ -83,15 +83,6 @@ class Recording:
         """The accesses as names of buffers and numbers of elements."""
         names = [self.places[place].name for place in self.place_of]
         return [(names[s], int(e)) for s, e in zip(self.site, self.element, strict=True)]
-
-
-def decoded(loops: Sequence[Loop], point: int) -> dict[str, int]:
-    """The loops' values that a point stands for, its last digit being the innermost loop's."""
-    values = {}
-    for loop in reversed(loops):
-        point, digit = divmod(point, loop.extent)
-        values[loop.name] = loop.low + digit
-    return dict(reversed(values.items()))
 
 
 def record(

@@ -14,6 +14,7 @@ from mlcweb.runtime.host.trial_messages import TrialJob, TrialOutcome, TrialWork
 
 MessagePort = NewType("MessagePort", object)
 SharedArrayBuffer = NewType("SharedArrayBuffer", object)
+WebAssemblyMemory = NewType("WebAssemblyMemory", object)
 CallName = NewType("CallName", str)
 """A key of `Calls`, the functions that the page may call."""
 
@@ -211,11 +212,32 @@ class RefusalMessage:
     stopped: bool | None = None
 
 
+@dataclass(slots=True)
+class StartThreadsMessage:
+    """Start threads that run parallel loops on this memory, those from the number `first` to before
+    `count`; `slots` is where their tasks are."""
+
+    type: Literal["startThreads"]
+    memory: WebAssemblyMemory
+    slots: SharedArrayBuffer
+    first: int
+    count: int
+
+
+@dataclass(slots=True)
+class EndThreadsMessage:
+    """End all threads, and tell so in their slots."""
+
+    type: Literal["endThreads"]
+
+
 FromWorker: TypeAlias = (
     ProgressMessage
     | ReadyMessage
     | LoadedMessage
     | KeptMessage
+    | StartThreadsMessage
+    | EndThreadsMessage
     | PongMessage
     | FailedMessage
     | RestartedMessage
@@ -224,6 +246,16 @@ FromWorker: TypeAlias = (
     | AnswerMessage
     | RefusalMessage
 )
+
+
+@dataclass(slots=True)
+class ThreadMessage:
+    """To a thread: run the tasks of a slot on this memory, and hold a lock until the end."""
+
+    memory: WebAssemblyMemory
+    slots: SharedArrayBuffer
+    number: int
+    lock: str
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from mlcweb.ir import TVMError
-from mlcweb.playground.access.recording import decoded, record
+from mlcweb.playground.access.recording import record
 from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
 from tests.playground.access.profiles import ordered_matmul, small_recording, tiled
@@ -67,8 +67,7 @@ def test_each_access_knows_its_line_and_its_loops() -> None:
     last = recording.sites[-1]
     assert last.block == "C_update"
     assert [loop.name for loop in last.loops] == ["i", "j_0", "k", "j_1"]
-    turns = decoded(last.loops, int(recording.point[-1]))
-    assert turns == {"i": 7, "j_0": 1, "k": 7, "j_1": 3}
+    assert recording.point[-1] == 8 * 2 * 8 * 4 - 1  # The last of all iterations.
 
 
 def test_buffers_lie_one_after_another_in_aligned_memory() -> None:

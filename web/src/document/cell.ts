@@ -179,6 +179,13 @@ export class DocumentCell {
     this.take(source);
   }
 
+  /** Add text below the reader's own, who goes on writing. */
+  addBelow(text: string): void {
+    const editor = this.openEditor();
+    editor.addBelow(text);
+    this.take(editor.text);
+  }
+
   /** Make it code, or text; it keeps what is written in it. */
   become(kind: CellKind): void {
     batch(() => {

@@ -45,6 +45,11 @@ export function parseNotebook(text: string): Notebook {
   }
 }
 
+/** How many cells of a notebook's file are damaged, and not in the notebook. */
+export function damagedCells(text: string, { cells }: Notebook): number {
+  return (JSON.parse(text) as Notebook).cells.length - cells.length;
+}
+
 /** Cells have names from format 4.5 on. Those without are counted: the first piece of code is "1". */
 function withIds(cells: NotebookCell[]): NotebookCell[] {
   const taken = new Set(cells.map(({ id }) => id));

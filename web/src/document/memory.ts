@@ -59,12 +59,17 @@ export class DocumentMemory {
   view: string | null = null;
   private saving: ReturnType<typeof setTimeout> | undefined;
 
-  private constructor(readonly id: string) {}
+  private constructor(
+    /** What Python and the views know the document by. */
+    readonly id: string,
+    /** What the database knows it by. */
+    private key: string,
+  ) {}
 
   /** What is kept of a document; of none, nothing. */
-  static async open(id: string): Promise<DocumentMemory> {
-    const memory = new DocumentMemory(id);
-    const kept = database().then((found) => found?.get("documents", id));
+  static async open(key: string, id = key): Promise<DocumentMemory> {
+    const memory = new DocumentMemory(id, key);
+    const kept = database().then((found) => found?.get("documents", key));
     const late = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE));
     const found = await Promise.race([kept, late]).catch(() => undefined);
     if (found) Object.assign(memory, { runs: found.runs, scroll: found.scroll, view: found.view });
@@ -87,6 +92,14 @@ export class DocumentMemory {
     void this.save().catch(() => undefined);
   }
 
+  /** The document has another name from now on; Python and the views keep theirs. */
+  async rename(key: string): Promise<void> {
+    const before = this.key;
+    this.key = key;
+    await this.save();
+    await (await database())?.delete("documents", before);
+  }
+
   saveSoon(): void {
     clearTimeout(this.saving);
     this.saving = setTimeout(() => void this.save().catch(() => undefined), DELAY);
@@ -94,8 +107,8 @@ export class DocumentMemory {
 
   private async save(): Promise<void> {
     const found = await database();
-    const { id, runs, scroll, view } = this;
-    await found?.put("documents", { id, at: Date.now(), runs, scroll, view });
+    const { key, runs, scroll, view } = this;
+    await found?.put("documents", { id: key, at: Date.now(), runs, scroll, view });
     if (found) await evict(found);
   }
 }

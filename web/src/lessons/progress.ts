@@ -16,18 +16,68 @@ const KEY = "lesson.";
 const visit = new Map<string, string>();
 
 export function progressOf(lesson: string): Progress {
-  return {
-    ran: [],
-    passed: [],
-    edits: {},
-    ...parsed(recall(KEY + lesson) ?? visit.get(lesson) ?? null),
-  };
+  return parsed(visit.get(lesson) ?? recall(KEY + lesson));
 }
 
-export function keepProgress(lesson: string, progress: Progress): void {
-  const text = JSON.stringify(progress);
-  remember(KEY + lesson, text);
-  if (recall(KEY + lesson) === null) visit.set(lesson, text);
+/** What came of storing: whether the browser keeps it, and what another tab has made of cells. */
+export interface Stored {
+  kept: boolean;
+  /** Texts of cells that only the other tab has changed. */
+  theirs: Record<string, string>;
+  /** The other tab's texts of cells that both have changed. */
+  rivals: Record<string, string>;
+}
+
+/** The progress in an open lesson, which another tab may have open, too. */
+export class LessonProgress {
+  now: Progress;
+  /** What was last read or stored, and its text. */
+  private base: Progress;
+  private text: string | null;
+
+  constructor(private readonly lesson: string) {
+    this.text = recall(KEY + lesson);
+    this.base = parsed(this.text);
+    this.now = parsed(this.text);
+  }
+
+  /** Store it, with what another tab has stored since this one did. */
+  store(): Stored {
+    const key = KEY + this.lesson;
+    const current = recall(key);
+    const stored = current === this.text ? this.base : parsed(current);
+    const { progress, ...others } = merged(this.base, this.now, stored);
+    const text = JSON.stringify(progress);
+    const kept = remember(key, text);
+    if (kept) visit.delete(this.lesson);
+    else visit.set(this.lesson, text);
+    this.now = progress;
+    this.text = kept ? text : current;
+    this.base = kept ? parsed(text) : stored;
+    return { kept, ...others };
+  }
+}
+
+/** `ours` with what `theirs` has more, since both had come from `base`. */
+function merged(
+  base: Progress,
+  ours: Progress,
+  theirs: Progress,
+): { progress: Progress } & Omit<Stored, "kept"> {
+  const changed = Object.entries(theirs.edits).filter(
+    ([cell, text]) => text !== base.edits[cell] && text !== ours.edits[cell],
+  );
+  const isOurs = ([cell]: [string, string]): boolean => ours.edits[cell] !== base.edits[cell];
+  const taken = Object.fromEntries(changed.filter((each) => !isOurs(each)));
+  return {
+    progress: {
+      ran: [...new Set([...ours.ran, ...theirs.ran])],
+      passed: [...new Set([...ours.passed, ...theirs.passed])],
+      edits: { ...ours.edits, ...taken },
+    },
+    theirs: taken,
+    rivals: Object.fromEntries(changed.filter(isOurs)),
+  };
 }
 
 /** The share of a lesson that is done: of its exercises, or of its cells where it has none. */
@@ -36,16 +86,16 @@ export function shareDone({ ran, passed }: Progress, cells: number, exercises: n
 }
 
 /** What was stored, as far as it can be understood. */
-function parsed(stored: string | null): Partial<Progress> {
-  if (!stored) return {};
+function parsed(stored: string | null): Progress {
+  const usable: Progress = { ran: [], passed: [], edits: {} };
   try {
-    const value = JSON.parse(stored) as Partial<Progress> | null;
-    const usable: Partial<Progress> = {};
+    const value = JSON.parse(stored ?? "null") as Partial<Progress> | null;
     if (Array.isArray(value?.ran)) usable.ran = value.ran;
     if (Array.isArray(value?.passed)) usable.passed = value.passed;
-    if (value?.edits && typeof value.edits === "object") usable.edits = value.edits;
-    return usable;
+    const edits = Object.entries(value?.edits ?? {}).filter(([, text]) => typeof text === "string");
+    usable.edits = Object.fromEntries(edits);
   } catch {
-    return {};
+    // Then nothing of it is.
   }
+  return usable;
 }

@@ -9,11 +9,13 @@ import { DocumentMemory } from "../document/memory";
 import type { PythonSession } from "../python/client";
 import type { ShownModule } from "../python/wire";
 import type { Runner } from "../shell/runner";
+import { toast } from "../shell/toast";
+import { NO_ROOM } from "../storage";
 import { LESSONS, type LoadedLesson, loadLesson } from "./catalogue";
 import type { LessonCode, LessonPart } from "./lesson";
 import "./lesson.css";
 import { lessonBar, lessonFooter, lessonList } from "./navigation";
-import { keepProgress, type Progress, progressOf } from "./progress";
+import { LessonProgress, type Progress } from "./progress";
 
 /** What a lesson needs of the page around it. */
 export interface LessonHost {
@@ -44,7 +46,7 @@ const LIST = (): TemplateResult => html`${lessonBar(null, nothing)}
 /** A lesson that was opened in this visit: its cells live on while another is read. */
 interface OpenLesson {
   cells: CellList;
-  progress: Progress;
+  progress: LessonProgress;
   template(): TemplateResult;
 }
 
@@ -53,6 +55,8 @@ export class LessonReader {
   id: string | null = null;
   private readonly lessons = new Map<string, OpenLesson>();
   private saving = 0;
+  /** Whether the browser has kept what was stored last. */
+  private keeps = true;
   private opening = 0;
 
   constructor(
@@ -114,27 +118,23 @@ export class LessonReader {
 
   private make({ lesson, recording }: LoadedLesson, memory: DocumentMemory): OpenLesson {
     const { id } = lesson;
-    const progress = progressOf(id);
-    const keep = (change: () => void): void => {
-      change();
-      keepProgress(id, progress);
-    };
+    const progress = new LessonProgress(id);
     const { runner, session, openProgram } = this.host;
     const cells = new CellList(runner, session, memory, {
       changed: () => this.saveSoon(),
-      ran: ({ number }) =>
-        keep(() => {
-          progress.ran = withItem(progress.ran, number.peek());
-        }),
-      passed: (exercise) =>
-        keep(() => {
-          progress.passed = withItem(progress.passed, exercise);
-        }),
+      ran: ({ number }) => {
+        progress.now.ran = withItem(progress.now.ran, number.peek());
+        this.store(cells, progress);
+      },
+      passed: (exercise) => {
+        progress.now.passed = withItem(progress.now.passed, exercise);
+        this.store(cells, progress);
+      },
       openInEditor: openProgram && ((text) => openProgram(`${id}.py`, text)),
     });
     const made = new Map(
       lesson.parts.flatMap((part) =>
-        part.kind === "cell" ? [[part, this.cell(part, cells, progress)]] : [],
+        part.kind === "cell" ? [[part, this.cell(part, cells, progress.now)]] : [],
       ),
     );
     cells.set([...made.values()]);
@@ -208,13 +208,27 @@ export class LessonReader {
 
   private save(): void {
     clearTimeout(this.saving);
-    for (const [id, { cells, progress }] of this.lessons) {
-      const edited = cells.code.filter((cell) => cell.edited);
-      const edits = Object.fromEntries(edited.map((cell) => [cell.id, cell.source]));
-      if (JSON.stringify(edits) === JSON.stringify(progress.edits)) continue;
-      progress.edits = edits;
-      keepProgress(id, progress);
+    for (const { cells, progress } of this.lessons.values()) {
+      if (JSON.stringify(editsOf(cells.code)) !== JSON.stringify(progress.now.edits))
+        this.store(cells, progress);
     }
+  }
+
+  /** Store the progress, and show what another tab has made of cells. */
+  private store({ code }: CellList, progress: LessonProgress): void {
+    progress.now.edits = editsOf(code);
+    const { kept, theirs, rivals } = progress.store();
+    for (const cell of code) {
+      const [text, rival] = [theirs[cell.id], rivals[cell.id]];
+      if (text !== undefined) cell.replace(text);
+      if (rival === undefined) continue;
+      cell.addBelow(rival.replace(/^/gm, "# "));
+      toast(
+        `Another tab has changed cell ${cell.number.peek()}, too. Its text is kept below yours, as a comment`,
+      );
+    }
+    if (!kept && this.keeps) toast(NO_ROOM);
+    this.keeps = kept;
   }
 }
 
@@ -237,6 +251,12 @@ function passage(
     <button class="button small" type="button"
       @click=${() => exercise?.replace(part.source)}>Use this solution</button>
   </details>`;
+}
+
+/** What the reader has made of cells. */
+function editsOf(cells: DocumentCell[]): Progress["edits"] {
+  const edited = cells.filter((cell) => cell.edited);
+  return Object.fromEntries(edited.map((cell) => [cell.id, cell.source]));
 }
 
 function withItem<T>(items: T[], item: T): T[] {

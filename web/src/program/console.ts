@@ -1,7 +1,7 @@
 /** The console: bounded output, notes of the page, and errors that lead to their line. */
 
 import { element, soon } from "../dom";
-import { addTo, BoundedOutput, countOf, describeDropped } from "../python/bounded";
+import { addTo, BoundedOutput, countOf, describeDropped, partsOf } from "../python/bounded";
 import type { Dropped, OutputChunk, RunError } from "../python/wire";
 import { richElement } from "../shell/picture";
 
@@ -59,11 +59,14 @@ export class ConsolePanel {
     const chunks = this.waiting.take();
     for (const { dropped } of chunks) addTo(this.dropped, dropped);
     this.addAll(
-      chunks.map((chunk) => {
+      chunks.flatMap((chunk): [HTMLElement, Dropped][] => {
         const { stream, text } = chunk;
         const rich = richElement(chunk);
-        if (rich) return [rich, countOf(chunk)];
-        return [element("span", { class: `out-${stream}` }, text), countOf(chunk)];
+        if (rich) return [[rich, countOf(chunk)]];
+        return partsOf(text).map((part) => [
+          element("span", { class: `out-${stream}` }, part),
+          countOf({ stream, text: part }),
+        ]);
       }),
     );
   }

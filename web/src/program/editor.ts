@@ -140,6 +140,12 @@ export class Editor {
     this.view.focus();
   }
 
+  /** Add text at the end; the cursor and what is seen stay. */
+  addBelow(text: string): void {
+    const { doc } = this.view.state;
+    this.view.dispatch({ changes: { from: doc.length, insert: `\n\n${text}` } });
+  }
+
   focus(): void {
     this.view.focus();
   }

@@ -1,5 +1,6 @@
 /** A notebook in the place of the editor: its texts, and its cells with their outputs. */
 
+import { type Signal, signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
 import { type CellKind, DocumentCell } from "../document/cell";
@@ -17,7 +18,7 @@ import {
 import { DocumentMemory } from "../document/memory";
 import { element } from "../dom";
 import type { PythonSession } from "../python/client";
-import type { ShownModule } from "../python/wire";
+import type { ProgramFile, ShownModule } from "../python/wire";
 import type { Runner } from "../shell/runner";
 import { toast } from "../shell/toast";
 import { reactive } from "../views/kit";
@@ -34,22 +35,26 @@ interface NotebookHost {
 export class NotebookPanel {
   readonly root = element("div", { class: "pane-lesson notebook", "data-testid": "notebook" });
   readonly cells: CellList;
+  /** Of its file. */
+  readonly name: Signal<string>;
   private readonly editing: NotebookEditing;
   /** What the file has of each cell beside its text. */
   private readonly files = new WeakMap<DocumentCell, NotebookCell>();
 
   private constructor(
+    name: string,
     private readonly notebook: Notebook,
     memory: DocumentMemory,
     markdown: (text: string) => string,
     private readonly host: NotebookHost,
-    onChange: (text: string) => void,
+    onChange: (text: string, name: string) => void,
   ) {
-    const { id } = memory;
+    this.name = signal(name);
     this.cells = new CellList(host.runner, host.session, memory, {
       counts: true,
-      changed: () => onChange(JSON.stringify(this.now)),
-      openInEditor: (program) => host.openProgram(id.replace(/ipynb$/, "py"), program),
+      changed: () => onChange(JSON.stringify(this.now), this.name.peek()),
+      openInEditor: (program) =>
+        host.openProgram(this.name.peek().replace(/ipynb$/, "py"), program),
     });
     const fresh = (kind: CellKind, source: string): DocumentCell =>
       this.cell(rewritten(codeCell(), kind, source));
@@ -68,16 +73,25 @@ export class NotebookPanel {
     });
   }
 
-  /** The notebook of a file; `onChange` hears of its text whenever something in it changes. */
+  /**
+   * The notebook of a file, known to Python and the views by `id`; `onChange` hears of its text, and
+   * what its file is called then, whenever something in it changes.
+   */
   static async open(
-    name: string,
-    text: string,
+    { name, text }: ProgramFile,
+    id: string,
     host: NotebookHost,
-    onChange: (text: string) => void,
+    onChange: (text: string, name: string) => void,
   ): Promise<NotebookPanel> {
     const notebook = parseNotebook(text);
-    const [memory, markdown] = await Promise.all([DocumentMemory.open(name), renderer()]);
-    return new NotebookPanel(notebook, memory, markdown, host, onChange);
+    const [memory, markdown] = await Promise.all([DocumentMemory.open(name, id), renderer()]);
+    return new NotebookPanel(name, notebook, memory, markdown, host, onChange);
+  }
+
+  /** Its file has another name: what has run, runs and waits to run goes on. */
+  async rename(name: string): Promise<void> {
+    this.name.value = name;
+    await this.cells.memory.rename(name);
   }
 
   /** The notebook as it stands. */
@@ -109,13 +123,13 @@ export class NotebookPanel {
     const cells = this.cells.cells.value;
     const last = cells.length;
     return html`<div class="lesson-nav">
-        <span class="lesson-menu">${this.cells.memory.id}</span>
+        <span class="lesson-menu">${this.name.value}</span>
         ${runs}
         <button class="button small" type="button" data-testid="notebook-run-all"
           @click=${() => this.cells.runAll()}>Run all</button>
       </div>
       <p class="visually-hidden" role="status" data-testid="notebook-said">${this.editing.said.value}</p>
-      <article class="lesson-text" aria-label=${this.cells.memory.id} aria-describedby="notebook-keys">
+      <article class="lesson-text" aria-label=${this.name.value} aria-describedby="notebook-keys">
         ${repeat(
           cells,
           (cell) => cell,

@@ -4,6 +4,7 @@ import { html, render, type TemplateResult } from "lit-html";
 import { historyButton, openHistory } from "../document/history";
 import {
   codeCell,
+  damagedCells,
   notebookText,
   parseNotebook,
   runsOf,
@@ -22,6 +23,8 @@ import type { MenuItem } from "../shell/menu";
 import type { Runner } from "../shell/runner";
 import { setUpSplitter } from "../shell/splitter";
 import { toast } from "../shell/toast";
+import { NO_ROOM } from "../storage";
+import { counted } from "../views/format";
 import { ConsolePanel } from "./console";
 import { Editor } from "./editor";
 import { FileTabs } from "./file_tabs";
@@ -64,6 +67,8 @@ export class ProgramDocument implements PageDocument {
   private readonly kept: Promise<DocumentMemory>;
   /** Notebooks that were opened in this visit, by the names of their files. */
   private readonly notebooks = new Map<string, Promise<NotebookPanel | null>>();
+  /** How many notebooks of a name were opened. */
+  private readonly ids = new Map<string, number>();
   /** The file that the editor holds. */
   private inEditor: string | null = null;
   /** The notebook in the place of the editor. */
@@ -226,12 +231,16 @@ export class ProgramDocument implements PageDocument {
   }
 
   private async rename(from: string, to: string): Promise<void> {
-    if (isNotebook(from)) {
-      const runs = (await DocumentMemory.open(from)).runs;
-      (await DocumentMemory.open(to)).replace(runs);
-      this.notebooks.delete(to);
-    } else this.editor.forget(from);
-    this.close(from);
+    const panel = this.notebooks.get(from);
+    if (panel) {
+      this.notebooks.delete(from);
+      this.notebooks.set(to, panel);
+      void (await panel)?.rename(to);
+    } else if (isNotebook(from)) await (await DocumentMemory.open(from)).rename(to);
+    else {
+      this.editor.forget(from);
+      this.close(from);
+    }
     this.display(renamed(this.files, from, to));
   }
 
@@ -240,9 +249,12 @@ export class ProgramDocument implements PageDocument {
     const panel = this.notebooks.get(name);
     if (panel) {
       this.notebooks.delete(name);
-      // What waits to run does not.
-      void panel.then((open) => open?.cells.set([]));
-      this.runner.close(name);
+      void panel.then((open) => {
+        if (!open) return;
+        // What waits to run does not.
+        open.cells.set([]);
+        this.runner.close(open.cells.memory.id);
+      });
     } else if (this.program.ran === name) this.runner.close("program");
   }
 
@@ -274,6 +286,8 @@ export class ProgramDocument implements PageDocument {
     memory.replace(runsOf(notebook, Date.now()));
     this.notebooks.delete(name);
     this.display(withFile(this.files, { name, text: withoutOutputs(notebook) }));
+    const damaged = damagedCells(text, notebook);
+    if (damaged) toast(`${name}: ${counted(damaged, "damaged cell")} left out`);
   }
 
   private async newNotebook(): Promise<void> {
@@ -286,8 +300,8 @@ export class ProgramDocument implements PageDocument {
   private get notebook(): Promise<NotebookPanel | null> | null {
     const { open } = this.files;
     if (!isNotebook(open)) return null;
-    let found = this.notebooks.get(open);
-    if (!found) {
+    let panel = this.notebooks.get(open);
+    if (!panel) {
       const { runner, session } = this;
       const host = {
         runner,
@@ -295,15 +309,23 @@ export class ProgramDocument implements PageDocument {
         showModule: (module: ShownModule) => this.showModule(module),
         openProgram: (name: string, text: string) => this.add(name, text),
       };
-      found = NotebookPanel.open(open, textOf(this.files), host, (text) =>
-        this.change(withText(this.files, open, text)),
+      const file = { name: open, text: textOf(this.files) };
+      panel = NotebookPanel.open(file, this.newId(open), host, (text, name) =>
+        this.change(withText(this.files, name, text)),
       ).catch((error: Error) => {
         toast(`${open}: ${error.message}`);
         return null;
       });
-      this.notebooks.set(open, found);
+      this.notebooks.set(open, panel);
     }
-    return found;
+    return panel;
+  }
+
+  /** What Python knows a notebook by: after it was renamed, another may get its name. */
+  private newId(name: string): string {
+    const count = this.ids.get(name) ?? 0;
+    this.ids.set(name, count + 1);
+    return count ? `${name} (${count + 1})` : name;
   }
 
   /** Put the open notebook into the place of the editor, or the editor back. */
@@ -381,8 +403,7 @@ export class ProgramDocument implements PageDocument {
       const list = renamed.map(([name, now]) => `${name} (now ${now})`).join(", ");
       toast(`Another tab has changed files, too. Its texts are kept beside yours: ${list}`);
     });
-    if (!kept && this.keeps)
-      toast("The browser has no room for your files: what you write is lost with this tab");
+    if (!kept && this.keeps) toast(NO_ROOM);
     this.keeps = kept;
     if (this.files !== before) this.showMerged(before);
   }

@@ -2,8 +2,8 @@
 
 import type { Dropped, OutputChunk } from "./wire";
 
-/** What a picture counts for, in characters. */
-const PICTURE = 1000;
+/** What a picture or a page of HTML counts for at least, in characters: else a hundredth of its data. */
+const RICH = 1000;
 /** So many characters more may go to begin with a whole line. */
 const SEARCHED = 2000;
 
@@ -43,7 +43,14 @@ export class BoundedOutput {
       addTo(dropped, chunk.dropped);
     }
     const first = this.chunks[0]!;
-    if (!isRich(first)) {
+    if (isRich(first)) {
+      // It cannot be cut: it goes as a whole.
+      if (excess > 0) {
+        addTo(dropped, countOf(first));
+        delete first.picture;
+        delete first.html;
+      }
+    } else {
       const newline = first.text.indexOf("\n", Math.max(0, excess - 1));
       const cut = newline >= 0 && newline < excess + SEARCHED ? newline + 1 : excess;
       addTo(dropped, countOf({ ...first, text: first.text.slice(0, cut) }));
@@ -61,7 +68,8 @@ export function sizeOfAll(chunks: OutputChunk[]): number {
 }
 
 function sizeOf({ text, picture, html }: OutputChunk): number {
-  return picture ? PICTURE : (html ?? text).length;
+  const data = picture?.url ?? html;
+  return data === undefined ? text.length : Math.max(RICH, Math.ceil(data.length / 100));
 }
 
 /** Whether it is something else than text. */
@@ -69,10 +77,25 @@ function isRich({ picture, html }: OutputChunk): boolean {
   return picture !== undefined || html !== undefined;
 }
 
+/** Characters of a part of a text that goes as a whole when there is too much. */
+const PART = 10_000;
+
+/** A text in parts, at ends of lines where there are any. */
+export function partsOf(text: string): string[] {
+  const parts: string[] = [];
+  for (let start = 0; start < text.length; start += parts.at(-1)!.length) {
+    const limit = start + PART;
+    const newline = limit < text.length ? text.lastIndexOf("\n", limit - 1) : -1;
+    parts.push(text.slice(start, newline >= start ? newline + 1 : limit));
+  }
+  return parts;
+}
+
 /** What is lost with a chunk. */
-export function countOf({ text, picture }: OutputChunk): Dropped {
-  if (picture) return { lines: Math.ceil(picture.height / 20), characters: 0 };
-  return { lines: countLines(text), characters: text.length };
+export function countOf(chunk: OutputChunk): Dropped {
+  const { text, picture } = chunk;
+  const lines = picture ? Math.max(0, Math.ceil(picture.height / 20)) : countLines(text);
+  return { lines, characters: sizeOf(chunk) };
 }
 
 export function addTo(sum: Dropped, more: Dropped | undefined): void {

@@ -1,6 +1,8 @@
 /** The page's side of the Python worker: calls with answers, Stop, and starting again. */
 
 import { soon } from "../dom";
+import { ThreadPool } from "../threads/pool";
+import threadScript from "../threads/worker.ts?worker&url";
 import { TrialPool } from "../trials/pool";
 import trialScript from "../trials/worker.ts?worker&url";
 import { confinedWorker } from "./confined";
@@ -67,6 +69,8 @@ export class PythonSession {
   runtime: RuntimeFacts | null = null;
   /** Where the kernels of searches run. */
   readonly trials = new TrialPool(() => confinedWorker(trialScript, "trials"));
+  /** What runs parallel loops. */
+  readonly threads = new ThreadPool(() => confinedWorker(threadScript, "threads"));
 
   private readonly watch = new StallWatch((complaint) => this.emit("stalled", complaint));
   private connection: Connection | null = null;
@@ -132,6 +136,7 @@ export class PythonSession {
         if (this.connection === connection) this.fail(reason);
       },
     };
+    void this.threads.end();
     const connection = this.connect(receiver, this.base, this.trials.connect());
     this.connection = connection;
   }
@@ -243,8 +248,12 @@ export class PythonSession {
   private async interruptOrEnd(running: () => boolean): Promise<void> {
     const { connection } = this;
     if (this.whole && connection?.interrupt()) {
-      const end = performance.now() + connection.grace;
-      while (running() && performance.now() < end) await new Promise((r) => setTimeout(r, 20));
+      let end = performance.now() + connection.grace;
+      while (running() && performance.now() < end) {
+        // Python waits for threads until they have ended, and only then goes on.
+        if (this.threads.ending) end = performance.now() + connection.grace;
+        await new Promise((r) => setTimeout(r, 20));
+      }
     }
     if (running()) this.restart("Stopped. Python was restarted, so its variables are lost.");
   }
@@ -291,6 +300,12 @@ export class PythonSession {
         this.runtime = message.runtime;
         this.setState("ready");
         this.sendNext();
+        break;
+      case "startThreads":
+        this.threads.start(message);
+        break;
+      case "endThreads":
+        void this.threads.end();
         break;
       case "kept":
         this.emit("kept", message.done);

@@ -11,6 +11,13 @@ const FORMS: Record<FromWorker["type"], (message: Fields) => boolean> = {
   loaded: () => true,
   pong: () => true,
   kept: ({ done }) => typeof done === "boolean",
+  startThreads: ({ memory, slots, first, count }) =>
+    memory instanceof WebAssembly.Memory &&
+    isShared(slots) &&
+    isNumber(first) &&
+    first > 0 &&
+    isNumber(count),
+  endThreads: () => true,
   failed: ({ message }) => isText(message),
   restarted: ({ reason }) => isText(reason),
   output: ({ chunks, size }) => isNumber(size) && Array.isArray(chunks) && chunks.every(isChunk),
@@ -37,15 +44,18 @@ export function isPicture(data: unknown): data is Picture {
 
 function isChunk(data: unknown): boolean {
   if (!isObject(data) || !isText(data.text)) return false;
-  const { stream, dropped, picture } = data;
+  const { stream, dropped, picture, html } = data;
   return (
     (stream === "stdout" || stream === "stderr") &&
     (dropped === undefined ||
       (isObject(dropped) && isNumber(dropped.lines) && isNumber(dropped.characters))) &&
-    (picture === undefined || isPicture(picture))
+    (picture === undefined || isPicture(picture)) &&
+    (html === undefined || isText(html))
   );
 }
 
+const isShared = (data: unknown): boolean =>
+  typeof SharedArrayBuffer !== "undefined" && data instanceof SharedArrayBuffer;
 const isText = (data: unknown): data is string => typeof data === "string";
 const isNumber = (data: unknown): data is number => Number.isFinite(data);
 const isObject = (data: unknown): data is Fields => typeof data === "object" && data !== null;

@@ -55,7 +55,7 @@ export type Changes = Record<string, unknown>;
 
 export type FromTrialWorker = UpMessage | OutcomeMessage;
 
-export type FromWorker = ProgressMessage | ReadyMessage | LoadedMessage | KeptMessage | PongMessage | FailedMessage | RestartedMessage | OutputMessage | EventMessage | AnswerMessage | RefusalMessage;
+export type FromWorker = ProgressMessage | ReadyMessage | LoadedMessage | KeptMessage | StartThreadsMessage | EndThreadsMessage | PongMessage | FailedMessage | RestartedMessage | OutputMessage | EventMessage | AnswerMessage | RefusalMessage;
 
 export type GpuAccessKind = "load" | "store" | "atomic";
 
@@ -308,6 +308,11 @@ export interface EarlierRecords {
   programs: [string, number | null][];
   /** The fastest as a whole. */
   lines: EarlierRecord[];
+}
+
+/** End all threads, and tell so in their slots. */
+export interface EndThreadsMessage {
+  type: "endThreads";
 }
 
 /** Python tells of something while it is busy: one of `Events`, or what a program tells. */
@@ -952,6 +957,15 @@ export interface StartMessage {
   trials: MessagePort;
 }
 
+/** Start threads that run parallel loops on this memory, those from the number `first` to before `count`; `slots` is where their tasks are. */
+export interface StartThreadsMessage {
+  type: "startThreads";
+  memory: WebAssemblyMemory;
+  slots: SharedArrayBuffer;
+  first: number;
+  count: number;
+}
+
 /** How long the program after a step takes, or why that is not known. */
 export interface StepOutcome {
   state: "measured" | "failed" | "stopped";
@@ -982,6 +996,14 @@ export interface TextRange {
   column: number;
   endLine: number;
   endColumn: number;
+}
+
+/** To a thread: run the tasks of a slot on this memory, and hold a lock until the end. */
+export interface ThreadMessage {
+  memory: WebAssemblyMemory;
+  slots: SharedArrayBuffer;
+  number: number;
+  lock: string;
 }
 
 /** Workers that time the steps of a trace, and what its first program took. */

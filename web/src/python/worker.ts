@@ -3,6 +3,7 @@
 import type { PyodideAPI } from "pyodide";
 import gpu from "../../../mlcweb/runtime/host/page_gpu.js";
 import host from "../../../mlcweb/runtime/host/page_script.js";
+import { ThreadLauncher } from "../threads/launcher";
 import { TrialLine } from "../trials/line";
 import { Backlog } from "./backlog";
 import { listenToDownloads } from "./downloads";
@@ -27,6 +28,8 @@ const output = new OutputBatcher(
   () => performance.now(),
 );
 
+/** Where threads can share memory. */
+let threads: ThreadLauncher | null = null;
 let runtime: Promise<PyodideAPI> | null = null;
 /** Once it is there. */
 let loaded: PyodideAPI | null = null;
@@ -36,10 +39,12 @@ let queue: Promise<void> = Promise.resolve();
 function receive(data: ToWorker): void {
   if (data.type === "start") {
     lockDown(self, data.base);
+    if (data.interrupt) threads = new ThreadLauncher(post, data.interrupt);
     // Python's host finds them under these names.
     Object.assign(self, {
       mlcwebHost: host,
       mlcwebGpu: gpu,
+      mlcwebThreads: threads,
       mlcwebTrials: new TrialLine(data.trials),
       mlcwebTell: (name: string, text: string) => {
         const data: unknown = JSON.parse(text);
@@ -118,6 +123,7 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   const version = pyodide.runPython(START) as string;
   const memory = restored ? null : snapshot.memoryOf(pyodide);
   if (interrupt) pyodide.setInterruptBuffer(interrupt);
+  if (threads) threads.onInterrupt = () => pyodide.checkInterrupt();
   rest = loadRest(pyodide, files).finally(restoreFetch);
   // A failure is told by the first call, which waits for it.
   rest.catch(() => undefined);

@@ -82,6 +82,8 @@ export class Runner {
   ): Promise<RunResult | null> {
     return this.perform(job, "program", sink, async () => {
       await this.session.call("files.place", others);
+      // It may have been done before it heard of Stop.
+      if (job.stopped) throw new Stopped("Stopped before it began.");
       return this.session.call("cell.execute", source, filename);
     });
   }

@@ -44,9 +44,47 @@ export async function openStore(): Promise<RecordStore> {
         made.createObjectStore("records", { keyPath: "id" }).createIndex("workload", "workload");
       },
     });
-    return new BrowserStore(database);
+    return new FallbackStore(new BrowserStore(database));
   } catch {
     return new MemoryStore();
+  }
+}
+
+/** A store until it fails, as a damaged or a full one does; from then on memory. */
+export class FallbackStore implements RecordStore {
+  constructor(private store: RecordStore) {}
+
+  get lasting(): boolean {
+    return this.store.lasting;
+  }
+
+  add(workload: StoredWorkload, records: StoredRecord[]): Promise<void> {
+    return this.ask((store) => store.add(workload, records));
+  }
+
+  ofWorkload(key: string): Promise<StoredRecord[]> {
+    return this.ask((store) => store.ofWorkload(key));
+  }
+
+  all(): Promise<RecordGroup[]> {
+    return this.ask((store) => store.all());
+  }
+
+  count(): Promise<number> {
+    return this.ask((store) => store.count());
+  }
+
+  clear(): Promise<void> {
+    return this.ask((store) => store.clear());
+  }
+
+  private async ask<T>(question: (store: RecordStore) => Promise<T>): Promise<T> {
+    try {
+      return await question(this.store);
+    } catch {
+      if (this.store.lasting) this.store = new MemoryStore();
+      return question(this.store);
+    }
   }
 }
 

@@ -31,7 +31,7 @@ export class RecordsPanel {
     const count = this.count.value;
     const stored = this.lasting.value
       ? "They are stored in this browser."
-      : "The browser does not let this page store anything, so they are gone when it is closed.";
+      : "The browser's database is closed to this page, full or damaged, so they are gone when it is closed.";
     const take = (files: FileList | null | undefined): void =>
       void this.told(this.import([...(files ?? [])]));
     const pick = ({ currentTarget }: Event): void => {
@@ -69,8 +69,8 @@ export class RecordsPanel {
 
   async refresh(): Promise<void> {
     const store = await this.store;
-    this.lasting.value = store.lasting;
     this.count.value = await store.count();
+    this.lasting.value = store.lasting;
   }
 
   private async export(): Promise<string> {
