@@ -1,6 +1,6 @@
 # make play       set up, build the page, serve it on localhost and open it
 # make test       set up, then lint, types, layers, unit tests and browser tests
-# make test-all   what make test leaves out: the thorough tests, those of browsers file by file
+# make test-all   what make test leaves out: the thorough tests, those of browsers, too
 # make docs       build the documentation into docs/_build/html
 # make wheels     the packages mlcweb (sdist and wheel) and mlcweb-page, into dist
 #
@@ -49,14 +49,11 @@ check-page:
 	$(NPM) run typecheck
 	$(NPM) test
 
-# Each file of browser tests by itself, in random order. (5: none of its tests is left out by make test.)
 test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html docs
 	@$(PY) e2e/chromium.py
 	@$(PY) e2e/browsers/install.py
 	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
-	@printf '%s\n' e2e/browsers/test_*.py e2e/test_*.py | xargs -P 2 -I FILE sh -c ' \
-		output=$$($(PY) -m pytest -q FILE -m thorough -p randomly --durations=3 2>&1); code=$$?; \
-		echo "FILE by itself, in random order"; echo "$$output"; [ $$code = 5 ] || exit $$code'
+	$(PAGE_TESTS) -m thorough --durations=25
 
 wheels: web/dist/index.html
 	$(PY) -m build --outdir dist .

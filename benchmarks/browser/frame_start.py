@@ -19,6 +19,7 @@ import statistics
 import tempfile
 import threading
 from contextlib import ExitStack
+from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -106,7 +107,7 @@ KINDS = {
     "opaque": Kind(True, "allow-scripts"),
     "opaque, classic": Kind(True, "allow-scripts", CLASSIC),
 }
-LIMIT_MS = 40_000
+LIMIT_MS = 60_000
 """After which a frame has not started."""
 
 
@@ -116,10 +117,11 @@ class OpenServer(SnapshotServer):
     settings: Path
 
     def answer(self, target: str, given: Headers | None = None) -> Answer:
-        response = super().answer(target, given)
         if target == "/settings.json":
-            length = {"Content-Length": str(self.settings.stat().st_size)}
-            response = Answer(response.status, {**response.headers, **length}, self.settings)
+            length = str(self.settings.stat().st_size)
+            response = Answer(HTTPStatus.OK, {"Content-Length": length}, self.settings)
+        else:
+            response = super().answer(target, given)
         return response._replace(headers={**response.headers, "Access-Control-Allow-Origin": "*"})
 
 

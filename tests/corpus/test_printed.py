@@ -1,6 +1,7 @@
 """Programs that a real TVM printed are read, and what we print of them is read as the same.
 
-`generate.py` made the programs. `make test` reads a sample of them, the thorough tests all.
+`generate.py` made the programs. `make test` reads a sample of them; the thorough tests read all of
+the newest TVM, and a third of what only older ones print.
 """
 
 from __future__ import annotations
@@ -110,8 +111,9 @@ def test_sample_in_the_older_spelling_is_read_as_the_same() -> None:
 
 
 @pytest.mark.thorough
-def test_all_in_the_older_spelling_are_read_as_the_same() -> None:
-    check_older(printed_programs(), most=len(printed_programs()) // 200)
+def test_a_quarter_in_the_older_spelling_is_read_as_the_same() -> None:
+    programs = printed_programs()[::4]
+    check_older(programs, most=len(programs) // 200)
 
 
 @pytest.mark.parametrize("version", LEAST)
@@ -121,6 +123,6 @@ def test_sample_of_printed_programs_is_read(version: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("version", LEAST)
-def test_all_printed_programs_are_read(version: str) -> None:
-    check(printed_programs(version), LEAST[version])
+@pytest.mark.parametrize(("version", "stride"), [("0.25", 3), ("0.26", 3), ("0.27", 1)])
+def test_all_printed_programs_are_read(version: str, stride: int) -> None:
+    check(printed_programs(version)[::stride], LEAST[version])
