@@ -27,9 +27,11 @@ def buffer_arguments(
     """The arguments of `T.Buffer`, `T.alloc_buffer`, … that make `buffer`, defaults left out; of a
     view, the memory that it looks at comes along.
 
-    Call it before `define_buffer`: symbolic strides that are not defined yet print as strings.
+    Call it before `define_buffer`: symbolic strides that are not defined yet print as strings, and
+    so do extents, but those of a view, which never defines them.
     """
-    parts = [tuple_text([_extent(names, extent) for extent in buffer.shape])]
+    extent_text = expression if is_view else _extent
+    parts = [tuple_text([extent_text(names, extent) for extent in buffer.shape])]
     if with_dtype or buffer.dtype != "float32":
         parts.append(string(buffer.dtype))
     if is_view:

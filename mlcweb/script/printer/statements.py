@@ -19,7 +19,7 @@ from mlcweb.script.printer.expressions import (
     string,
     tuple_text,
 )
-from mlcweb.script.printer.undeclared import declare_views
+from mlcweb.script.printer.undeclared import declare_with
 from mlcweb.script.printer.writer import Writer
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
@@ -169,14 +169,14 @@ def _let(writer: Writer, stmt: S.LetStmt, last: bool) -> None:
         name = writer.names.define(stmt.var, stmt.var.name)
         kind = type_text(stmt.var)
         writer.write(f"{name}: {f'T.let[{kind}]' if writer.dialect.marks_lets else kind} = {value}")
-        declare_views(writer, stmt.var)
+        declare_with(writer, stmt.var)
         statement(writer, stmt.body)
         return
     with writer.names.scope():
         name = writer.names.define(stmt.var, stmt.var.name)
         writer.write(f"with T.LetStmt({value}) as {name}:")
         with writer.indented():
-            declare_views(writer, stmt.var)
+            declare_with(writer, stmt.var)
             statement(writer, stmt.body)
 
 
@@ -223,12 +223,12 @@ def _allocate(writer: Writer, stmt: S.AllocBuffer | S.DeclBuffer, last: bool) ->
         if last:
             with writer.placing(stmt.buffer):
                 writer.write(f"{name} = {text}")
-            declare_views(writer, stmt.buffer.data)
+            declare_with(writer, stmt.buffer.data)
             statement(writer, stmt.body)
             return
         writer.write(f"with {text} as {name}:")
         with writer.indented():
-            declare_views(writer, stmt.buffer.data)
+            declare_with(writer, stmt.buffer.data)
             statement(writer, stmt.body)
 
 
@@ -279,7 +279,7 @@ def allocation(writer: Writer, buffer: Any, text: str | None = None) -> None:
     call = writer.dialect.of("T.alloc_buffer")
     with writer.placing(buffer):
         writer.write(f"{define_buffer(writer.names, buffer)} = {call}({text})")
-    declare_views(writer, buffer.data)
+    declare_with(writer, buffer.data)
 
 
 def _block_axes(writer: Writer, axes: Any, values: Any) -> None:

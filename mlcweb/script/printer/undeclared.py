@@ -19,6 +19,8 @@ from mlcweb.tir.function import PrimFunc
 class _Definitions:
     def __init__(self, func: PrimFunc) -> None:
         self.defined: set[Node] = set(func.params)
+        self.bound: set[Node] = set()
+        """Variables to which a statement of the body gives a value."""
         self.used: dict[Node, None] = {}
         for buffer in func.buffer_map.values():
             self.define(buffer, with_shape=True)
@@ -35,6 +37,8 @@ class _Definitions:
         elif isinstance(node, S.AttrStmt) and isinstance(node.node, (E.Var, Buffer)):
             self.used[node.node] = None
         else:
+            if isinstance(node, S.LetStmt):
+                self.bound.add(node.var)
             for name in _defining_fields(type(node)):
                 self.define(getattr(node, name), isinstance(node, MatchBufferRegion))
 
@@ -63,7 +67,7 @@ def _variables(*values: E.PrimExpr) -> list[E.Var]:
 
 def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
     """Write, at the start of a function, what it uses and does not define. A view of memory that
-    it allocates has to wait for the allocation."""
+    it allocates has to wait for the allocation, a shape or an offset for the values in it."""
     found, names = _Definitions(func), writer.names
     free = [thing for thing in found.used if thing not in found.defined]
     buffers = [thing for thing in free if isinstance(thing, Buffer)]
@@ -72,10 +76,15 @@ def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
         if isinstance(thing, E.Var) and thing not in memory:
             writer.write(f"{names.define(thing, thing.name)} = T.{thing.dtype}()")
     for buffer in buffers:
-        if names.knows(buffer.data) or buffer.data not in found.defined:
-            _declare(writer, buffer)
+        layout = _variables(*buffer.shape, *buffer.strides, buffer.elem_offset)
+        needed = {var for var in layout if var in found.bound}
+        if buffer.data in found.defined:
+            needed.add(buffer.data)
+        missing = {var for var in needed if not names.knows(var)}
+        if missing:
+            writer.undeclared[buffer] = missing
         else:
-            writer.views.setdefault(buffer.data, []).append(buffer)
+            _declare(writer, buffer)
 
 
 def _declare(writer: Writer, buffer: Buffer) -> None:
@@ -85,7 +94,9 @@ def _declare(writer: Writer, buffer: Buffer) -> None:
         writer.write(f"{define_buffer(names, buffer)} = T.Buffer({text})")
 
 
-def declare_views(writer: Writer, data: E.Var) -> None:
-    """Write the views of memory that a line before allocates."""
-    for buffer in writer.views.get(data, ()):
-        _declare(writer, buffer)
+def declare_with(writer: Writer, var: E.Var) -> None:
+    """Write the buffers that waited for a variable, which a line before defines, and for no other
+    that is not known yet."""
+    for buffer, missing in writer.undeclared.items():
+        if var in missing and all(writer.names.knows(other) for other in missing):
+            _declare(writer, buffer)

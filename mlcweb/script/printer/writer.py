@@ -33,8 +33,8 @@ class Writer:
         self.places: dict[Node, Place] = {}
         self.names = Names(dialect)
         self.loops: dict[Node | None, For] = {}
-        self.views: dict[Var, list[Buffer]] = {}
-        """Views that nothing in the function defines, to be declared after their memory is."""
+        self.undeclared: dict[Buffer, set[Var]] = {}
+        """Buffers that nothing in the function defines, to be declared after these variables."""
         self.in_module = False
         self.module_name = "Module"
         self.quotes_extents = False
