@@ -44,18 +44,21 @@ def times(chapter, what: str) -> list[float]:
 
 
 @pytest.mark.thorough
-def test_the_printing_of_2025(run_chapter, tmp_path) -> None:
+def test_the_printing_of_2025(run_chapter, tmp_path, caplog) -> None:
     chapter = run_chapter("chapter4", "chapter4_tuning", "chapter4_model")
     assert len(times(chapter, "MyModule")) == 1
     assert len(times(chapter, "MyModule=>schedule_mm")) == 1
     assert len(times(chapter, "MyModule after tuning")) == 2
     both_models_predict_alike(chapter)
-    # One folder keeps the records of both programs; the small space has few, the large ones 64.
+    # One folder keeps the records of both programs. The small space has few; the others 64, unless
+    # no new program is found, which depends on the machine's vectors.
+    trials = [int(count) for count in re.findall(r"Done: .*trials (\d+)/64", caplog.text)]
     records = meta_schedule.database.JSONDatabase(work_dir=tmp_path / ".tune_tmp")
     of_matmul = records.get_records_of(records.commit_workload(chapter.MyModule))
     of_linear = records.get_records_of(records.commit_workload(chapter.mod_linear))
+    assert trials[:2] == [5, 64]
     assert len(of_matmul) == 64 + 5
-    assert len(of_linear) == 64
+    assert len(of_linear) == trials[2] > 32
     assert len(records) >= len(of_matmul) + len(of_linear) + 3 * 4
 
 
