@@ -103,6 +103,34 @@ print("the end")
 """
 
 
+HTML = """
+from mlcweb.ir.display import publish
+
+class Page:
+    def _repr_html_(self):
+        return (
+            '<style>b { color: rgb(1, 2, 3) }</style><b style="margin: 7px">bold</b>'
+            '<link rel="preconnect" href="https://secret.example"><script>1</script>'
+            '<link rel="dns-prefetch" href="//secret.example">'
+            '<meta http-equiv="refresh" content="0; url=https://secret.example">'
+            '<template><link rel="preconnect" href="https://secret.example"></template>'
+            "<iframe srcdoc='<link rel=preconnect href=https://secret.example>'></iframe>"
+        )
+
+publish(Page())
+"""
+
+
+def test_html_of_a_program_opens_no_connections(used_playground):
+    playground = used_playground()
+    playground.run_to_end(HTML)
+    frame = playground["console"].locator("iframe.out-html")
+    bold = frame.content_frame.locator("b")
+    expect(bold).to_have_css("color", "rgb(1, 2, 3)")
+    expect(bold).to_have_css("margin", "7px")
+    assert "secret.example" not in frame.get_attribute("srcdoc")
+
+
 def test_what_a_program_tells_the_page_falsely_is_ignored(used_playground):
     playground = used_playground()
     playground.run_to_end(FORGED)

@@ -146,16 +146,16 @@ test("a picture stands between the texts before and after it", () => {
 });
 
 test("pictures and pages of HTML are bounded, whatever they say of themselves", () => {
-  const output = new BoundedOutput(10_000);
+  const output = new BoundedOutput(50_000);
   const page = { stream: "stdout", text: "", html: "<b>bold</b>" } as const;
   for (let i = 0; i < 100; i += 1) output.add(page);
   const left = output.chunks.length;
   expect(left).toBeGreaterThanOrEqual(10);
   expect(left).toBeLessThanOrEqual(20);
-  expect(droppedIn(output.chunks)).toEqual({ lines: 0, characters: (100 - left) * 1000 });
-  output.add({ ...page, html: "x".repeat(3_000_000) });
+  expect(droppedIn(output.chunks)).toEqual({ lines: 0, characters: (100 - left) * 5000 });
+  output.add({ ...page, html: "x".repeat(15_000_000) });
   expect(output.chunks.map(({ html }) => html)).toEqual([undefined]);
-  expect(droppedIn(output.chunks).characters).toBe(100 * 1000 + 30_000);
+  expect(droppedIn(output.chunks).characters).toBe(100 * 5000 + 150_000);
   const picture = { url: "", width: 0, height: -1e9, description: "" };
   expect(countOf({ stream: "stdout", text: "", picture })).toEqual({ lines: 0, characters: 1000 });
 });

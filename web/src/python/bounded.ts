@@ -2,8 +2,10 @@
 
 import type { Dropped, OutputChunk } from "./wire";
 
-/** What a picture or a page of HTML counts for at least, in characters: else a hundredth of its data. */
-const RICH = 1000;
+/** What a picture and a page of HTML, which is a frame, count for at least, in characters: else a
+ * hundredth of their data. */
+const PICTURE = 1000;
+const PAGE = 5000;
 /** So many characters more may go to begin with a whole line. */
 const SEARCHED = 2000;
 
@@ -68,8 +70,8 @@ export function sizeOfAll(chunks: OutputChunk[]): number {
 }
 
 function sizeOf({ text, picture, html }: OutputChunk): number {
-  const data = picture?.url ?? html;
-  return data === undefined ? text.length : Math.max(RICH, Math.ceil(data.length / 100));
+  if (picture) return Math.max(PICTURE, Math.ceil(picture.url.length / 100));
+  return html === undefined ? text.length : Math.max(PAGE, Math.ceil(html.length / 100));
 }
 
 /** Whether it is something else than text. */

@@ -1,10 +1,13 @@
 /** Pictures and pages of HTML in the output of programs. */
 
+import DOMPurify from "dompurify";
 import { element } from "../dom";
 import type { OutputChunk, Picture } from "../python/wire";
 
 const PREFIX = "data:image/png;base64,";
 const drawn = new WeakMap<Picture, HTMLElement>();
+/** Links would be looked up before anyone follows them. */
+const NO_LOOKUPS = '<meta http-equiv="x-dns-prefetch-control" content="off">';
 
 /** The element that shows a picture; the same one each time, so that it does not flicker. */
 function pictureElement(picture: Picture): HTMLElement {
@@ -28,6 +31,8 @@ function pictureElement(picture: Picture): HTMLElement {
 export function richElement({ picture, html }: OutputChunk): HTMLElement | null {
   if (picture) return pictureElement(picture);
   if (html === undefined) return null;
-  // Without a word in `sandbox`: no scripts, no forms, no way to this page.
-  return element("iframe", { class: "out-html", sandbox: "", srcdoc: html, title: "HTML output" });
+  // Without a word in `sandbox`: no scripts, no forms, no way to this page. The page's policy holds
+  // in the frame, but not for `<link rel="preconnect">`, by whose address data could leave.
+  const srcdoc = NO_LOOKUPS + DOMPurify.sanitize(html, { FORCE_BODY: true });
+  return element("iframe", { class: "out-html", sandbox: "", srcdoc, title: "HTML output" });
 }
