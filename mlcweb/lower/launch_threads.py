@@ -88,6 +88,7 @@ def passes_to_simulated_threads() -> tuple[LoweringPass, ...]:
         LoweringPass(give_memory_to_its_owners, "PlaceThreadMemory", needed=True),
         LoweringPass(_insert_barriers_where_possible, "ThreadSync"),
         LoweringPass(by_one_lane, "SimulateMatrixUnits", needed=True),
+        simplify,
     )
 
 
