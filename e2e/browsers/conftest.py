@@ -65,7 +65,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool
         yield start
 
 
-@pytest.fixture(scope="session", params=["firefox", "webkit"])
+@pytest.fixture(scope="module", params=["firefox", "webkit"])
 def driver(request: pytest.FixtureRequest) -> Iterator[Driver]:
     """A browser; where it cannot be had the test skips."""
     if reason := install.missing(request.param):
