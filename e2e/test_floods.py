@@ -10,6 +10,11 @@ FLOODS = {
         "import sys\nwhile True:\n    print('x' * 1000)\n    print('y' * 50, file=sys.stderr)"
     ),
     "short lines": "while True: print()",
+    "pages of HTML": (
+        "from mlcweb.ir.display import publish\n"
+        "class Page:\n    _repr_html_ = lambda self: '<b>bold</b>'\n"
+        "while True: publish(Page())"
+    ),
 }
 KEPT = 250_000
 """Characters of output that a page shows at most."""

@@ -69,6 +69,11 @@ export function sizeOfAll(chunks: OutputChunk[]): number {
   return chunks.reduce((sum, chunk) => sum + sizeOf(chunk), 0);
 }
 
+/** How many of these are pages of HTML. */
+export function pagesOf(chunks: OutputChunk[]): number {
+  return chunks.filter(({ html }) => html !== undefined).length;
+}
+
 function sizeOf({ text, picture, html }: OutputChunk): number {
   if (picture) return Math.max(PICTURE, Math.ceil(picture.url.length / 100));
   return html === undefined ? text.length : Math.max(PAGE, Math.ceil(html.length / 100));

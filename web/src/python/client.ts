@@ -5,12 +5,16 @@ import { ThreadPool } from "../threads/pool";
 import threadScript from "../threads/worker.ts?worker&url";
 import { TrialPool } from "../trials/pool";
 import trialScript from "../trials/worker.ts?worker&url";
+import { pagesOf } from "./bounded";
 import { confinedWorker } from "./confined";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import { isFromWorker } from "./incoming";
 import { CallQueue } from "./queue";
 import { StallWatch } from "./stall";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./wire";
+
+/** Milliseconds for a page of HTML, which is a frame, to load. */
+const LOADING = 100;
 
 export type SessionState = "loading" | "ready" | "failed";
 
@@ -360,7 +364,8 @@ export class PythonSession {
     if (guest) guest.output(chunks, size);
     else {
       this.emit("output", chunks);
-      soon(() => connection?.seen(size));
+      const loading = LOADING * pagesOf(chunks);
+      soon(() => setTimeout(() => connection?.seen(size), loading));
     }
   }
 

@@ -1,6 +1,6 @@
 /** Bounded, rate-limited output on its way from Python to the page. */
 
-import { BoundedOutput, sizeOfAll } from "./bounded";
+import { BoundedOutput, pagesOf, sizeOfAll } from "./bounded";
 import type { OutputChunk, Picture, Stream } from "./wire";
 
 /** Characters kept between two posts. */
@@ -10,6 +10,8 @@ const BURST = 40;
 const POSTS_PER_SECOND = 60;
 /** Posts a second of a worker that cannot hear whether the page keeps up. */
 const POSTS_PER_SECOND_UNHEARD = 15;
+/** Posts that a page of HTML stands for: its frame takes the browser so much longer. */
+const POSTS_OF_PAGE = 3;
 
 /** Whether the page has seen enough of what was posted; where `blocking`, waits for that a while. */
 export type WaitForPage = (blocking: boolean) => boolean;
@@ -62,7 +64,8 @@ export class OutputBatcher {
     const full = this.waiting.size >= CAPACITY;
     if (this.credit < 1 && !(full && this.wait)) return;
     if (this.wait && !this.wait(full)) return;
-    this.credit = Math.max(0, this.credit - 1);
+    const cost = 1 + POSTS_OF_PAGE * pagesOf(this.waiting.chunks);
+    this.credit = Math.max(-BURST, this.credit - cost);
     this.flush();
   }
 }
