@@ -278,8 +278,8 @@ class Analyzer:
         return canonical.canonical(expression, self)
 
     def rewrite_simplify(self, expr: Any) -> E.PrimExpr:
-        """`rewrite` under TVM's name."""
-        return self.rewrite(convert(expr))
+        """`rewrite` under TVM's name, and in its form."""
+        return rewrite.WithConstantsLast().rewrite(self.rewrite(convert(expr)))
 
     def canonical_simplify(self, expr: Any) -> E.PrimExpr:
         """`canonical` under TVM's name."""

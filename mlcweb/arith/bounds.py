@@ -15,6 +15,9 @@ from mlcweb.tir.operators import Key, key_of
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
 
+_UNLIMITED = 2**63 - 1
+"""An end that is as far from zero counts as infinite, as in TVM."""
+
 
 @cache
 def bound_of_type(dtype: str) -> ConstIntBound:
@@ -43,6 +46,11 @@ def compute_bound(expression: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound:
         dtype = expression.dtype
         if dtype not in INDEX_TYPES and not bound.is_within(bound_of_type(dtype)):
             return bound_of_type(dtype)
+        if bound[1] >= _UNLIMITED or bound[0] <= -_UNLIMITED:
+            low, high = bound
+            return ConstIntBound(
+                -inf if low <= -_UNLIMITED else low, inf if high >= _UNLIMITED else high
+            )
     return bound
 
 
@@ -50,7 +58,9 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> ConstIntBound | Non
     """The remainders of a constant that occur are spaced by what is known of the dividend."""
     a, b = analyzer.const_int_bound(expression.a), analyzer.const_int_bound(expression.b)
     bound = RULES[E.FloorMod](a, b)
-    if bound is None or bound is a or b.min_value != b.max_value or bound.min_value > 0:
+    if bound is None or bound is a or bound.min_value > 0:
+        return bound
+    if b.min_value != b.max_value or b.min_value <= 0:
         return bound
     divisor, known = int(b.min_value), analyzer.modular_set(expression.a)
     step = gcd(known.coeff, divisor)

@@ -13,7 +13,7 @@ from mlcweb.arith.rewrite import apply_rule, rebuilt
 from mlcweb.arith.rules_integer import product
 from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.tir import expr as E
-from mlcweb.tir.folding import floormod, integer
+from mlcweb.tir.folding import integer
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -77,10 +77,14 @@ def _sum(value: Value, analyzer: Analyzer) -> Sum:
 
 
 def _digit(
-    index: E.PrimExpr, analyzer: Analyzer, lower: int = 1, upper: int | None = None
+    index: E.PrimExpr,
+    analyzer: Analyzer,
+    lower: int = 1,
+    upper: int | None = None,
+    truncated: bool = False,
 ) -> Product:
     """`index % upper // lower` by itself."""
-    return Product({Digit(analyzer.interned(index), lower, upper): 1}, 0, index.dtype)
+    return Product({Digit(analyzer.interned(index), lower, upper, truncated): 1}, 0, index.dtype)
 
 
 def _product(total: Sum, analyzer: Analyzer) -> Product:
@@ -88,6 +92,13 @@ def _product(total: Sum, analyzer: Analyzer) -> Product:
     if len(total.terms) == 1 and total.constant == 0:
         return Product(total.terms, 0, total.dtype)
     return _digit(write(total), analyzer)
+
+
+def _positive_product(total: Sum) -> Sum:
+    """A sum of one scaled digit as a product, except that `0 - x` stays as it is written."""
+    scales = list(total.terms.values())
+    alone = len(scales) == 1 and scales[0] > 0 and total.constant == 0
+    return Product(total.terms, 0, total.dtype) if alone else total
 
 
 def _add(expression: Any, analyzer: Analyzer) -> Value:
@@ -123,72 +134,112 @@ def _with_operands(expression: Any, a: Value, b: Value) -> Any:
     return type(expression)(a, b)
 
 
-def _divide(expression: E.FloorDiv | E.FloorMod, analyzer: Analyzer) -> Value:
+def _divide(expression: E.FloorDiv | E.FloorMod | E.Div | E.Mod, analyzer: Analyzer) -> Value:
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
     divisor = _constant(b) if is_index_type(expression.dtype) else None
     if divisor is None or divisor <= 0:
         return apply_rule(_with_operands(expression, a, b), analyzer)
-    rule = _quotient if isinstance(expression, E.FloorDiv) else _remainder
-    return rule(_sum(a, analyzer), divisor, analyzer)
+    division = _Division(divisor, isinstance(expression, (E.Div, E.Mod)), analyzer)
+    if isinstance(expression, (E.FloorDiv, E.Div)):
+        return division.quotient(_sum(a, analyzer))
+    return division.remainder(_sum(a, analyzer))
 
 
-def _quotient(total: Sum, divisor: int, analyzer: Analyzer) -> Sum:
-    """`total // divisor`"""
-    if isinstance(total, Product):
-        if analyzer.is_within(write(total), 0, divisor):
-            return total.times(0)
-        return _quotient_of_digit(total, divisor, analyzer)
-    quotient, rest = total.separate(divisor)
-    if not rest.terms:
-        return quotient.with_constant(quotient.constant + rest.constant // divisor)
-    remainder = write(rest)
-    if analyzer.is_within(remainder, 0, divisor):
-        return quotient
-    return quotient.plus(_quotient_of_digit(_digit(remainder, analyzer), divisor, analyzer))
+class _Division:
+    """Division by a positive constant that rounds down, or towards zero where it is `truncated`."""
 
+    def __init__(self, divisor: int, truncated: bool, analyzer: Analyzer) -> None:
+        self.divisor = divisor
+        self.truncated = truncated
+        self.analyzer = analyzer
 
-def _remainder(total: Sum, divisor: int, analyzer: Analyzer) -> Value:
-    """`total % divisor`"""
-    rest = total if isinstance(total, Product) else total.separate(divisor)[1]
-    if not rest.terms:
-        return integer(rest.constant % divisor, total.dtype)
-    remainder = write(rest)
-    if analyzer.is_within(remainder, 0, divisor):
-        return rest if rest is total else remainder
-    rest = rest.with_constant(rest.constant % divisor)
-    return _remainder_of_digit(_product(rest, analyzer), divisor, analyzer)
+    def quotient(self, total: Sum) -> Sum:
+        """`total // divisor`"""
+        total = _positive_product(total)
+        if isinstance(total, Product):
+            if self.is_rest(write(total)):
+                return total.times(0)
+            return self.quotient_of_digit(total)
+        quotient, rest = self.separate(total)
+        if not rest.terms:
+            return quotient.with_constant(quotient.constant + self.of_constant(rest.constant))
+        remainder = write(rest)
+        if self.is_rest(remainder):
+            return quotient
+        digit = self.quotient_of_digit(_digit(remainder, self.analyzer))
+        return quotient.plus(digit) if quotient.terms or quotient.constant else digit
 
+    def remainder(self, total: Sum) -> Value:
+        """`total % divisor`"""
+        total = _positive_product(total)
+        rest = total if isinstance(total, Product) else self.separate(total)[1]
+        if not rest.terms:
+            left = rest.constant - self.of_constant(rest.constant) * self.divisor
+            return integer(left, total.dtype)
+        remainder = write(rest)
+        if self.is_rest(remainder):
+            return rest if rest is total else remainder
+        if not self.truncated:
+            rest = rest.with_constant(rest.constant % self.divisor)
+        return self.remainder_of_digit(_product(rest, self.analyzer))
 
-def _quotient_of_digit(product: Product, divisor: int, analyzer: Analyzer) -> Product:
-    (((index, lower, upper), scale),) = product.items()
-    if scale % divisor == 0:
-        return Product({Digit(index, lower, upper): scale // divisor}, 0, index.dtype)
-    if scale <= 0 or divisor % scale:
-        return _digit(write(product), analyzer, divisor)
-    factor = lower * (divisor // scale)
-    if upper is None or upper % factor == 0:
-        return _digit(index, analyzer, factor, upper)
-    if upper <= factor:
-        return product.times(0)
-    return _digit(floormod(index, integer(upper, index.dtype)), analyzer, factor)
+    def of_constant(self, value: int) -> int:
+        quotient = abs(value) // self.divisor
+        return -quotient if self.truncated and value < 0 else value // self.divisor
 
+    def is_rest(self, value: E.PrimExpr) -> bool:
+        """Whether nothing is left of `value` after the division."""
+        least = 1 - self.divisor if self.truncated else 0
+        return self.analyzer.is_within(value, least, self.divisor)
 
-def _remainder_of_digit(product: Product, divisor: int, analyzer: Analyzer) -> Product:
-    (((index, lower, upper), scale),) = product.items()
-    if scale % divisor == 0:
-        return product.times(0)
-    if scale > 0 and divisor % scale == 0:
-        limit = lower * (divisor // scale)
-        if upper is None:
-            return _digit(index, analyzer, lower, limit).times(scale)
-        if limit % upper == 0:
-            return product
-        if upper % limit == 0:
-            # A smaller remainder of the index may simplify further.
-            remainder = _value(floormod(index, integer(limit, index.dtype)), analyzer)
-            digit = _product(_sum(remainder, analyzer), analyzer)
-            return _quotient_of_digit(digit, lower, analyzer).times(scale)
-    return _digit(write(product), analyzer, 1, divisor)
+    def separate(self, total: Sum) -> tuple[Sum, Sum]:
+        """(quotient, rest) of which each may be divided by itself. Towards zero that takes parts
+        that are both not negative, or both not positive."""
+        quotient, rest = total.separate(self.divisor)
+        if self.truncated:
+            parts = [self.analyzer.const_int_bound(write(part)) for part in (quotient, rest)]
+            if not (all(low >= 0 for low, _ in parts) or all(high <= 0 for _, high in parts)):
+                return total.times(0), total
+        return quotient, rest
+
+    def quotient_of_digit(self, product: Product) -> Product:
+        ((digit, scale),) = product.items()
+        index, lower, upper, truncated = digit
+        if scale % self.divisor == 0:
+            return Product({digit: scale // self.divisor}, 0, index.dtype)
+        other = truncated != self.truncated and (lower != 1 or upper is not None)
+        if scale <= 0 or self.divisor % scale or other:
+            return self.digit(write(product), self.divisor)
+        factor = lower * (self.divisor // scale)
+        if upper is None or upper % factor == 0:
+            return self.digit(index, factor, upper)
+        if upper <= factor:
+            return product.times(0)
+        return self.digit(write(self.digit(index, 1, upper)), factor)
+
+    def remainder_of_digit(self, product: Product) -> Product:
+        ((digit, scale),) = product.items()
+        index, lower, upper, truncated = digit
+        if scale % self.divisor == 0:
+            return product.times(0)
+        same = truncated == self.truncated or (lower == 1 and upper is None)
+        if same and scale > 0 and self.divisor % scale == 0:
+            limit = lower * (self.divisor // scale)
+            if upper is None:
+                return self.digit(index, lower, limit).times(scale)
+            if limit % upper == 0:
+                return product
+            if upper % limit == 0:
+                # A smaller remainder of the index may simplify further.
+                smaller = _Division(limit, self.truncated, self.analyzer)
+                remainder = smaller.remainder(_sum(_value(index, self.analyzer), self.analyzer))
+                unit = _Division(lower, self.truncated, self.analyzer)
+                kept = _product(_sum(remainder, self.analyzer), self.analyzer)
+                return unit.quotient_of_digit(kept).times(scale)
+        return self.digit(write(product), 1, self.divisor)
+
+    def digit(self, index: E.PrimExpr, lower: int, upper: int | None = None) -> Product:
+        return _digit(index, self.analyzer, lower, upper, self.truncated)
 
 
 _CONSTANTS = (E.IntImm, E.FloatImm)
@@ -199,4 +250,6 @@ _RULES: dict[type, Callable[[Any, Analyzer], Value]] = {
     E.Mul: _multiply,
     E.FloorDiv: _divide,
     E.FloorMod: _divide,
+    E.Div: _divide,
+    E.Mod: _divide,
 }

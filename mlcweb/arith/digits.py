@@ -1,9 +1,9 @@
 """Sums of digits, the canonical form of integer expressions, and how they are written.
 
-A digit of an index is `source % upper // lower`. Splitting and fusing loops only ever takes digits
-apart and puts them together, so that adding sums and merging neighbouring digits (`x // 4 * 4 +
-x % 4` is `x`) undoes it. The method, and the order in which a sum is written, are those of TVM's
-canonical simplifier, so that texts agree.
+A digit of an index is `source % upper // lower`, rounded down or towards zero. Splitting and fusing
+loops only ever takes digits apart and puts them together, so that adding sums and merging
+neighbouring digits (`x // 4 * 4 + x % 4` is `x`) undoes it. The method, and the order in which a
+sum is written, are those of TVM's canonical simplifier, so that texts agree.
 """
 
 from __future__ import annotations
@@ -12,25 +12,37 @@ from typing import NamedTuple
 
 from mlcweb.arith.linear import LinearForm
 from mlcweb.tir import expr as E
-from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply, subtract
+from mlcweb.tir.folding import (
+    add,
+    floordiv,
+    floormod,
+    integer,
+    multiply,
+    subtract,
+    truncdiv,
+    truncmod,
+)  # fmt: skip
 
 
 class Digit(NamedTuple):
     """`source % upper // lower`; no remainder is taken where `upper` is None. Equal sources have to
-    be one object."""
+    be one object. Where it is `truncated`, both round towards zero."""
 
     source: E.PrimExpr
     lower: int
     upper: int | None
+    truncated: bool = False
 
     def written(self, scale: int) -> E.PrimExpr:
         """The digit times a scale as an expression."""
         result = self.source
         dtype = result.dtype
         if self.upper is not None:
-            result = floormod(result, integer(self.upper, dtype))
+            remainder = truncmod if self.truncated else floormod
+            result = remainder(result, integer(self.upper, dtype))
         if self.lower != 1:
-            result = floordiv(result, integer(self.lower, dtype))
+            quotient = truncdiv if self.truncated else floordiv
+            result = quotient(result, integer(self.lower, dtype))
         return multiply(result, integer(scale, dtype)) if scale != 1 else result
 
 
@@ -87,8 +99,9 @@ def _merge_digits(terms: list[_ScaledDigit]) -> list[_ScaledDigit]:
             for below in range(position + 1, len(digits)):
                 low, unit = digits[below]
                 step, rest = divmod(scale, unit)
-                if high.lower == low.upper == step * low.lower and rest == 0:
-                    digits[below] = Digit(low.source, low.lower, high.upper), unit
+                adjacent = high.lower == low.upper == step * low.lower and rest == 0
+                if adjacent and high.truncated == low.truncated:
+                    digits[below] = low._replace(upper=high.upper), unit
                     break
             else:
                 merged.append((high, scale))

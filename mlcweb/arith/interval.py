@@ -44,6 +44,8 @@ class ConstIntBound(NamedTuple):
         return other[0] <= self[0] and self[1] <= other[1]
 
 
+Rule = Callable[[ConstIntBound, ConstIntBound], ConstIntBound | None]
+
 EVERYTHING = ConstIntBound(-inf, inf)
 INDEX_TYPES = ("int32", "int64")
 
@@ -99,16 +101,26 @@ def _multiply(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound:
     return ConstIntBound(min(corners), max(corners))
 
 
-def _floordiv(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
-    # The divisors nearest to zero, which itself is none, give the largest quotients.
-    divisors = [d for d in (b[0], -1, 1, b[1]) if d != 0 and b[0] <= d <= b[1]]
-    corners = [_quotient(x, y) for x in a for y in divisors]
-    return ConstIntBound(min(corners), max(corners)) if corners else None
+def _truncated_quotient(a: Limit, b: Limit) -> Limit:
+    """`a / b` towards zero, where either may be infinite."""
+    quotient = _quotient(abs(a), abs(b))
+    return quotient if (a >= 0) == (b > 0) else -quotient
+
+
+def _divide(quotient: Callable[[Limit, Limit], Limit]) -> Rule:
+    def rule(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
+        # The divisors nearest to zero, which itself is none, give the largest quotients.
+        divisors = [d for d in (b[0], -1, 1, b[1]) if d != 0 and b[0] <= d <= b[1]]
+        corners = [quotient(x, y) for x in a for y in divisors]
+        return ConstIntBound(min(corners), max(corners)) if corners else None
+
+    return rule
 
 
 def _floormod(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
-    if b[0] <= 0:
-        return None
+    if b[0] < 0 or b[1] <= 0:
+        # A remainder has the sign of its divisor.
+        return ConstIntBound(min(b[0] + 1, 0), max(b[1] - 1, 0))
     if a[0] >= 0 and a[1] < b[0]:
         return a
     if b[0] == b[1] and -inf < a[0] and a[1] < inf:
@@ -119,19 +131,14 @@ def _floormod(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
     return ConstIntBound(0, min(a[1], highest) if a[0] >= 0 else highest)
 
 
-def _truncdiv(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
-    if a[0] >= 0 and b[0] > 0:
-        return _floordiv(a, b)
-    largest = max(abs(a[0]), abs(a[1]))
-    return ConstIntBound(-largest, largest)
-
-
 def _truncmod(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
-    if b[0] <= 0:
-        return None
-    highest = b[1] - 1
+    highest = max(abs(b[0]), abs(b[1])) - 1
     lowest = 0 if a[0] >= 0 else max(a[0], -highest)
     return ConstIntBound(lowest, 0 if a[1] <= 0 else min(a[1], highest))
+
+
+_floordiv = _divide(_quotient)
+_truncdiv = _divide(_truncated_quotient)
 
 
 def _shift_right(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
@@ -144,8 +151,6 @@ def _bitwise_and(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
     highest = [limits[1] for limits in (a, b) if limits[0] >= 0]
     return ConstIntBound(0, min(highest)) if highest else None
 
-
-Rule = Callable[[ConstIntBound, ConstIntBound], ConstIntBound | None]
 
 RULES: dict[Key, Rule] = {
     E.Add: lambda a, b: ConstIntBound(a[0] + b[0], a[1] + b[1]),

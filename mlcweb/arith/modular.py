@@ -83,12 +83,25 @@ def _floormod(a: ModularSet, b: ModularSet) -> ModularSet:
     return ANY_INTEGER
 
 
+def _truncdiv(a: ModularSet, b: ModularSet) -> ModularSet:
+    # A base that is not 0 would be rounded down for some of the values, and up for others.
+    return _floordiv(a, b) if a.base == 0 else ANY_INTEGER
+
+
+def _truncmod(a: ModularSet, b: ModularSet) -> ModularSet:
+    if b.coeff == 0 and b.base > 0:
+        return modular_set(gcd(a.coeff, b.base), a.base)
+    return ANY_INTEGER
+
+
 _RULES: dict[Key, Callable[[ModularSet, ModularSet], ModularSet]] = {
     E.Add: lambda a, b: modular_set(gcd(a.coeff, b.coeff), a.base + b.base),
     E.Sub: lambda a, b: modular_set(gcd(a.coeff, b.coeff), a.base - b.base),
     E.Mul: _multiply,
     E.FloorDiv: _floordiv,
     E.FloorMod: _floormod,
+    E.Div: _truncdiv,
+    E.Mod: _truncmod,
     **dict.fromkeys((E.Min, E.Max, E.Select, "if_then_else"), union),
 }
 """The set of an operation, from those of two operands; of a choice, from those of its values."""

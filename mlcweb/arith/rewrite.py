@@ -17,6 +17,7 @@ from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator
 from mlcweb.tir import expr as E
+from mlcweb.tir.folding import add, integer, multiply, subtract
 from mlcweb.tir.operators import Key, key_of, operator_name
 
 if TYPE_CHECKING:
@@ -103,6 +104,64 @@ def _changed_choice(
 
 def _same_items(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:
     return all(x is y for x, y in zip(new, old, strict=True))
+
+
+class WithConstantsLast(Mutator):
+    """Writes integer sums and products as TVM's rewriting simplifier does: with the constant last,
+    added even where it is negative, and products of sums multiplied out by it."""
+
+    def rewrite(self, node: Any) -> Any:
+        node = self.rewrite_children(node)
+        rule = _SUMS.get(type(node))
+        return rule(node.a, node.b) if rule and is_index_type(node.dtype) else node
+
+
+def _plus(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    if isinstance(b, E.Add) and isinstance(b.b, E.IntImm):
+        return _plus(_plus(a, b.a), b.b)
+    if isinstance(b, E.Sub) and isinstance(b.a, E.IntImm) and not isinstance(a, E.IntImm):
+        return _plus(_minus(a, b.b), b.a)
+    if isinstance(a, E.Add) and isinstance(a.b, E.IntImm):
+        return _plus(a.a, add(a.b, b)) if isinstance(b, E.IntImm) else add(_plus(a.a, b), a.b)
+    return add(a, b)
+
+
+def _minus(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    if isinstance(b, E.IntImm):
+        return _plus(a, _negative(b))
+    if isinstance(b, E.Add) and isinstance(b.b, E.IntImm):
+        return _plus(_minus(a, b.a), _negative(b.b))
+    if isinstance(b, E.Mul) and isinstance(b.b, E.IntImm):
+        return _plus(a, _times(b.a, _negative(b.b)))
+    if isinstance(b, E.Sub):
+        return _minus(_plus(a, b.b), b.a)
+    if isinstance(a, E.Add) and isinstance(a.b, E.IntImm):
+        return _plus(_minus(a.a, b), a.b)
+    return subtract(a, b)
+
+
+def _times(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    if isinstance(a, E.IntImm):
+        a, b = b, a
+    if isinstance(b, E.IntImm):
+        if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm):
+            return _times(a.a, multiply(a.b, b))
+        if isinstance(a, E.Add) and isinstance(a.b, E.IntImm):
+            return _plus(_times(a.a, b), multiply(a.b, b))
+        if isinstance(a, E.Sub) and b.value < 0:
+            return _times(_minus(a.b, a.a), _negative(b))
+    return multiply(a, b)
+
+
+def _negative(number: E.IntImm) -> E.PrimExpr:
+    return integer(-number.value, number.dtype)
+
+
+_SUMS: dict[type, Callable[[E.PrimExpr, E.PrimExpr], E.PrimExpr]] = {
+    E.Add: _plus,
+    E.Sub: _minus,
+    E.Mul: _times,
+}
 
 
 class _Operands(Mutator):

@@ -53,13 +53,16 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
         return TRUE
     if low >= 0:
         return FALSE
-    reduced = _without_common_factor(difference, analyzer)
-    if reduced is not None:
-        return reduced
-    for rule in (_distributed, _without_division, _without_common_operand):
+    for rule in (_distributed, _without_division):
         smaller = rule(a, b, analyzer)
         if smaller is not None:
             return analyzer.rewrite(smaller)
+    reduced = _without_common_factor(difference, analyzer)
+    if reduced is not None:
+        return reduced
+    smaller = _without_common_operand(a, b, analyzer)
+    if smaller is not None:
+        return analyzer.rewrite(smaller)
     return _with_constants_moved(expression)
 
 
@@ -102,18 +105,23 @@ def _distributed(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr
 
 
 def _constant_divisor(expression: E.PrimExpr) -> int:
-    """c of x // c, else 0."""
-    if isinstance(expression, E.FloorDiv) and isinstance(expression.b, E.IntImm):
+    """c of x // c, or of a division towards zero; else 0."""
+    if isinstance(expression, (E.FloorDiv, E.Div)) and isinstance(expression.b, E.IntImm):
         return max(expression.b.value, 0)
     return 0
 
 
 def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
     if (step := _constant_divisor(a)) and isinstance(b, E.IntImm):
-        return less(a.a, integer(b.value * step, b.dtype))  # type: ignore[attr-defined]
+        limit = b.value * step
+        if isinstance(a, E.Div) and b.value <= 0:
+            limit -= step - 1
+        return less(a.a, integer(limit, b.dtype))  # type: ignore[attr-defined]
     if (step := _constant_divisor(b)) and isinstance(a, E.IntImm):
-        last_below = (a.value + 1) * step - 1
-        return less(integer(last_below, a.dtype), b.a)  # type: ignore[attr-defined]
+        last = (a.value + 1) * step - 1
+        if isinstance(b, E.Div) and a.value < 0:
+            last = a.value * step
+        return less(integer(last, a.dtype), b.a)  # type: ignore[attr-defined]
     if (rounded := rounded_down(a)) is not None:
         # x // s * s is x - x % s.
         shift = analyzer.canonical(subtract(rounded[0], b))

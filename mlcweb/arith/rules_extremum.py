@@ -122,13 +122,15 @@ def _nested(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pr
 def _common_operand(
     cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
 ) -> E.PrimExpr | None:
-    """min(x + y, x + z) is min(y, z) + x; min(x - y, x - z) is x - max(y, z)."""
+    """min(x + y, x + z) is min(y, z) + x; min(x - y, x - z) is x - max(y, z); min(max(x, y),
+    max(x, z)) is max(min(y, z), x), and likewise for two minima."""
     build = _build(cls)
-    if isinstance(a, E.Add) and isinstance(b, E.Add):
+    if isinstance(a, (E.Add, E.Min, E.Max)) and type(a) is type(b):
+        join = add if isinstance(a, E.Add) else _build(type(a))
         for x, y in ((a.a, a.b), (a.b, a.a)):
-            for w, z in ((b.a, b.b), (b.b, b.a)):
+            for w, z in ((b.a, b.b), (b.b, b.a)):  # type: ignore[attr-defined]
                 if same_expression(x, w):
-                    return add(analyzer.rewrite(build(y, z)), x)
+                    return join(analyzer.rewrite(build(y, z)), x)
     if isinstance(a, E.Sub) and isinstance(b, E.Sub):
         if same_expression(a.a, b.a):
             return subtract(a.a, analyzer.rewrite(_build(_opposite(cls))(a.b, b.b)))
@@ -211,8 +213,6 @@ def _combined(
 
 def _cancelled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:
     """`x - z` where z is an operand of the sum x, or x itself."""
-    if isinstance(x, E.IntImm):
-        return None
     if same_expression(x, z):
         return integer(0, x.dtype)
     if isinstance(x, E.Add):

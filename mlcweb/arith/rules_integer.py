@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.arith.digits import Sum, write
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast
@@ -111,6 +112,8 @@ def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
         remaining = _cancelled(a, b, 1)
         if remaining is not None:
             return remaining
+        if isinstance(b, (E.Min, E.Max)) and not isinstance(a, (E.Min, E.Max, E.IntImm)):
+            return E.Add(b, a)
     return _fold_add(expression, analyzer)
 
 
@@ -271,6 +274,8 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
         return a
     if divisor <= 0 or isinstance(a, E.IntImm):
         return floordiv(a, expression.b) if divisor and isinstance(a, E.IntImm) else expression
+    if isinstance(a, E.FloorDiv) and isinstance(a.b, E.IntImm) and a.b.value > 0:
+        return _quotient(a.a, a.b.value * divisor, analyzer)
     if isinstance(a, (E.Add, E.Sub)) and isinstance(a.b, E.IntImm):
         # (x // c1 + c2) // c3 is (x + c1 * c2) // (c1 * c3)
         inner = a.a
@@ -350,6 +355,10 @@ def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analy
         upper, lower, unit = digits
         remainder = floormod(write(upper), integer(divisor // unit, dtype))
         return add(multiply(remainder, integer(unit, dtype)), write(lower))
+    if isinstance(a, (E.Add, E.Sub)) and isinstance(a.b, E.IntImm):
+        shift = a.b.value if isinstance(a, E.Add) else -a.b.value
+        if not 0 <= shift < divisor:
+            return E.FloorMod(add(a.a, integer(shift % divisor, dtype)), expression.b)
     return expression
 
 
@@ -363,18 +372,38 @@ def _truncdiv(expression: E.Div, analyzer: Analyzer) -> E.PrimExpr:
         low, high = analyzer.const_int_bound(a)
         if -b.value < low and high < b.value:
             return integer(0, a.dtype)
+        return _as_canonical(expression, analyzer)
+    if is_index_type(a.dtype) and not isinstance(b, E.IntImm):
+        exact = quotient_of_product(a, b)
+        return expression if exact is None else exact
     return expression
 
 
 def _truncmod(expression: E.Mod, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
-    if isinstance(b, E.IntImm) and b.value > 0:
-        if isinstance(a, E.IntImm) or b.value == 1:
-            return truncmod(a, b)
+    if isinstance(b, E.IntImm) and b.value:
+        divisor = integer(abs(b.value), b.dtype)  # the remainder has the sign of a
+        if isinstance(a, E.IntImm) or abs(b.value) == 1:
+            return truncmod(a, divisor)
         low, high = analyzer.const_int_bound(a)
-        if -b.value < low and high < b.value:
+        if -abs(b.value) < low and high < abs(b.value):
             return a
+        return _as_canonical(expression if b.value > 0 else E.Mod(a, divisor), analyzer)
+    if is_index_type(a.dtype) and quotient_of_product(a, b) is not None:
+        return integer(0, a.dtype)
     return expression
+
+
+def _as_canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+    """The canonical form of a division of indices, where it is shorter."""
+    if not is_index_type(expression.dtype):
+        return expression
+    canonical = analyzer.canonical(expression)
+    return canonical if _length(canonical) < _length(expression) else expression
+
+
+def _length(expression: E.PrimExpr) -> int:
+    return sum(1 for _ in walk(expression))
 
 
 def _cast(expression: E.Cast, analyzer: Analyzer) -> E.PrimExpr:

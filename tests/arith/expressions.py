@@ -194,6 +194,37 @@ class Chance:
         index = "int32" if dtype[-2:] in ("t8", "16") else "int64"
         return f"{index}({value}) {rng.choice(['', f'+ {self.atom()}', f'// {self.factor()}'])}"
 
+    def arithmetic(self, depth: int = 3) -> str:
+        """Any integer arithmetic, as it may stand in a program: divisors are not 0 if they are
+        constants."""
+        rng = self.rng
+        if depth == 0:
+            return self.atom() if rng.random() < 0.65 else str(rng.choice([1, 2, 3, 4, 8, -1, -2]))
+        a, b = (self.arithmetic(depth - 1 if rng.random() < p else 0) for p in (0.8, 0.6))
+        divisor = rng.choice(["2", "3", "4", "8", "8", "-2", self.atom()])
+        return rng.choice(
+            [
+                f"({a}) + ({b})",
+                f"({a}) - ({b})",
+                f"({a}) * {self.arithmetic(0)}",
+                f"({a}) // ({divisor})",
+                f"({a}) % ({divisor})",
+                f"truncdiv({a}, {divisor})",
+                f"truncmod({a}, {divisor})",
+                f"min({a}, {b})",
+                f"max({a}, {b})",
+            ]
+        )
+
+    def comparison(self) -> str:
+        """Two values of any arithmetic compared."""
+        rng = self.rng
+        a, b = self.arithmetic(2), self.arithmetic(rng.choice([0, 0, 1, 2]))
+        form = rng.choice(
+            ["{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "EQ({}, {})", "NE({}, {})"]
+        )
+        return form.format(f"({a})", f"({b})")
+
     def condition(self) -> str:
         operator = self.rng.choice(["<", "<", "<=", ">=", ">", "=="])
         bound = self.rng.choice([self.rng.randint(0, 70), self.index(1)])

@@ -64,6 +64,18 @@ def simplify(question: dict[str, Any], scope: Scope) -> Any:
     return infix(_analyzer(scope).simplify(scope.parse(question["expression"])))
 
 
+def forms(question: dict[str, Any], scope: Scope) -> Any:
+    analyzer, expression = _analyzer(scope), scope.parse(question["expression"])
+    texts = [
+        infix(form(expression))
+        for form in (analyzer.simplify, analyzer.rewrite_simplify, analyzer.canonical_simplify)
+    ]
+    if str(expression.ty.dtype) == "bool":
+        return texts
+    bound, remainders = analyzer.const_int_bound(expression), analyzer.modular_set(expression)
+    return [*texts, [bound.min_value, bound.max_value], [remainders.coeff, remainders.base]]
+
+
 def iter_map(question: dict[str, Any], scope: Scope) -> Any:
     indices = [scope.parse(text) for text in question["indices"]]
     rest = (
@@ -94,7 +106,7 @@ def region(question: dict[str, Any], scope: Scope) -> Any:
     }
 
 
-ANSWERS = {"simplify": simplify, "iter_map": iter_map, "region": region}
+ANSWERS = {"simplify": simplify, "forms": forms, "iter_map": iter_map, "region": region}
 
 
 def answer(question: dict[str, Any]) -> Any:

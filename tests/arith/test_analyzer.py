@@ -38,7 +38,7 @@ def analyzer_and_names() -> tuple[Analyzer, Names]:
         ("max(i, k)", 2, 15),
         ("Select(i < 3, k, 40)", 2, 40),
         ("if_then_else(i < 3, k, -1)", -1, 6),
-        ("truncdiv(i - 4, 3)", -11, 11),
+        ("truncdiv(i - 4, 3)", -1, 3),
         ("i * n", -15 * 2**31, 15 * (2**31 - 1)),
     ],
 )

@@ -19,6 +19,9 @@ from tests.arith.infix import infix
 pytestmark = [pytest.mark.oracle, pytest.mark.thorough]
 
 SIZE = 600
+FORMS = [0.88, 0.81, 0.83, 0.9, 0.99]
+"""Shares of what `simplify`, `rewrite_simplify`, `canonical_simplify`, the bounds and the
+remainders have to have in common with TVM's; ours are often the shorter."""
 
 
 def agreement(ours: list[Any], theirs: list[Any]) -> float:
@@ -35,6 +38,36 @@ def test_simplify(oracle_python: str) -> None:
         analyzer = Analyzer(names.domains(chance.domains))
         ours.append(infix(analyzer.simplify(names.parse(text))))
     assert agreement(ours, ask_oracle(oracle_python, questions)) > 0.97
+
+
+def test_forms_of_any_arithmetic(oracle_python: str) -> None:
+    questions, ours = [], []
+    for seed in range(3 * SIZE):
+        chance, names = Chance(seed), Names()
+        text = chance.comparison() if seed % 4 == 0 else chance.arithmetic()
+        domains = {name: (-3, extent + 5) for name, extent in chance.extents.items()}
+        expression, analyzer = names.parse(text), Analyzer(names.domains(domains))
+        questions.append({"kind": "forms", "domains": domains, "expression": text})
+        texts = [
+            infix(form(expression))
+            for form in (analyzer.simplify, analyzer.rewrite_simplify, analyzer.canonical_simplify)
+        ]
+        if expression.dtype == "bool":
+            ours.append(texts)
+        else:
+            bound = [_as_tvm(end) for end in analyzer.const_int_bound(expression)]
+            ours.append([*texts, bound, list(analyzer.modular_set(expression))])
+    theirs = ask_oracle(oracle_python, questions)
+    shares = [
+        agreement([a[k] for a in ours if len(a) > k], [b[k] for b in theirs if len(b) > k])
+        for k in range(5)
+    ]
+    assert all(share > least for share, least in zip(shares, FORMS, strict=True)), shares
+
+
+def _as_tvm(end: float) -> int:
+    """TVM's infinity is the greatest number."""
+    return int(end) if abs(end) < 2**63 else (2**63 - 1) * (1 if end > 0 else -1)
 
 
 def test_iter_map(oracle_python: str) -> None:

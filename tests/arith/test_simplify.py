@@ -46,6 +46,29 @@ def test_value_of_arithmetic_that_wraps_is_kept(seed: int) -> None:
         assert evaluate(simple, values) == evaluate(expression, values)
 
 
+@examples(400)
+@given(st.integers(0, 10**9), st.booleans())
+def test_value_of_any_arithmetic_is_kept(seed: int, bound: bool) -> None:
+    chance, names = Chance(seed), Names()
+    text = chance.comparison() if seed % 4 == 0 else chance.arithmetic()
+    expression = names.parse(text)
+    domains = names.domains({name: (-5, extent + 7) for name, extent in chance.extents.items()})
+    analyzer = Analyzer(domains if bound else {})
+    forms = [analyzer.simplify, analyzer.rewrite_simplify, analyzer.canonical_simplify]
+    simple = [form(expression) for form in forms]
+    integer = expression.dtype != "bool"
+    least, greatest = analyzer.const_int_bound(expression) if integer else (0, 1)
+    for values in assignments(domains, 60):
+        try:
+            value = evaluate(expression, values)
+        except ZeroDivisionError:
+            continue
+        assert [evaluate(form, values) for form in simple] == [value] * 3
+        if integer:
+            assert least <= value <= greatest
+            assert analyzer.modular_set(expression).contains(value)
+
+
 @examples(200)
 @given(st.integers(0, 10**9), st.integers(-40, 40), st.integers(-40, 40))
 def test_value_is_kept_without_domains(seed: int, first: int, second: int) -> None:
