@@ -246,6 +246,8 @@ class Analyzer:
     def simplify(self, expr: E.PrimExpr, steps: int = 2) -> E.PrimExpr:
         """The expression in its simplest form, as TVM writes it; itself where it is simple. `steps`
         is TVM's: the form is found in as many as it takes."""
+        if isinstance(expr, E.EqualOp):
+            expr = expr.asobject()
         if isinstance(expr, _LEAVES):
             return self.value_of(expr) if isinstance(expr, E.Var) else expr
         cached = self._simplified.get(expr)

@@ -2,7 +2,7 @@
 
 Each rule looks at a node whose operands are already simple and returns a simpler expression, or the
 node itself. The tables are in `rules_integer` (products and divisions), `rules_extremum` (minimum
-and maximum), `rules_comparison` and `rules_logic` (boolean algebra, choices).
+and maximum), `rules_comparison`, `rules_logic` (boolean algebra, choices) and `rules_vector`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.arith import rules_comparison, rules_extremum, rules_integer, rules_logic
+from mlcweb.arith import (
+    rules_comparison,
+    rules_extremum,
+    rules_integer,
+    rules_logic,
+    rules_vector,
+)  # fmt: skip
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
@@ -54,6 +60,12 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
 
 def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     """The rule of this node, where it has one."""
+    if isinstance(expression, (E.BinaryExpr, E.ComparisonExpr)):
+        made = rules_vector.of_vectors(expression, analyzer)
+        if made is None:
+            made = rules_logic.of_choices(expression, analyzer)
+        if made is not None:
+            return made
     if isinstance(expression, (E.Add, E.Sub)) and is_index_type(expression.dtype):
         moved = rules_extremum.moved_inside(expression, analyzer)
         if moved is not None:

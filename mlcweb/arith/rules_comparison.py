@@ -58,7 +58,7 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
         if smaller is not None:
             return analyzer.rewrite(smaller)
     reduced = _without_common_factor(difference, analyzer)
-    if reduced is not None:
+    if reduced is not None and not same_expression(reduced, expression):
         return reduced
     smaller = _without_common_operand(a, b, analyzer)
     if smaller is not None:
@@ -211,7 +211,8 @@ def _less_equal(expression: E.LE, analyzer: Analyzer) -> E.PrimExpr:
         difference = analyzer.canonical(subtract(a, b))
         if analyzer.const_int_bound(difference).min_value >= 0:
             return _equal(E.EQ(a, b), analyzer)
-        if not analyzer.modular_set(difference).contains(0):
+        constant = isinstance(a, E.IntImm) or isinstance(b, E.IntImm)
+        if not constant and not analyzer.modular_set(difference).contains(0):
             return _less(E.LT(a, b), analyzer)
         return _unless_same(expression, opposite.b, opposite.a)
     return negation(opposite)
@@ -238,6 +239,8 @@ def _equal(expression: E.EQ, analyzer: Analyzer) -> E.PrimExpr:
     if isinstance(a, E.IntImm):
         a, b = b, a
     if isinstance(b, E.IntImm):
+        if b.value == 0 and isinstance(a, E.Mul):
+            return analyzer.rewrite(logical_or(equal(a.a, b), equal(a.b, b)))
         x, y, shift = _parts(a)
         if x is None and y is not None:
             return _unless_same(expression, y, integer(shift - b.value, b.dtype))

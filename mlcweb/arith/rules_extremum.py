@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
-from mlcweb.arith.rules_integer import rounded_down
+from mlcweb.arith.rules_integer import fold_multiply, rounded_down
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import add, floordiv, integer, maximum, minimum, multiply, subtract
@@ -44,6 +44,7 @@ def _extremum(expression: Extremum, analyzer: Analyzer) -> E.PrimExpr:
         _with_constant_difference,
         _against_rounding,
         _absorbed,
+        _of_extrema,
         _nested,
         _common_operand,
         _common_scale,
@@ -106,6 +107,33 @@ def _absorbed(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.
     return None
 
 
+def _of_extrema(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+    """min(max(x, y), min(x, y)) is min(x, y); min(max(x, y), max(x, z)) is max(min(y, z), x)."""
+    if not (isinstance(a, (E.Min, E.Max)) and isinstance(b, (E.Min, E.Max))):
+        return None
+    if type(a) is not type(b):
+        return (a if type(a) is cls else b) if _same_pair(a, b) else None
+    for x, y in ((a.a, a.b), (a.b, a.a)):
+        for w, z in ((b.a, b.b), (b.b, b.a)):
+            if same_expression(x, w):
+                return _build(type(a))(analyzer.rewrite(_build(cls)(y, z)), x)
+    return None
+
+
+def _same_pair(a: Extremum, b: Extremum) -> bool:
+    return any(
+        same_expression(a.a, x) and same_expression(a.b, y) for x, y in ((b.a, b.b), (b.b, b.a))
+    )
+
+
+def of_opposites(a: E.PrimExpr, b: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr] | None:
+    """x and y of min(x, y) and max(x, y), in either order."""
+    if isinstance(a, (E.Min, E.Max)) and type(b) is _opposite(type(a)):
+        if _same_pair(a, b):  # type: ignore[arg-type]
+            return a.a, a.b
+    return None
+
+
 def _nested(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
     """Constants of nested extrema are merged, and stand last."""
     build = _build(cls)
@@ -122,15 +150,13 @@ def _nested(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pr
 def _common_operand(
     cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
 ) -> E.PrimExpr | None:
-    """min(x + y, x + z) is min(y, z) + x; min(x - y, x - z) is x - max(y, z); min(max(x, y),
-    max(x, z)) is max(min(y, z), x), and likewise for two minima."""
+    """min(x + y, x + z) is min(y, z) + x; min(x - y, x - z) is x - max(y, z)."""
     build = _build(cls)
-    if isinstance(a, (E.Add, E.Min, E.Max)) and type(a) is type(b):
-        join = add if isinstance(a, E.Add) else _build(type(a))
+    if isinstance(a, E.Add) and isinstance(b, E.Add):
         for x, y in ((a.a, a.b), (a.b, a.a)):
-            for w, z in ((b.a, b.b), (b.b, b.a)):  # type: ignore[attr-defined]
+            for w, z in ((b.a, b.b), (b.b, b.a)):
                 if same_expression(x, w):
-                    return join(analyzer.rewrite(build(y, z)), x)
+                    return add(analyzer.rewrite(build(y, z)), x)
     if isinstance(a, E.Sub) and isinstance(b, E.Sub):
         if same_expression(a.a, b.a):
             return subtract(a.a, analyzer.rewrite(_build(_opposite(cls))(a.b, b.b)))
@@ -179,10 +205,8 @@ def moved_inside(expression: E.Add | E.Sub, analyzer: Analyzer) -> E.PrimExpr | 
                 b, lambda x: _negated(_cancelled(x, a)), lambda x: subtract(a, x), negated
             )
         return None
-    if _is_extremum(a) and type(b) is _opposite(type(a)):
-        for x, y in ((b.a, b.b), (b.b, b.a)):  # type: ignore[attr-defined]
-            if same_expression(a.a, x) and same_expression(a.b, y):  # type: ignore[attr-defined]
-                return add(a.a, a.b)  # type: ignore[attr-defined]
+    if (pair := of_opposites(a, b)) is not None:
+        return add(*pair)
     for extremum, other in ((a, b), (b, a)):
         if _is_extremum(extremum):
             found = _combined(
@@ -242,4 +266,14 @@ def _filled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:
     return x.a if isinstance(x, E.Sub) and same_expression(x.b, z) else None
 
 
-RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {E.Min: _extremum, E.Max: _extremum}
+def _multiply(expression: E.Mul, analyzer: Analyzer) -> E.PrimExpr:
+    """min(x, y) * max(x, y) is x * y."""
+    pair = of_opposites(expression.a, expression.b) if is_index_type(expression.dtype) else None
+    return fold_multiply(expression, analyzer) if pair is None else multiply(*pair)
+
+
+RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
+    E.Min: _extremum,
+    E.Max: _extremum,
+    E.Mul: _multiply,
+}

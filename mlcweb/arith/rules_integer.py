@@ -89,23 +89,17 @@ def _fold(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[[Any, Analyzer], 
 
 
 _fold_add, _fold_subtract = _fold(add), _fold(subtract)
-_fold_multiply = _fold(multiply)
+fold_multiply = _fold(multiply)
 _fold_floordiv, _fold_floormod = _fold(floordiv), _fold(floormod)
 
 
 def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if is_index_type(a.dtype):
-        if isinstance(a, E.Mul) and isinstance(b, E.FloorMod):
-            # (x // y) * y + x % y
-            for quotient, divisor in ((a.a, a.b), (a.b, a.a)):
-                if (
-                    isinstance(quotient, E.FloorDiv)
-                    and same_expression(quotient.a, b.a)
-                    and same_expression(quotient.b, b.b)
-                    and same_expression(divisor, b.b)
-                ):
-                    return b.a
+        for multiple, rest in ((a, b), (b, a)):
+            if isinstance(multiple, E.Mul) and isinstance(rest, E.FloorMod):
+                if _is_rounding(multiple, E.FloorDiv, rest.a, rest.b):
+                    return rest.a
         shared = _common_factor(a, b, add)
         if shared is not None:
             return shared
@@ -115,6 +109,19 @@ def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
         if isinstance(b, (E.Min, E.Max)) and not isinstance(a, (E.Min, E.Max, E.IntImm)):
             return E.Add(b, a)
     return _fold_add(expression, analyzer)
+
+
+def _is_rounding(
+    product: E.Mul, division: type[E.BinaryExpr], x: E.PrimExpr, y: E.PrimExpr | None
+) -> bool:
+    """Whether a product is x / y * y, with some way to divide."""
+    return any(
+        isinstance(quotient, division)
+        and same_expression(quotient.a, x)
+        and same_expression(quotient.b, divisor)
+        and (y is None or same_expression(divisor, y))
+        for quotient, divisor in ((product.a, product.b), (product.b, product.a))
+    )
 
 
 def _cancelled(a: E.PrimExpr, b: E.PrimExpr, sign: int) -> E.PrimExpr | None:
@@ -174,6 +181,8 @@ def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
         shared = _common_factor(a, b, _difference)
         if shared is not None:
             return shared
+        if isinstance(b, E.Mul) and _is_rounding(b, E.Div, a, None):
+            return truncmod(a, b.b if isinstance(b.a, E.Div) else b.a)
         for rule in (_without_rounding, _lowest_digit, _quotient_difference):
             found = rule(a, b, analyzer)
             if found is not None:
@@ -268,6 +277,13 @@ def _divide_by_symbol(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
+def _constant_factor(expression: E.PrimExpr) -> int:
+    """c of x * c; 0 where it is none, or negative."""
+    if isinstance(expression, E.Mul) and isinstance(expression.b, E.IntImm):
+        return max(expression.b.value, 0)
+    return 0
+
+
 def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
     a, dtype = expression.a, expression.a.dtype
     if divisor == 1:
@@ -284,6 +300,13 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
             shift = step * a.b.value * (1 if isinstance(a, E.Add) else -1)
             moved = analyzer.canonical(add(inner.a, integer(shift, dtype)))
             return _quotient(moved, step * divisor, analyzer)
+    if isinstance(a, (E.Min, E.Max)):
+        # min(x * c1, y) // c2 is min(x * (c1 / c2), y // c2)
+        scales = [_constant_factor(x) for x in (a.a, a.b)]
+        if any(scale and scale % divisor == 0 for scale in scales):
+            return analyzer.rewrite(
+                type(a)(floordiv(a.a, expression.b), floordiv(a.b, expression.b))
+            )
     total = analyzer.canonical_sum(a)
     quotient, rest = total.divmod(divisor)
     if analyzer.is_within(write(rest), 0, divisor):
@@ -416,7 +439,6 @@ def _cast(expression: E.Cast, analyzer: Analyzer) -> E.PrimExpr:
 RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
     E.Add: _add,
     E.Sub: _subtract,
-    E.Mul: _fold_multiply,
     E.FloorDiv: _floordiv,
     E.FloorMod: _floormod,
     E.Div: _truncdiv,

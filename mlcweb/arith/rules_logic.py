@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import ceil, inf, log2
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.folding import logical_and, logical_or
-from mlcweb.tir.operators import Key, operands_of
+from mlcweb.tir.folding import integer, logical_and, logical_or
+from mlcweb.tir.operators import Key, operands_of, operator_name
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -31,11 +32,25 @@ def _connective(
             return a
         if _exclude_each_other(refute(a), refute(b)):
             return decided
+        for wider, narrower in ((a, b), (b, a)):
+            if isinstance(wider, E.NE) and isinstance(narrower, E.EQ):
+                if _other_constant(wider, narrower):
+                    return narrower if decided is FALSE else wider
         if type(b) is type(expression):
             return analyzer.rewrite(join(join(a, b.a), b.b))
         return expression
 
     return rule
+
+
+def _other_constant(a: E.NE, b: E.EQ) -> bool:
+    """Whether a value is compared with two constants; equal to one, it is not the other."""
+    return (
+        same_expression(a.a, b.a)
+        and isinstance(a.b, E.IntImm)
+        and isinstance(b.b, E.IntImm)
+        and a.b.value != b.b.value
+    )
 
 
 def _exclude_each_other(a: E.PrimExpr, b: E.PrimExpr) -> bool:
@@ -82,8 +97,43 @@ def _select(expression: E.Select, analyzer: Analyzer) -> E.PrimExpr:
     return expression.true_value if same else _choice(expression, analyzer)
 
 
+def of_choices(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
+    """Two choices by one condition, added, subtracted or compared for the larger, are one."""
+    a, b = expression.a, expression.b
+    if not isinstance(expression, (E.Add, E.Sub, E.Min, E.Max)):
+        return None
+    if not (isinstance(a, E.Select) and isinstance(b, E.Select)):
+        return None
+    if not same_expression(a.condition, b.condition):
+        return None
+    values = (type(expression)(*pair) for pair in zip(_chosen(a), _chosen(b), strict=True))
+    return analyzer.rewrite(E.Select(a.condition, *values))
+
+
+def _chosen(choice: E.Select) -> tuple[E.PrimExpr, E.PrimExpr]:
+    return choice.true_value, choice.false_value
+
+
 def _likely(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
     return expression.args[0] if isinstance(expression.args[0], E.IntImm) else expression
+
+
+def _leading_zeros(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+    value = expression.args[0]
+    if not isinstance(value, E.IntImm) or value.value < 0:
+        return expression
+    return integer(dtypes.bits(value.dtype) - value.value.bit_length(), expression.dtype)
+
+
+def _ceil(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+    """The logarithm of a constant, rounded up."""
+    value = expression.args[0]
+    if not (isinstance(value, E.Call) and operator_name(value) == "log2"):
+        return expression
+    power = value.args[0]
+    if not isinstance(power, E.FloatImm) or power.value <= 0:
+        return expression
+    return E.FloatImm(expression.dtype, float(ceil(log2(power.value))))
 
 
 RULES: dict[Key, Callable[[Any, Analyzer], E.PrimExpr]] = {
@@ -93,4 +143,6 @@ RULES: dict[Key, Callable[[Any, Analyzer], E.PrimExpr]] = {
     E.Select: _select,
     "if_then_else": _choice,
     "likely": _likely,
+    "clz": _leading_zeros,
+    "ceil": _ceil,
 }

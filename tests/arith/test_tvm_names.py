@@ -10,7 +10,7 @@ from mlcweb.ir import TVMError, structural_equal
 from mlcweb.tir.arithmetic import const, floordiv, floormod
 from mlcweb.tir.buffer import Range
 
-X, Y = tir.Var("x", "int32"), tir.Var("y", "int32")
+X, Y, Z = (tir.Var(name, "int32") for name in "xyz")
 
 
 def domain(low: int, extent: int) -> Range:
@@ -52,6 +52,42 @@ class TestAnalyzer:
         self, expression: tir.PrimExpr, simplified: str
     ) -> None:
         assert str(arith.Analyzer().rewrite_simplify(expression)) == simplified
+
+    @pytest.mark.parametrize(
+        ("expression", "simplified"),
+        [
+            (tir.Broadcast(X, 4) + tir.Broadcast(Y, 4), "T.Broadcast(x + y, 4)"),
+            (tir.Ramp(X, 1, 4) + tir.Ramp(Y, 2, 4), "T.Ramp(x + y, 3, 4)"),
+            (tir.Ramp(X, 2, 4) - tir.Ramp(Y, 2, 4), "T.Broadcast(x - y, 4)"),
+            (tir.Ramp(X, 1, 4) * tir.Broadcast(const(2), 4), "T.Ramp(x * 2, 2, 4)"),
+            (floordiv(tir.Ramp(X * 4, 1, 4), tir.Broadcast(const(4), 4)), "T.Broadcast(x, 4)"),
+            (floordiv(tir.Ramp(X, 8, 4), tir.Broadcast(const(4), 4)), "T.Ramp(x // 4, 2, 4)"),
+            (floormod(tir.Ramp(X * 4, 1, 4), tir.Broadcast(const(4), 4)), "T.Ramp(0, 1, 4)"),
+            (tir.truncdiv(tir.truncdiv(X, 3), 2), "T.Div(x, 6)"),
+            (tir.truncdiv(X * 4, 2), "x * 2"),
+            (X - tir.truncdiv(X, 4) * 4, "T.truncmod(x, 4)"),
+            (tir.truncmod(X * 10, 2), "0"),
+            (tir.min(X, Y) * tir.max(X, Y), "x * y"),
+            (tir.min(tir.max(X, Y), tir.min(X, Y)), "T.min(x, y)"),
+            (tir.max(tir.min(X, Y), tir.min(X, Z)), "T.min(T.max(y, z), x)"),
+            (floordiv(tir.min(X * 6, Y), 2), "T.min(x * 3, y // 2)"),
+            (tir.EQ(X * Y, 0), "x == 0 or y == 0"),
+            (tir.And(tir.NE(X, 2), tir.EQ(X, 3)), "x == 3"),
+            (tir.Or(tir.NE(X, 2), tir.EQ(X, 3)), "x != 2"),
+            (tir.LT(3, floordiv(X, 2)), "7 < x"),
+            (tir.GE(X * 2, 5), "3 <= x"),
+            (tir.Select(X > 1, Y, Z) - tir.Select(X > 1, Z, Y), "T.Select(1 < x, y - z, z - y)"),
+            (tir.clz(const(8)), "28"),
+            (tir.ceil(tir.log2(const(9, "float64"))), "T.float64(4)"),
+        ],
+    )
+    def test_rules_of_vectors_choices_and_quotients(
+        self, expression: tir.PrimExpr, simplified: str
+    ) -> None:
+        assert str(arith.Analyzer().simplify(expression)) == simplified
+
+    def test_an_equality_that_python_makes_is_simplified(self) -> None:
+        assert str(arith.Analyzer().simplify(X + 1 == 3)) == "x == 2"
 
     def test_updates_are_joined_unless_they_override(self) -> None:
         analyzer = arith.Analyzer()
