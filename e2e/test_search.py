@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from e2e.lesson_page import LessonPage
-from e2e.playground import Playground
+from e2e.playground import Playground, wait_until_kept
 
 REFUSED = """\
 import tvm
@@ -288,6 +288,49 @@ def test_a_search_works_where_storage_is_denied(open_playground):
     to_end(playground, 3)
     assert records(playground) >= 1
     expect(playground["search-record-count"]).to_contain_text("gone when it is closed")
+
+
+DAMAGE = """(key) => new Promise((resolve, reject) => {
+    const opening = indexedDB.open("mlcweb-documents");
+    opening.onerror = reject;
+    opening.onsuccess = () => {
+        const into = opening.result.transaction("documents", "readwrite").objectStore("documents");
+        const runs = [null, 7, { cell: "lesson.py" }];
+        into.put({ id: key, at: 1, runs, scroll: "far", view: 3 });
+        into.transaction.oncomplete = () => resolve(opening.result.close());
+    };
+})"""
+
+DAMAGE_RECORDS = """() => new Promise((resolve, reject) => {
+    const opening = indexedDB.open("mlcweb-records");
+    opening.onerror = reject;
+    opening.onsuccess = () => {
+        const into = opening.result.transaction("records", "readwrite").objectStore("records");
+        into.openCursor().onsuccess = ({ target: { result: at } }) => {
+            if (!at) return;
+            const { id, workload } = at.value;
+            at.update({ id, workload, program: "no hash", seconds: "soon", record: 5 });
+            at.continue();
+        };
+        into.transaction.oncomplete = () => resolve(opening.result.close());
+    };
+})"""
+
+
+@pytest.mark.thorough
+def test_a_damaged_database_costs_what_it_held_and_is_said_once(search):
+    to_end(search, 3)
+    count = records(search)
+    wait_until_kept(search.page, "program", 1)
+    search.page.evaluate(DAMAGE, "program")
+    search.page.evaluate(DAMAGE_RECORDS)
+    search.page.reload()
+    search.expect_state("ready")
+    search.run_first_program()
+    search.open_view("search")
+    to_end(search, 3)
+    expect(search["search-hint"]).to_contain_text(f"{count} records could not be read")
+    assert "recalled" not in states(search)
 
 
 @pytest.mark.thorough

@@ -34,13 +34,16 @@ def settings(**changes: Any) -> SearchSettings:
     return replace(asked, **changes)
 
 
-def followed(asked: SearchSettings, earlier: EarlierRecords | None = None) -> tuple[str, list[Any]]:
+def followed(
+    asked: SearchSettings, earlier: EarlierRecords | None = None, unreadable: int = 0
+) -> tuple[str, list[Any]]:
     """A search's name, and all that its steps tell."""
 
     async def main() -> tuple[str, list[Any]]:
         begun = await search.begin(asked, earlier)
         assert begun.baseline_seconds
         assert begun.workers == 1
+        assert begun.unreadable == unreadable
         told = []
         while (trial := await search.step(begun.id)) is not None:
             told.append(trial)

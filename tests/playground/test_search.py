@@ -8,6 +8,7 @@ import pytest
 
 from mlcweb.ir import TVMError
 from mlcweb.playground import cell, search, trace_view
+from mlcweb.playground.protocol.search import EarlierRecord
 from tests.playground.searching import earlier_of, fast_runner, followed, settings
 
 Run = Callable[[str], Any]
@@ -88,6 +89,21 @@ def test_programs_known_from_earlier_are_not_measured(
             assert trial.seconds == pytest.approx(before[trial.index])
     finalists = {trial.index for trial in again if trial.confirmed}
     assert len(ran) <= 3 * len(finalists)
+
+
+def test_records_that_cannot_be_read_are_left_out_and_counted(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("")
+    monkeypatch.setattr("mlcweb.playground.search.calls.open_runner", fast_runner)
+    _, told = followed(settings(trials=2))
+    earlier = earlier_of(told)
+    programs = earlier.programs
+    damaged = ["", "{", "[]", "null", "[[[]], 1, 2]", earlier.lines[0].record[:-9]]
+    earlier.lines = [EarlierRecord(text, "12ab") for text in damaged]
+    earlier.unreadable = 2
+    _, again = followed(settings(trials=2), earlier, unreadable=8)
+    assert [trial.state for trial in again if not trial.confirmed] == ["recalled"] * len(programs)
 
 
 def test_a_finished_search_ends_and_keeps_its_trials(run: Run) -> None:

@@ -129,6 +129,16 @@ test("where the browser's database fails, records are in memory from then on", a
   expect([await store.count(), (await store.ofWorkload("w")).length]).toEqual([2, 2]);
 });
 
+test("damaged records are left out and counted", () => {
+  const damaged = [null, 7, {}, { ...record("b", 1), record: 5 }, record("c", 1, "no hash")];
+  const wrong = { ...record("d", 1), seconds: "1" };
+  expect(earlier([...damaged, wrong, record("a", 2)])).toEqual({
+    programs: [["a", 2]],
+    lines: [{ record: '["a"]', program: "a" }],
+    unreadable: 6,
+  });
+});
+
 test("records become TVM's two files, with the number of the workload before each", async () => {
   const store = new MemoryStore();
   await store.add({ key: "w", line: '["1","m"]' }, [record("a", 2), record("b", null)]);
@@ -146,6 +156,7 @@ test("records become TVM's two files, with the number of the workload before eac
       ["b", null],
     ],
     lines: [{ record: '["later"]', program: "a" }],
+    unreadable: 0,
   });
   await store.clear();
   expect(await store.count()).toBe(0);

@@ -101,10 +101,12 @@ class EarlierRecords:
     Attributes:
         programs: hashes, and seconds (None where it failed).
         lines: the fastest as a whole.
+        unreadable: how many the page left out, because they are damaged.
     """
 
     programs: list[tuple[str, float | None]]
     lines: list[EarlierRecord]
+    unreadable: int = 0
 
 
 @dataclass(slots=True)
@@ -115,6 +117,8 @@ class SearchStart:
         baseline_seconds: the time of the unscheduled program.
         workers: how many trials are measured at one time.
         operations: arithmetic operations of a call; 0 where they cannot be counted.
+        unreadable: how many earlier records were left out, because they are damaged or of another
+            version.
     """
 
     id: str
@@ -122,6 +126,7 @@ class SearchStart:
     baseline_seconds: float | None
     workers: int
     operations: float
+    unreadable: int
 
 
 @dataclass(slots=True)

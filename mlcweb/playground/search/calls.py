@@ -83,7 +83,7 @@ async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None)
         for other in each.searches.values():
             other.close()
     runner = open_runner(random_inputs(program.scheduled, program.main), settings.workers)
-    history = history_of(earlier, program.scheduled)
+    history, unreadable = history_of(earlier, program.scheduled)
     try:
         events = search(
             program.scheduled,
@@ -108,6 +108,7 @@ async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None)
         statistics.median(started.baseline),
         started.workers,
         started.flops,
+        unreadable,
     )
 
 

@@ -17,22 +17,24 @@ from mlcweb.playground.protocol.search import EarlierRecords
 MAX_RECORDS = 256
 
 
-def history_of(earlier: EarlierRecords | None, program: IRModule) -> History:
-    """Read what the page keeps of a program."""
+def history_of(earlier: EarlierRecords | None, program: IRModule) -> tuple[History, int]:
+    """Read what the page keeps of a program; and how many records could not be read."""
     database = FastestRecords(program)
     silent: list[TuningRecord] = []
+    unreadable = earlier.unreadable if earlier else 0
     for line in earlier.lines if earlier else ():
         try:
             record = TuningRecord.from_json(json.loads(line.record), database.workload)
         except (TVMError, ValueError, IndexError, TypeError):
-            continue  # a record of another version
+            unreadable += 1
+            continue
         database.commit_tuning_record(record)
         if line.program is None:
             silent.append(record)
     outcomes = dict(outcomes_of(silent))
     for shash, seconds in earlier.programs if earlier else ():
         outcomes[int(shash, 16)] = () if seconds is None else (seconds,)
-    return History(database, program, outcomes)
+    return History(database, program, outcomes), unreadable
 
 
 class FastestRecords(Database):

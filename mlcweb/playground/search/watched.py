@@ -96,6 +96,7 @@ class _Watcher:
                     baseline_seconds=task.baseline,
                     workers=task.runner.workers,
                     operations=task.flops,
+                    unreadable=0,
                     planned=scheduler.max_trials_global if len(scheduler.tasks) == 1 else None,
                     workload=watched.search.workload,
                 )

@@ -6,7 +6,7 @@
  */
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
-import { type RunRecord, sizeOf } from "./record";
+import { isRun, type RunRecord, sizeOf } from "./record";
 
 /** Runs kept of a document beside the last of each cell. */
 const MAX_RUNS = 30;
@@ -72,8 +72,15 @@ export class DocumentMemory {
     const kept = database().then((found) => found?.get("documents", key));
     const late = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE));
     const found = await Promise.race([kept, late]).catch(() => undefined);
-    if (found) Object.assign(memory, { runs: found.runs, scroll: found.scroll, view: found.view });
+    if (found) memory.restore(found);
     return memory;
+  }
+
+  /** Take what the database holds, but for what is damaged. */
+  restore({ runs, scroll, view }: Partial<Record<keyof Kept, unknown>>): void {
+    this.runs = Array.isArray(runs) ? runs.filter(isRun) : [];
+    this.scroll = typeof scroll === "number" ? scroll : 0;
+    this.view = typeof view === "string" ? view : null;
   }
 
   /** The last run of a cell; of any without one. */

@@ -52,6 +52,17 @@ export class Recorder implements OutputSink {
   }
 }
 
+/** Whether this is a run: the browser's database may hold one of another version, or a damaged one. */
+export function isRun(kept: unknown): kept is RunRecord {
+  const run = kept as Partial<RunRecord> | null;
+  return (
+    typeof run?.cell === "string" &&
+    typeof run.source === "string" &&
+    typeof run.at === "number" &&
+    [run.output, run.notes, run.modules].every(Array.isArray)
+  );
+}
+
 /** What a run of a cell came to. */
 export function recordOf(
   cell: string,

@@ -308,6 +308,8 @@ export interface EarlierRecords {
   programs: [string, number | null][];
   /** The fastest as a whole. */
   lines: EarlierRecord[];
+  /** How many the page left out, because they are damaged. */
+  unreadable: number;
 }
 
 /** End all threads, and tell so in their slots. */
@@ -907,6 +909,8 @@ export interface SearchStart {
   workers: number;
   /** Arithmetic operations of a call; 0 where they cannot be counted. */
   operations: number;
+  /** How many earlier records were left out, because they are damaged or of another version. */
+  unreadable: number;
 }
 
 /** Where Python is another frame's: output of that size was seen. */

@@ -160,7 +160,8 @@ export class MemoryStore implements RecordStore {
 }
 
 /** What a search is told of the records of its workload: all by hash, the fastest as a whole. */
-export function earlier(records: StoredRecord[]): EarlierRecords {
+export function earlier(stored: unknown[]): EarlierRecords {
+  const records = stored.filter(isRecord);
   const ran = records
     .filter(({ seconds }) => seconds !== null)
     .sort((a, b) => a.seconds! - b.seconds!);
@@ -169,7 +170,18 @@ export function earlier(records: StoredRecord[]): EarlierRecords {
       program ? [[program, seconds]] : [],
     ),
     lines: ran.slice(0, FASTEST).map(({ record, program }) => ({ record, program })),
+    unreadable: stored.length - records.length,
   };
+}
+
+/** Whether this is a record: the browser's database may be damaged. */
+function isRecord(stored: unknown): stored is StoredRecord {
+  const record = stored as Partial<StoredRecord> | null;
+  return (
+    typeof record?.record === "string" &&
+    (record.program === null || /^[0-9a-f]{1,16}$/.test(record.program ?? "")) &&
+    (record.seconds === null || typeof record.seconds === "number")
+  );
 }
 
 /** Groups of records as TVM's two files: each line of the second has the number of a line of the first. */

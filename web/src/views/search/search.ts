@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals-core";
 import type { SearchSettings, SearchStart, TrialUpdate } from "../../python/wire";
+import { counted } from "../format";
 import type { StoredWorkload } from "./records";
 import { outcome, place, type ShownTrial } from "./trials";
 
@@ -27,6 +28,8 @@ export class Search {
   baseline: number | null = null;
   operations = 0;
   workers = 0;
+  /** How many records of earlier searches could not be read. */
+  private unreadable = 0;
   readonly trials: ShownTrial[] = [];
   /** How the page's storage knows the program; null until that is known. */
   workload: StoredWorkload | null = null;
@@ -65,14 +68,16 @@ export class Search {
     return `${this.number}: ${this.title}${how}`;
   }
 
-  begin({ id, baselineSeconds, workers, operations }: SearchStart): void {
-    Object.assign(this, { id, baseline: baselineSeconds, workers, operations });
+  begin({ id, baselineSeconds, workers, operations, unreadable }: SearchStart): void {
+    Object.assign(this, { id, baseline: baselineSeconds, workers, operations, unreadable });
     this.version.value += 1;
   }
 
   /** It pauses, or has ended. */
   rest(state: SearchState, how: string): void {
-    this.said.value = this.trials.length ? `${how}: ${outcome(this.tried, this.trials)}` : how;
+    const lost = this.unreadable ? `; ${counted(this.unreadable, "record")} could not be read` : "";
+    const came = this.trials.length ? `: ${outcome(this.tried, this.trials)}` : "";
+    this.said.value = how + came + lost;
     this.state = state;
   }
 
