@@ -213,37 +213,20 @@ def _convolved(convolution: E.Expr, bias: Tensor | None, layout: str, name: str)
     return wrap_nested(R.add(convolution, R.reshape(bias._expr, shape)), name)
 
 
-def _kernel_layout(layout: str) -> str:
-    """The layout of the weights for one of the data: N is O, and C is I."""
-    return layout.replace("N", "O").replace("C", "I")
-
-
 def conv1d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Window = 1,
-    padding: Window | str = 0,
-    dilation: Window = 1,
-    groups: int = 1,
-    name: str = "conv1d",
-) -> Tensor:
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Window = 1,
+    padding: Window | str = 0, dilation: Window = 1, groups: int = 1, name: str = "conv1d",
+) -> Tensor:  # fmt: skip
     """A convolution of NCW by OIW."""
     result = R.nn.conv1d(x._expr, weight._expr, stride, padding, dilation, groups)  # type: ignore[arg-type]
     return _convolved(result, bias, "NCW", name)
 
 
 def conv1d_transpose(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Window = 1,
-    padding: Window = 0,
-    output_padding: Window = 0,
-    dilation: Window = 1,
-    groups: int = 1,
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Window = 1,
+    padding: Window = 0, output_padding: Window = 0, dilation: Window = 1, groups: int = 1,
     name: str = "conv1d_transpose",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """A transposed convolution of NCW by IOW."""
     result = R.nn.conv1d_transpose(
         x._expr, weight._expr, stride, padding, output_padding, dilation, groups
@@ -251,42 +234,26 @@ def conv1d_transpose(
     return _convolved(result, bias, "NCW", name)
 
 
-def conv2d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Window = 1,
-    padding: Window | str = 0,
-    dilation: Window = 1,
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    name: str = "conv2d",
-) -> Tensor:
-    """A convolution, by OIHW (OHWI where the data are NHWC)."""
-    result = R.nn.conv2d(
-        x._expr, weight._expr, stride, padding, dilation, groups,  # type: ignore[arg-type]
-        data_layout=data_layout, kernel_layout=_kernel_layout(data_layout),
-    )  # fmt: skip
-    return _convolved(result, bias, data_layout, name)
+def _convolution(build: Callable[..., E.Expr], layout: str):
+    def apply(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Window = 1,
+        padding: Window | str = 0, dilation: Window = 1, groups: int = 1,
+        data_layout: str = layout, name: str = build.__name__,
+    ) -> Tensor:  # fmt: skip
+        """A convolution along the axes after the channels, by weights of the layout of the data
+        with O (filters) for N, and I for C."""
+        weights = data_layout.replace("N", "O").replace("C", "I")
+        result = build(
+            x._expr, weight._expr, stride, padding, dilation, groups, data_layout, weights
+        )
+        return _convolved(result, bias, data_layout, name)
+
+    apply.__name__ = apply.__qualname__ = build.__name__
+    return apply
 
 
-def conv3d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Window = 1,
-    padding: Window | str = 0,
-    dilation: Window = 1,
-    groups: int = 1,
-    data_layout: str = "NCDHW",
-    name: str = "conv3d",
-) -> Tensor:
-    """A convolution of volumes, by OIDHW (ODHWI where the data are NDHWC)."""
-    result = R.nn.conv3d(
-        x._expr, weight._expr, stride, padding, dilation, groups,  # type: ignore[arg-type]
-        data_layout=data_layout, kernel_layout=_kernel_layout(data_layout),
-    )  # fmt: skip
-    return _convolved(result, bias, data_layout, name)
+conv2d = _convolution(R.nn.conv2d, "NCHW")
+conv3d = _convolution(R.nn.conv3d, "NCDHW")
 
 
 # Activations and norms

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import (
-    Call,
-    Expr,
-    ExprLike,
-    constant_int,
-)
+from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.legalize import (
-    attribute,
-    reordered,
-    te,
-    topi,
-)
+from mlcweb.relax.op.legalize import attribute, reordered, te, topi
 from mlcweb.relax.op.nn.layouts import (
     SPATIAL,
     Extents,
@@ -31,7 +19,7 @@ from mlcweb.relax.op.nn.layouts import (
     paddings,
     window_extent,
 )  # fmt: skip
-from mlcweb.relax.op.registry import Builder, Infer, Legalize, call, operator
+from mlcweb.relax.op.registry import Infer, Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 
 
@@ -140,131 +128,78 @@ def _legalize_transpose(rank: int) -> Legalize:
     return legalize
 
 
-def _convolution(
-    build: Builder, rank: int, data: ExprLike, weight: ExprLike, options: dict[str, Any]
-) -> Call:
-    attrs = {
-        "strides": numbers(options["strides"], rank),
-        "padding": paddings(options["padding"], rank),
-    }
-    if "output_padding" in options:
-        attrs["output_padding"] = numbers(options["output_padding"], rank)
-    return call(
-        build,
-        data,
-        weight,
-        **attrs,
-        dilation=numbers(options["dilation"], rank),
-        groups=int(options["groups"]),
-        data_layout=options["data_layout"],
-        kernel_layout=options["kernel_layout"],
-        out_layout=options["out_layout"] or options["data_layout"],
-        out_dtype=str(options["out_dtype"] or "void"),
-    )
+def _for_each(number: int, rank: int) -> Extents:
+    """A default for all spatial axes; TVM's is a tuple where there are several."""
+    return number if rank == 1 else (number,) * rank
 
 
-@operator(
-    "relax.nn.conv1d", "data", "weight",
-    infer=_infer(1, transposed=False), legalize=_legalize_convolution(1),
-)  # fmt: skip
-def conv1d(
-    data: ExprLike, weight: ExprLike,
-    strides: Extents = 1, padding: Extents = 0, dilation: Extents = 1,
-    groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "OIW",
-    out_layout: str | None = None, out_dtype: str | None = None,
-) -> Call:  # fmt: skip
-    """A convolution along one axis. See `conv2d`."""
-    options = locals()
-    return _convolution(conv1d, 1, options.pop("data"), options.pop("weight"), options)
+def _convolution(rank: int):
+    spatial, one, none = SPATIAL[rank], _for_each(1, rank), _for_each(0, rank)
+
+    @operator(
+        f"relax.nn.conv{rank}d", "data", "weight",
+        infer=_infer(rank, transposed=False), legalize=_legalize_convolution(rank),
+    )  # fmt: skip
+    def build(
+        data: ExprLike, weight: ExprLike,
+        strides: Extents = one, padding: Extents = none, dilation: Extents = one,
+        groups: int = 1, data_layout: str = f"NC{spatial}", kernel_layout: str = f"OI{spatial}",
+        out_layout: str | None = None, out_dtype: str | None = None,
+    ) -> Call:  # fmt: skip
+        """A convolution along the spatial axes, by filters.
+
+        Args:
+            data: (n, c, h, w) where there are two, or as `data_layout` says.
+            weight: (filters, c / groups, kh, kw), or as `kernel_layout` says.
+            padding: a number, (h, w), or (top, left, bottom, right).
+            groups: the channels are divided into so many groups, each with filters of its own.
+            out_layout: that of the data by default.
+            out_dtype: the type of sums and result, that of the data by default.
+        """
+        return call(
+            build, data, weight,
+            strides=numbers(strides, rank), padding=paddings(padding, rank),
+            dilation=numbers(dilation, rank), groups=int(groups), data_layout=data_layout,
+            kernel_layout=kernel_layout, out_layout=out_layout or data_layout,
+            out_dtype=str(out_dtype or "void"),
+        )  # fmt: skip
+
+    build.__name__ = build.__qualname__ = f"conv{rank}d"
+    return build
 
 
-@operator(
-    "relax.nn.conv2d", "data", "weight",
-    infer=_infer(2, transposed=False), legalize=_legalize_convolution(2),
-)  # fmt: skip
-def conv2d(
-    data: ExprLike, weight: ExprLike,
-    strides: Extents = (1, 1), padding: Extents = (0, 0), dilation: Extents = (1, 1),
-    groups: int = 1, data_layout: str = "NCHW", kernel_layout: str = "OIHW",
-    out_layout: str | None = None, out_dtype: str | None = None,
-) -> Call:  # fmt: skip
-    """A convolution of an image by filters.
+def _transpose(rank: int):
+    spatial, one, none = SPATIAL[rank], _for_each(1, rank), _for_each(0, rank)
 
-    Args:
-        data: (n, c, h, w), or as `data_layout` says.
-        weight: (filters, c / groups, kh, kw), or as `kernel_layout` says.
-        padding: a number, (h, w), or (top, left, bottom, right).
-        groups: the channels are divided into so many groups, each with filters of its own.
-        out_layout: that of the data by default.
-        out_dtype: the type of sums and result, that of the data by default.
-    """
-    options = locals()
-    return _convolution(conv2d, 2, options.pop("data"), options.pop("weight"), options)
+    @operator(
+        f"relax.nn.conv{rank}d_transpose", "data", "weight",
+        infer=_infer(rank, transposed=True), legalize=_legalize_transpose(rank),
+    )  # fmt: skip
+    def build(
+        data: ExprLike, weight: ExprLike,
+        strides: Extents = one, padding: Extents = none, output_padding: Extents = none,
+        dilation: Extents = one, groups: int = 1, data_layout: str = f"NC{spatial}",
+        kernel_layout: str = f"IO{spatial}", out_layout: str | None = None,
+        out_dtype: str | None = None,
+    ) -> Call:  # fmt: skip
+        """The transpose of a convolution: each element of the data puts a filter, `strides` apart.
 
+        Args:
+            weight: (c, filters / groups, kh, kw), or as `kernel_layout` says.
+            padding: how much of the result is cut off at each side.
+            output_padding: how much is added behind.
+        """
+        return call(
+            build, data, weight,
+            strides=numbers(strides, rank), padding=paddings(padding, rank),
+            output_padding=numbers(output_padding, rank), dilation=numbers(dilation, rank),
+            groups=int(groups), data_layout=data_layout, kernel_layout=kernel_layout,
+            out_layout=out_layout or data_layout, out_dtype=str(out_dtype or "void"),
+        )  # fmt: skip
 
-@operator(
-    "relax.nn.conv3d", "data", "weight",
-    infer=_infer(3, transposed=False), legalize=_legalize_convolution(3),
-)  # fmt: skip
-def conv3d(
-    data: ExprLike, weight: ExprLike,
-    strides: Extents = (1, 1, 1), padding: Extents = (0, 0, 0),
-    dilation: Extents = (1, 1, 1), groups: int = 1, data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW", out_layout: str | None = None, out_dtype: str | None = None,
-) -> Call:  # fmt: skip
-    """A convolution of a volume. See `conv2d`."""
-    options = locals()
-    return _convolution(conv3d, 3, options.pop("data"), options.pop("weight"), options)
+    build.__name__ = build.__qualname__ = f"conv{rank}d_transpose"
+    return build
 
 
-@operator(
-    "relax.nn.conv1d_transpose", "data", "weight",
-    infer=_infer(1, transposed=True), legalize=_legalize_transpose(1),
-)  # fmt: skip
-def conv1d_transpose(
-    data: ExprLike, weight: ExprLike,
-    strides: Extents = 1, padding: Extents = 0, output_padding: Extents = 0,
-    dilation: Extents = 1, groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "IOW",
-    out_layout: str | None = None, out_dtype: str | None = None,
-) -> Call:  # fmt: skip
-    """The transpose of a convolution along one axis. See `conv2d_transpose`."""
-    options = locals()
-    return _convolution(conv1d_transpose, 1, options.pop("data"), options.pop("weight"), options)
-
-
-@operator(
-    "relax.nn.conv2d_transpose", "data", "weight",
-    infer=_infer(2, transposed=True), legalize=_legalize_transpose(2),
-)  # fmt: skip
-def conv2d_transpose(
-    data: ExprLike, weight: ExprLike,
-    strides: Extents = (1, 1), padding: Extents = (0, 0),
-    output_padding: Extents = (0, 0), dilation: Extents = (1, 1), groups: int = 1,
-    data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: str | None = None,
-    out_dtype: str | None = None,
-) -> Call:  # fmt: skip
-    """The transpose of a convolution: each element of the image puts a filter, `strides` apart.
-
-    Args:
-        weight: (c, filters / groups, kh, kw), or as `kernel_layout` says.
-        padding: how much of the result is cut off at each side.
-        output_padding: how much is added behind.
-    """
-    options = locals()
-    return _convolution(conv2d_transpose, 2, options.pop("data"), options.pop("weight"), options)
-
-
-@operator(
-    "relax.nn.conv3d_transpose", "data", "weight",
-    infer=_infer(3, transposed=True), legalize=_legalize_transpose(3),
-)  # fmt: skip
-def conv3d_transpose(
-    data: ExprLike, weight: ExprLike,
-    strides: Extents = (1, 1, 1), padding: Extents = (0, 0, 0),
-    output_padding: Extents = (0, 0, 0), dilation: Extents = (1, 1, 1), groups: int = 1,
-    data_layout: str = "NCDHW", kernel_layout: str = "IODHW", out_layout: str | None = None,
-    out_dtype: str | None = None,
-) -> Call:  # fmt: skip
-    """The transpose of a convolution of a volume. See `conv2d_transpose`."""
-    options = locals()
-    return _convolution(conv3d_transpose, 3, options.pop("data"), options.pop("weight"), options)
+conv1d, conv2d, conv3d = _convolution(1), _convolution(2), _convolution(3)
+conv1d_transpose, conv2d_transpose, conv3d_transpose = _transpose(1), _transpose(2), _transpose(3)

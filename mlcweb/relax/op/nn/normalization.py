@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import (
-    Call,
-    Expr,
-    ExprLike,
-    constant_int,
-)
+from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, topi
 from mlcweb.relax.op.registry import Legalize, call, operator
@@ -57,47 +52,23 @@ def _infer_batch_norm(call: Call, context: Context) -> StructInfo:
 
 
 @operator(
-    "relax.nn.batch_norm",
-    "data",
-    "gamma",
-    "beta",
-    "moving_mean",
-    "moving_var",
+    "relax.nn.batch_norm", "data", "gamma", "beta", "moving_mean", "moving_var",
     infer=_infer_batch_norm,
     legalize=by("nn.batch_norm", "axis", "epsilon", "center", "scale", "training", "momentum"),
-)
+)  # fmt: skip
 def batch_norm(
-    data: ExprLike,
-    gamma: ExprLike,
-    beta: ExprLike,
-    moving_mean: ExprLike,
-    moving_var: ExprLike,
-    axis: int,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-    momentum: float = 0.1,
-    training: bool = True,
-) -> Call:
+    data: ExprLike, gamma: ExprLike, beta: ExprLike, moving_mean: ExprLike, moving_var: ExprLike,
+    axis: int, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+    momentum: float = 0.1, training: bool = True,
+) -> Call:  # fmt: skip
     """(data - mean) / sqrt(variance + epsilon) gamma + beta, per position along `axis`.
 
     In training with the moments of the data, else with the moving ones. Gives a tuple of the
     result and the new moving mean and variance.
     """
-    return call(
-        batch_norm,
-        data,
-        gamma,
-        beta,
-        moving_mean,
-        moving_var,
-        axis=int(axis),
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-        momentum=momentum,
-        training=training,
-    )
+    attrs = {"epsilon": epsilon, "center": center, "scale": scale, "momentum": momentum}
+    tensors = (data, gamma, beta, moving_mean, moving_var)
+    return call(batch_norm, *tensors, axis=int(axis), **attrs, training=training)
 
 
 def _axes(axes: int | Sequence[int]) -> list[int]:
@@ -133,25 +104,12 @@ def _legalize_normalization(name: str, *attributes: str) -> Legalize:
     infer=_infer_over_axes, legalize=_legalize_normalization("layer_norm", "axes", "epsilon"),
 )  # fmt: skip
 def layer_norm(
-    data: ExprLike,
-    gamma: ExprLike,
-    beta: ExprLike,
-    axes: int | Sequence[int],
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Call:
+    data: ExprLike, gamma: ExprLike, beta: ExprLike, axes: int | Sequence[int],
+    epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+) -> Call:  # fmt: skip
     """(data - mean) / sqrt(variance + epsilon) gamma + beta, with the moments over `axes`."""
-    return call(
-        layer_norm,
-        data,
-        gamma,
-        beta,
-        axes=_axes(axes),
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-    )
+    attrs = {"axes": _axes(axes), "epsilon": epsilon, "center": center, "scale": scale}
+    return call(layer_norm, data, gamma, beta, **attrs)
 
 
 @operator(
@@ -187,66 +145,27 @@ def _infer_per_channel(call: Call, context: Context) -> StructInfo:
 
 
 @operator(
-    "relax.nn.group_norm",
-    "data",
-    "gamma",
-    "beta",
-    infer=_infer_per_channel,
+    "relax.nn.group_norm", "data", "gamma", "beta", infer=_infer_per_channel,
     legalize=_legalize_normalization("group_norm", "num_groups", "channel_axis", "axes", "epsilon"),
-)
+)  # fmt: skip
 def group_norm(
-    data: ExprLike,
-    gamma: ExprLike,
-    beta: ExprLike,
-    num_groups: int,
-    channel_axis: int,
-    axes: int | Sequence[int],
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Call:
+    data: ExprLike, gamma: ExprLike, beta: ExprLike, num_groups: int, channel_axis: int,
+    axes: int | Sequence[int], epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+) -> Call:  # fmt: skip
     """`layer_norm` of groups of channels, over them and `axes`; gamma and beta per channel."""
-    return call(
-        group_norm,
-        data,
-        gamma,
-        beta,
-        num_groups=int(num_groups),
-        channel_axis=int(channel_axis),
-        axes=_axes(axes),
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-    )
+    attrs = {"axes": _axes(axes), "epsilon": epsilon, "center": center, "scale": scale}
+    places = {"num_groups": int(num_groups), "channel_axis": int(channel_axis)}
+    return call(group_norm, data, gamma, beta, **places, **attrs)
 
 
 @operator(
-    "relax.nn.instance_norm",
-    "data",
-    "gamma",
-    "beta",
-    infer=_infer_per_channel,
+    "relax.nn.instance_norm", "data", "gamma", "beta", infer=_infer_per_channel,
     legalize=_legalize_normalization("instance_norm", "channel_axis", "axes", "epsilon"),
-)
+)  # fmt: skip
 def instance_norm(
-    data: ExprLike,
-    gamma: ExprLike,
-    beta: ExprLike,
-    channel_axis: int,
-    axes: int | Sequence[int],
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Call:
+    data: ExprLike, gamma: ExprLike, beta: ExprLike, channel_axis: int,
+    axes: int | Sequence[int], epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+) -> Call:  # fmt: skip
     """Every channel of every image normalised by itself, over `axes`."""
-    return call(
-        instance_norm,
-        data,
-        gamma,
-        beta,
-        channel_axis=int(channel_axis),
-        axes=_axes(axes),
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-    )
+    attrs = {"axes": _axes(axes), "epsilon": epsilon, "center": center, "scale": scale}
+    return call(instance_norm, data, gamma, beta, channel_axis=int(channel_axis), **attrs)
