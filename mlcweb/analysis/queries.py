@@ -21,7 +21,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import PrimFunc, prim_funcs
 from mlcweb.tir.substitute import uses, variables_in
 
 Sizes = dict[str, dict[str, int]]
@@ -35,10 +35,7 @@ def expr_deep_equal(lhs: E.PrimExpr, rhs: E.PrimExpr) -> bool:
 
 def _functions(obj: PrimFunc | IRModule) -> list[tuple[str, PrimFunc]]:
     """The functions of TensorIR of a module, or the function, by name."""
-    if isinstance(obj, PrimFunc):
-        return [("main", obj)]
-    named = ((var.name_hint, func) for var, func in obj.functions.items())
-    return [(name, func) for name, func in named if isinstance(func, PrimFunc)]
+    return [("main", obj)] if isinstance(obj, PrimFunc) else list(prim_funcs(obj).items())
 
 
 def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:

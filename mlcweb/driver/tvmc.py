@@ -33,7 +33,7 @@ from mlcweb.runtime import ndarray
 from mlcweb.runtime.device import device as device_of
 from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.tir.expr import IntImm
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import prim_funcs
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.database import Database
@@ -60,7 +60,7 @@ class Stage:
     seconds: float
 
     def __str__(self) -> str:
-        kernels = sum(isinstance(func, PrimFunc) for func in self.mod.functions.values())
+        kernels = len(prim_funcs(self.mod))
         main = self.mod["main"]
         calls = sum(len(block.bindings) for block in main.body.blocks)
         return (

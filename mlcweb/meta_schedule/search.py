@@ -19,7 +19,7 @@ from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.tuning_record import trace_text
 from mlcweb.meta_schedule.events import Confirmed, Ended, Event, Round, Started, Trial
 from mlcweb.meta_schedule.history import History
-from mlcweb.meta_schedule.measure.artifact import reference_target
+from mlcweb.meta_schedule.measure.artifact import reference_target, warn_of_other_device
 from mlcweb.meta_schedule.measure.measuring import Finalists, Measuring
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed
 from mlcweb.meta_schedule.strategy.search_strategy import (
@@ -176,6 +176,7 @@ class TaskRecord:
         """Run and time the program as it stands; what it computes is what all others must."""
         mod = self.context.mod
         assert mod is not None
+        warn_of_other_device(self.target)
         try:
             self.flops = estimate_flops(mod)
         except DiagnosticError:

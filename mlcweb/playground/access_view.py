@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground.access.small import Small, access_count, smaller
-from mlcweb.playground.code_view import function_names
 from mlcweb.playground.compared import Program, same_function
 from mlcweb.playground.compared import program as program_of
 from mlcweb.playground.protocol.access import (
@@ -31,6 +30,7 @@ from mlcweb.playground.protocol.access import (
     CacheSettings,
     OtherFigures,
 )
+from mlcweb.tir.function import prim_funcs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +68,7 @@ def explain(
     recording, strides = _recorded(program, chosen, most)
     func = recording.listing.function
     return AccessReport(
-        functions=function_names(program.module),
+        functions=list(prim_funcs(program.module)),
         function=chosen,
         other=other,
         steps=[

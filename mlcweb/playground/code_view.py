@@ -46,13 +46,14 @@ from mlcweb.tir import PrimFunc
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.expr import IntImm
+from mlcweb.tir.function import prim_funcs
 
 
 def register(document: Document, programs: Iterable[tuple[str, IRModule]]) -> list[ShownProgram]:
     """Keep the modules of a document's run that have a TensorIR function."""
     shown = []
     for title, module in programs:
-        if function_names(module):
+        if prim_funcs(module):
             identifier = session.new_id("p")
             document.programs[identifier] = module
             shown.append(ShownProgram(identifier, title))
@@ -68,7 +69,7 @@ def code(
         function_name: by default "main", or the first.
         fused: whether multiply-adds may be fused; by default as the engine's builds do.
     """
-    names = function_names(session.program(program_id)[1])
+    names = list(prim_funcs(session.program(program_id)[1]))
     default = "main" if "main" in names else names[0]
     chosen = function_name if function_name in names else default
     built = _build(program_id, chosen, fused)
@@ -232,12 +233,6 @@ def _require_constant_shapes(name: str, func: PrimFunc) -> None:
                 f'"{name}" is compiled when it is called, since the shape of "{buffer.name}" is '
                 "known only then; bind its sizes to numbers to see the code"
             )
-
-
-def function_names(module: IRModule) -> list[str]:
-    """The names of a module's TensorIR functions."""
-    functions = module.functions.items()
-    return [var.name_hint for var, func in functions if isinstance(func, PrimFunc)]
 
 
 def _stands_for(tensorir: Listing) -> list[list[int]]:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from mlcweb.ir import IRModule
 from mlcweb.playground.access import derivation
 from mlcweb.playground.access.derivation import Derivation, Step
-from mlcweb.playground.code_view import function_names
 from mlcweb.playground.session import Document, session
+from mlcweb.tir.function import prim_funcs
 
 
 class Program(NamedTuple):
@@ -39,5 +39,5 @@ def program(identifier: str) -> Program:
 
 def same_function(module: IRModule, name: str) -> str:
     """The function of that name in another module, or else its main or first one."""
-    names = function_names(module)
+    names = list(prim_funcs(module))
     return name if name in names else "main" if "main" in names else names[0]

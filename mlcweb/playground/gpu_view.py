@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.visitor import walk
-from mlcweb.playground.code_view import function_names
 from mlcweb.playground.compared import Program, program, same_function
 from mlcweb.playground.protocol.access import AccessStep
 from mlcweb.playground.protocol.gpu import (
@@ -26,6 +25,7 @@ from mlcweb.playground.protocol.gpu import (
 )
 from mlcweb.playground.source_lines import Listing, listing
 from mlcweb.tir import stmt as S
+from mlcweb.tir.function import prim_funcs
 
 if TYPE_CHECKING:
     from mlcweb.playground.gpu.fetch import Fetch
@@ -60,7 +60,7 @@ def explain(
     from mlcweb.playground.gpu.hardware import DEFAULT_TAG, tags
 
     shown = program(program_id)
-    names = function_names(shown.module)
+    names = list(prim_funcs(shown.module))
     bound = [name for name in names if is_bound(shown.module, name)]
     chosen = same_function(shown.module, function_name or (bound or ["main"])[0])
     steps = [step for step in shown.steps if is_bound(step.derivation.result, chosen)]

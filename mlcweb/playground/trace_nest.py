@@ -24,7 +24,7 @@ from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, executed
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import BufferRegion, constant_shape
 from mlcweb.tir.expr import IntImm
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import PrimFunc, prim_funcs
 
 KINDS: dict[S.ForKind, LoopKind] = {
     S.ForKind.SERIAL: "serial",
@@ -52,9 +52,7 @@ def nest(
     """
     writer = _Writer(state, origins, before)
     return [
-        NestFunction(var.name_hint, writer.function(func))
-        for var, func in state.module.functions.items()
-        if isinstance(func, PrimFunc)
+        NestFunction(name, writer.function(func)) for name, func in prim_funcs(state.module).items()
     ]
 
 

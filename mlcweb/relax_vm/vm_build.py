@@ -17,7 +17,7 @@ from mlcweb.runtime.build import build as build_library
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import PrimFunc, prim_funcs
 
 __all__ = ["Executable", "VMExecutable", "build"]
 
@@ -76,9 +76,7 @@ def _built(ready: IRModule, target: Any) -> Executable:
     chosen = Target(target) if target is not None else Target.current()
     ready = schedule_by_default(ready, chosen)
     plans = compile_module(ready)
-    kernels = {
-        var.name_hint: func for var, func in ready.functions.items() if isinstance(func, PrimFunc)
-    }
+    kernels = prim_funcs(ready)
     executable = Executable(plans, None, {}, ready)
     registered = {
         name: func

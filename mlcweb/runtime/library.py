@@ -23,7 +23,7 @@ from mlcweb.runtime.build import build, lookup_in
 from mlcweb.runtime.module import Module
 from mlcweb.runtime.thread_pool import has_threads
 from mlcweb.script import from_source, script
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import PrimFunc, prim_funcs
 
 SECTION = "mlcweb.library"
 VERSION = 1
@@ -93,16 +93,10 @@ def load_module(path: str | Path, fmt: str = "") -> Any:
     program = from_source(facts["program"], runs=False)
     if not isinstance(program, IRModule):
         raise LibraryError(f'The program in "{path}" is no module')
-    library = _library(data, facts, _prim_funcs(program))
+    library = _library(data, facts, prim_funcs(program))
     if facts["graph"]:
         return provided(__name__, "load_model")(program, library, facts["target"])
     return library or build(program, facts["target"])
-
-
-def _prim_funcs(program: IRModule) -> dict[str, PrimFunc]:
-    return {
-        var.name_hint: func for var, func in program.functions.items() if isinstance(func, PrimFunc)
-    }
 
 
 def _library(

@@ -17,7 +17,7 @@ from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import NotFoundError, StaleReferenceError, UnsupportedError
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import PrimFunc, prim_funcs
 from mlcweb.tir.operators import operator_name
 from mlcweb.tir.stmt import (
     AllocBuffer,
@@ -241,9 +241,8 @@ def _index(module: IRModule) -> _Index:
             for part in below:
                 visit(part, function, inner)
 
-    for var, func in module.functions.items():
-        if isinstance(func, PrimFunc):
-            visit(func.body, var.name_hint, ())
+    for name, func in prim_funcs(module).items():
+        visit(func.body, name, ())
     return index
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from mlcweb.ir.lazy_attributes import provided
-from mlcweb.ir.module import BaseFunc
+from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import definition, node, replace
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Var
@@ -64,3 +64,9 @@ class PrimFunc(BaseFunc):
     def root_block(self) -> Block | None:
         """The root block, where the body has one."""
         return self.body.block if isinstance(self.body, BlockRealize) else None
+
+
+def prim_funcs(module: IRModule) -> dict[str, PrimFunc]:
+    """The functions of TensorIR of a module, by name."""
+    named = ((var.name_hint, func) for var, func in module.functions.items())
+    return {name: func for name, func in named if isinstance(func, PrimFunc)}

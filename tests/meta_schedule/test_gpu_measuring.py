@@ -126,7 +126,7 @@ def test_schedules_run_on_the_gpu_and_what_loses_it_fails_alone(opened, capsys):
     assert not capsys.readouterr().err
 
 
-def test_what_another_gpu_cannot_run_is_an_error_and_not_simulated(opened, capsys):
+def test_what_another_gpu_cannot_run_is_an_error_and_not_simulated(opened):
     artifact = build_artifact(bound(programs.Copy), "main", "cuda -max_num_threads=512")
     assert isinstance(artifact, ModuleArtifact)
     assert artifact.on_gpu
@@ -134,8 +134,26 @@ def test_what_another_gpu_cannot_run_is_an_error_and_not_simulated(opened, capsy
     runner = ThreadRunner(random_inputs(programs.Copy), BRIEF)
     with pytest.raises(GpuError, match="16 threads"):
         asyncio.run(runner.begin(artifact))
-    asyncio.run(runner.build(bound(programs.Copy), "cuda"))
-    asyncio.run(runner.build(bound(programs.Copy), "cuda"))
+
+
+class RunnerElsewhere(ThreadRunner):
+    """A runner that says nothing by itself, as that of a cluster."""
+
+    async def build(self, module, target):
+        return build_artifact(module, self.workload.function, target)
+
+
+def searched(target):
+    return ms.tune_tir(
+        Matmul, target, work_dir=None, max_trials_global=3, num_trials_per_iter=3, seed=1,
+        space=on_threads, strategy="replay-trace",
+        runner=lambda workload: RunnerElsewhere(workload, BRIEF),
+    )  # fmt: skip
+
+
+def test_a_search_says_once_what_stands_in_for_the_gpu(opened, capsys):
+    for _ in range(2):
+        searched("cuda")
     said = 'target="cuda": schedules are measured as WGSL on WebGPU (fake)'
     assert capsys.readouterr().err.count(said) == 1
 
@@ -143,11 +161,9 @@ def test_what_another_gpu_cannot_run_is_an_error_and_not_simulated(opened, capsy
 def test_without_a_gpu_the_processor_is_measured_which_is_said_once(monkeypatch, capsys):
     monkeypatch.setattr(gpu, "_devices", {"webgpu": NoGpu("none is here")})
     reset_warnings()
-    runner = ThreadRunner(random_inputs(programs.Double), BRIEF)
     for _ in range(2):
-        artifact = asyncio.run(runner.build(bound(programs.Double), "webgpu"))
-        assert not getattr(artifact, "on_gpu", False)
-        assert len(asyncio.run(runner.begin(artifact))) == 2
+        database = searched("webgpu")
+        assert len(database.get_top_k(database.commit_workload(Matmul), 3)) == 3
     said = 'target="webgpu": no GPU measures schedules here (none is here). Their times are'
     assert capsys.readouterr().err.count(said) == 1
 
@@ -163,11 +179,7 @@ def test_the_best_on_a_gpu_computes_the_same(kind):
     device = gpu_device(kind)
     if device is None or device.language != kind:
         pytest.skip(f"no {kind} here")
-    database = ms.tune_tir(
-        Matmul, kind, work_dir=None, max_trials_global=3, num_trials_per_iter=3, seed=1,
-        space=on_threads, strategy="replay-trace",
-        runner=lambda workload: ThreadRunner(workload, BRIEF),
-    )  # fmt: skip
+    database = searched(kind)
     (best,) = database.get_top_k(database.commit_workload(Matmul), 1)
     sch = Schedule(Matmul)
     best.trace.apply_to_schedule(sch, remove_postproc=False)

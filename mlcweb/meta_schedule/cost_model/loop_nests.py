@@ -19,7 +19,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import prim_funcs
 from mlcweb.tir.operators import DIVISIONS, OPERATORS, Family, keys
 
 
@@ -86,9 +86,8 @@ class _Around:
 def nests_of(module: IRModule) -> list[Nest]:
     """The stores of all TensorIR functions of a module, in order."""
     nests: list[Nest] = []
-    for func in module.functions.values():
-        if isinstance(func, PrimFunc):
-            _collect(func.body, _Around(nests=nests))
+    for func in prim_funcs(module).values():
+        _collect(func.body, _Around(nests=nests))
     return nests
 
 

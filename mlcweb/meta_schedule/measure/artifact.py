@@ -17,6 +17,7 @@ from mlcweb.runtime.host.gpu import why_no_gpu
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir import IntImm, PrimFunc
+from mlcweb.tir.function import prim_funcs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +75,7 @@ def build_artifact(
     module: IRModule, function: str, target: str = "llvm", context: PassContext | None = None
 ) -> Artifact:
     """Compile a function of a module as `build` does; what is for a GPU, where none is, for this
-    machine's processor, thread by thread (`warn_of_other_device` says so).
+    machine's processor, thread by thread.
 
     Args:
         target: what to build for, as `build` takes it.
@@ -94,11 +95,8 @@ def build_artifact(
 
     from mlcweb.codegen.processor.selection import UnsupportedError
 
-    functions = {
-        var.name_hint: func for var, func in module.functions.items() if isinstance(func, PrimFunc)
-    }
     try:
-        return compile_code(functions, function, options_of(chosen)) or whole
+        return compile_code(prim_funcs(module), function, options_of(chosen)) or whole
     except UnsupportedError:
         return whole
 
@@ -152,15 +150,14 @@ def reference_target(module: IRModule, target: str) -> str:
     Args:
         target: what its schedules are built for.
     """
-    if Target(target).kind.name not in DEVICE_KINDS or any(
-        isinstance(func, PrimFunc) and launches_threads(func) for func in module.functions.values()
-    ):
+    functions = prim_funcs(module).values()
+    if Target(target).kind.name not in DEVICE_KINDS or any(map(launches_threads, functions)):
         return target
     return "llvm"
 
 
 def warn_of_other_device(target: str) -> None:
-    """Say once where times for a GPU are those of another device."""
+    """Say once where times for a GPU are those of another device; each search does as it starts."""
     chosen = Target(target)
     kind, device_type = chosen.kind.name, chosen.device_type
     if kind not in DEVICE_KINDS:

@@ -14,7 +14,6 @@ from mlcweb.meta_schedule.measure.artifact import (
     WasmArtifact,
     build_artifact,
     tolerance,
-    warn_of_other_device,
 )
 from mlcweb.meta_schedule.measure.runner import (
     Runner,
@@ -85,7 +84,6 @@ class PageRunner:
         self.workers = self._pool.workers
 
     async def build(self, module: IRModule, target: str) -> Artifact:
-        warn_of_other_device(target)
         return build_artifact(module, self.workload.function, target)
 
     async def begin(self, reference: Artifact) -> Seconds:

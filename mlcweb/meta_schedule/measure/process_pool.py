@@ -28,7 +28,6 @@ from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     TrialInputs,
     build_artifact,
-    warn_of_other_device,
 )
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
 from mlcweb.runtime.speed_calibration import Timed
@@ -296,7 +295,6 @@ class ProcessRunner:
     async def build(self, module: IRModule, target: str) -> Artifact:
         """Compile in a worker, beside the search, as `build_artifact` does here; passes that a
         program has added and that do not pickle stay here."""
-        warn_of_other_device(target)
         function, context = self.workload.function, PassContext.current().with_instruments(())
         if not is_portable(context):
             return build_artifact(module, function, target)

@@ -23,7 +23,6 @@ from mlcweb.meta_schedule.measure.artifact import (
     TrialInputs,
     WasmArtifact,
     build_artifact,
-    warn_of_other_device,
 )
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
 from mlcweb.runtime.build import build
@@ -33,7 +32,7 @@ from mlcweb.runtime.module import Module
 from mlcweb.runtime.ndarray import NDArray, array
 from mlcweb.runtime.speed_calibration import SpeedCalibration, Timed, calibration_timer
 from mlcweb.runtime.target import Target
-from mlcweb.tir import PrimFunc
+from mlcweb.tir.function import prim_funcs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -264,12 +263,7 @@ def _build_on_gpu(artifact: ModuleArtifact) -> Module:
     from mlcweb.runtime.gpu.kernel import build as build_kernels
 
     target = Target(artifact.target)
-    functions = {
-        var.name_hint: func
-        for var, func in artifact.module.functions.items()
-        if isinstance(func, PrimFunc)
-    }
-    kernels = build_kernels(functions, target.device_type)
+    kernels = build_kernels(prim_funcs(artifact.module), target.device_type)
     return Module(kernels, artifact.function, target.kind.name)
 
 
@@ -285,7 +279,6 @@ class ThreadRunner:
         self._closed = False
 
     async def build(self, module: IRModule, target: str) -> Artifact:
-        warn_of_other_device(target)
         return build_artifact(module, self.workload.function, target)
 
     async def begin(self, reference: Artifact) -> Seconds:

@@ -18,7 +18,7 @@ from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, Schedule
 from mlcweb.schedule.analysis.block_facts import has_block, place_of
 from mlcweb.schedule.state import executed_substatements
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import prim_funcs
 from mlcweb.tir.stmt import Block, Stmt
 
 if TYPE_CHECKING:
@@ -240,9 +240,8 @@ class PostOrderApply(SpaceGenerator):
     def _blocks(self, sch: Schedule) -> list[BlockRV]:
         """The blocks of all functions, inner ones before those around them."""
         return [
-            sch.get_block(block.name_hint, var.name_hint)
-            for var, func in sch.mod.functions.items()
-            if isinstance(func, PrimFunc)
+            sch.get_block(block.name_hint, name)
+            for name, func in prim_funcs(sch.mod).items()
             for block in _in_post_order(func.body)
             if self.f_block_filter is None or self.f_block_filter(block)
         ]

@@ -30,7 +30,7 @@ from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Sub
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import prim_funcs
 from mlcweb.tir.stmt import Block, For, ForKind
 from mlcweb.tir.substitute import variables_in
 
@@ -90,8 +90,7 @@ class DisallowDynamicLoop(Postproc):
     def apply(self, sch: Schedule) -> bool:
         return all(
             extent_of(node) is not None
-            for func in sch.mod.functions.values()
-            if isinstance(func, PrimFunc)
+            for func in prim_funcs(sch.mod).values()
             for node in walk(func.body)
             if isinstance(node, For)
         )

@@ -26,7 +26,7 @@ from mlcweb.schedule import BlockRV, Schedule
 from mlcweb.schedule.analysis.block_facts import extent_of, is_root
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import constant_shape
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import PrimFunc, prim_funcs
 from mlcweb.tir.stmt import AllocBuffer, Block, BufferStore, For, ForKind, Stmt, statements_in
 
 if TYPE_CHECKING:
@@ -120,8 +120,7 @@ class VerifyGPUCode(Postproc):
         self.shared_memory = target_limit(context, "max_shared_memory_per_block")
 
     def apply(self, sch: Schedule) -> bool:
-        functions = [func for func in sch.mod.functions.values() if isinstance(func, PrimFunc)]
-        return all(map(self._fits, functions))
+        return all(map(self._fits, prim_funcs(sch.mod).values()))
 
     def _fits(self, func: PrimFunc) -> bool:
         return self._has_fit_threads(func.body, {}) and self._has_fit_memory(func)

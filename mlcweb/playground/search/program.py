@@ -9,7 +9,7 @@ from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
 from mlcweb.meta_schedule.tune_context import normalized
 from mlcweb.playground.session import Document
-from mlcweb.tir import PrimFunc
+from mlcweb.tir.function import prim_funcs
 from mlcweb.user_code import namespace
 
 
@@ -54,7 +54,7 @@ def find(document: Document, name: str, function: str | None = None) -> Program:
     module = namespace.modules(document.variables).get(name)
     if module is None:
         raise TVMError(f"the program has no {name}; run it first")
-    names = functions_of(module)
+    names = list(prim_funcs(module))
     chosen = function or (names[0] if len(names) == 1 else the_function_name(module, None))
     if chosen not in names:
         raise TVMError(f'{name} has no TensorIR function "{chosen}", but {", ".join(names)}')
@@ -69,8 +69,3 @@ def named(document: Document, name: str) -> Any:
     if not callable(function):
         raise TVMError(f"the program has no {name}; run it first")
     return function
-
-
-def functions_of(module: IRModule) -> list[str]:
-    """The names of a module's TensorIR functions."""
-    return [var.name_hint for var, func in module.functions.items() if isinstance(func, PrimFunc)]

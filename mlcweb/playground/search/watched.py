@@ -16,11 +16,11 @@ from mlcweb.meta_schedule.tune_context import normalized
 from mlcweb.playground.protocol.search import ProgramSearch, SearchNews, TrialUpdate
 from mlcweb.playground.protocol.wire import tell
 from mlcweb.playground.search import calls
-from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.program import Program
 from mlcweb.playground.search.storage import stored_workload
 from mlcweb.playground.session import Document
 from mlcweb.runtime.host import clock
+from mlcweb.tir.function import prim_funcs
 from mlcweb.user_code import namespace
 
 TELLING_S = 0.2
@@ -120,7 +120,7 @@ def _watched(document: Document, task: TaskRecord) -> _Watched:
 def _program(document: Document, mod: IRModule) -> Program:
     """Where the program keeps what is tuned; a name that is to be replaced if it does not."""
     for name, module in namespace.modules(document.variables).items():
-        for function in programs.functions_of(module):
+        for function in prim_funcs(module):
             alone = len(module.functions) == 1 and function == "main"
             if structural_equal(module if alone else normalized(module[function]), mod):
                 return Program(name, module, function, module if alone else mod)
