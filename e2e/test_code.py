@@ -5,27 +5,11 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
-PROGRAM = """\
-import tvm
-from tvm.script import tir as T
+from e2e.programs import MATMUL
 
-
-@tvm.script.ir_module
-class MyModule:
-    @T.prim_func
-    def main(
-        A: T.Buffer((128, 128), "float32"),
-        B: T.Buffer((128, 128), "float32"),
-        C: T.Buffer((128, 128), "float32"),
-    ):
-        T.func_attr({"global_symbol": "main", "tir.noalias": True})
-        for i, j, k in T.grid(128, 128, 128):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    C[vi, vj] = 0.0
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-
+PROGRAM = (
+    MATMUL
+    + """
 
 sch = tvm.tir.Schedule(MyModule)
 block = sch.get_block("C")
@@ -34,6 +18,7 @@ j_0, j_1 = sch.split(j, [None, 32])
 sch.reorder(i, j_0, k, j_1)
 sch.decompose_reduction(block, k)
 """
+)
 
 UPDATE = "C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]"
 

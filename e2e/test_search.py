@@ -9,23 +9,16 @@ from playwright.sync_api import expect
 
 from e2e.lesson_page import LessonPage
 from e2e.playground import Playground, wait_until_kept
+from e2e.programs import COPY
 
-REFUSED = """\
-import tvm
-from tvm.script import tir as T
-
-
-@T.prim_func
-def copy(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi]
-
+REFUSED = (
+    COPY
+    + """
 
 def refused(sch):
     sch.get_block("nothing")
 """
+)
 
 MODEL = (
     (Path(__file__).parents[1] / "tests" / "relax_vm" / "programs.py")

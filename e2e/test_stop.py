@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from e2e.lesson_page import LessonPage
 from e2e.playground import Playground
+from e2e.programs import COPY
 from e2e.test_floods import FLOODS
 
 
@@ -38,21 +39,15 @@ def endless(A: T.Buffer((4,), "int32")):
 print("begun")
 tvm.build(endless)["endless"](tvm.nd.empty((4,), "int32"))
 """
-SEARCH = """
-import tvm
-from tvm.script import tir as T
-
-@T.prim_func
-def copy(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi]
+SEARCH = (
+    COPY
+    + """
 
 def endless(sch):
     print("begun")
     while True: pass
 """
+)
 
 HANGS = {
     "loop": Hang(LOOP),

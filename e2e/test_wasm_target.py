@@ -5,28 +5,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-MATMUL = """\
-import numpy as np
-import tvm
-from tvm.script import tir as T
+from e2e.programs import MATMUL
 
-
-@tvm.script.ir_module
-class MyModule:
-    @T.prim_func
-    def main(
-        A: T.Buffer((128, 128), "float32"),
-        B: T.Buffer((128, 128), "float32"),
-        C: T.Buffer((128, 128), "float32"),
-    ):
-        T.func_attr({"tir.noalias": True})
-        for i, j, k in T.grid(128, 128, 128):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    C[vi, vj] = 0.0
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-
+SCHEDULED = (
+    "import numpy as np\n"
+    + MATMUL
+    + """
 
 def schedule_mm(jfactor):
     sch = tvm.tir.Schedule(MyModule)
@@ -41,6 +25,7 @@ def schedule_mm(jfactor):
 a, b = np.random.rand(2, 128, 128).astype("float32")
 A, B, C = (tvm.nd.array(x) for x in (a, b, np.zeros_like(a)))
 """
+)
 
 SCALE = """\
 import numpy as np
@@ -114,7 +99,7 @@ CORPUS = (Path(__file__).parents[1] / "tests" / "codegen" / "corpus.py").read_te
 
 def test_matmul_computes_what_numpy_computes_beside_other_targets(run):
     run(
-        MATMUL
+        SCHEDULED
         + """
 for sch in (tvm.tir.Schedule(MyModule), schedule_mm(4), schedule_mm(16), schedule_mm(32)):
     C.copyfrom(np.full_like(a, np.nan))
@@ -174,7 +159,7 @@ except tvm.TVMError:
 @pytest.mark.thorough
 def test_too_large_an_array_is_an_error_and_what_there_was_stays(run):
     run(
-        MATMUL
+        SCHEDULED
         + """
 try:
     tvm.nd.empty((2**31, 4), "float32")
@@ -214,7 +199,7 @@ assert tvm.nd.empty((0, 3)).numpy().shape == (0, 3)
 @pytest.mark.thorough
 def test_many_modules_and_arrays_leave_memory_bounded(run):
     run(
-        MATMUL
+        SCHEDULED
         + """
 from mlcweb.runtime.host.engine import engine
 
@@ -237,7 +222,7 @@ assert engine().nbytes == before
 def test_a_page_that_is_not_isolated(open_playground):
     playground = open_playground(isolated=False)
     playground.run_to_end(
-        MATMUL
+        SCHEDULED
         + """
 module = tvm.build(schedule_mm(16).mod, target="wasm")
 module["main"](A, B, C)
@@ -347,7 +332,7 @@ module["shift"](A, B)
 @pytest.mark.thorough
 def test_wrong_arguments_are_refused_before_the_call(run):
     run(
-        MATMUL
+        SCHEDULED
         + """
 module = tvm.build(schedule_mm(16).mod, target="wasm")
 module["main"](A, B, C)

@@ -19,6 +19,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, decl_buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import BINARY_NODES
 from mlcweb.tir.reduction import CommReducer, Reduce
 
 
@@ -231,11 +232,6 @@ def make_range(begin: Any, end: Any = None, span: Any = None) -> Range:
     )
 
 
-_BINARY = (
-    E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max, E.EQ, E.NE, E.LT, E.LE,
-    E.GT, E.GE, E.And, E.Or,
-)  # fmt: skip
-
 _BY_FIELDS = (
     E.StringImm, E.Cast, E.Not, E.Ramp, E.Broadcast, E.Shuffle, E.Call, E.Let, BufferRegion,
     MatchBufferRegion, S.IterVar, S.Evaluate, S.SeqStmt, S.For, S.While, S.IfThenElse, S.LetStmt,
@@ -254,7 +250,7 @@ _SPECIAL: dict[type[Node], Callable[..., Any]] = {
 }
 
 CONSTRUCTORS: dict[str, Any] = {
-    **{cls.__name__: constructor(cls, _binary(cls)) for cls in _BINARY},
+    **{cls.__name__: constructor(cls, _binary(cls)) for cls in BINARY_NODES},
     **{cls.__name__: constructor(cls) for cls in _BY_FIELDS},
     **{cls.__name__: constructor(cls, make) for cls, make in _SPECIAL.items()},
     "SizeVar": constructor(E.Var, _var, "SizeVar"),

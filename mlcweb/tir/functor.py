@@ -16,6 +16,7 @@ from mlcweb.ir.visitor import Mutator, children
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.operators import NODE_OPERATORS
 from mlcweb.tir.reduction import Reduce
 
 Class = TypeVar("Class", bound=type)
@@ -25,9 +26,8 @@ _STATEMENTS = (
     S.BufferStore, S.AssertStmt, S.SeqStmt, S.Evaluate, S.Block, S.BlockRealize,
 )  # fmt: skip
 _EXPRESSIONS = (
-    E.Var, E.BufferLoad, E.Let, E.Call, E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod,
-    E.Min, E.Max, E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE, E.And, E.Or, E.Not, Reduce, E.Cast, E.Select,
-    E.Ramp, E.Broadcast, E.Shuffle, E.IntImm, E.FloatImm, E.StringImm,
+    *NODE_OPERATORS, E.Var, E.BufferLoad, E.Let, E.Call, Reduce, E.Ramp, E.Broadcast, E.Shuffle,
+    E.IntImm, E.FloatImm, E.StringImm,
 )  # fmt: skip
 
 
