@@ -25,7 +25,6 @@ LEAST = {"0.25": 0.98, "0.26": 0.99, "0.27": 0.99}
 SAMPLE = 100
 
 EXCEPTIONS: dict[str, str] = {
-    "is not a variable of T.env_thread": "TVM prints T.launch_thread(v, n) without the axis of v",
     "is used but not declared": "a buffer to which TVM 0.25 gives no memory between two passes",
     "uses the loop variable": "blocks whose LowerCrossThreadReduction reads a loop around them",
     "T.Buffer describes parameters": "the same, where the buffer is of a function without blocks",
@@ -35,7 +34,6 @@ EXCEPTIONS: dict[str, str] = {
     "image has no": "operators of images that are not here",
     "dataflow block has no side effects": "printing and assertions among pure values",
     "An annotation belongs to an assignment": "the result of an assertion, declared before it",
-    'printed so that it is refused: DiagnosticError: "': "to mend: a name used before its text",
     "printed as another program": "to mend: symbolic strides and offsets of lowered functions",
 }
 """What the fault of a program may say, with the reason."""

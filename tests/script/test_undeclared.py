@@ -67,3 +67,37 @@ def main(A: T.Buffer((16,), "float32")):
 """)
     assert "view = T.Buffer((16,), data=work)" in func.script()
     assert_structural_equal(from_source(func.script()), func)
+
+
+def test_thread_axes_that_are_used_outside_of_their_launch() -> None:
+    """TVM prints such an axis as a variable whose name alone says which it is."""
+    source = """
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32")):
+    blockIdx_y = T.int32()
+    with T.attr(blockIdx_y, "pragma_unroll_explicit", 1):
+        T.launch_thread(blockIdx_y, 8)
+        threadIdx_x = T.launch_thread("threadIdx.x", 4)
+        A[blockIdx_y, threadIdx_x] = T.float32(1)
+"""
+    func = from_source(source)
+    launch = func.body.body
+    assert (launch.node.thread_tag, launch.value.value) == ("blockIdx.y", 8)
+    assert launch.node.var is func.body.node
+    assert 'blockIdx_y = T.env_thread("blockIdx.y")' in func.script()
+    assert "with T.launch_thread(blockIdx_y, 8):" in func.script()
+    assert_structural_equal(from_source(func.script()), func, map_free_vars=True)
+
+
+def test_memory_that_is_viewed_before_it_is_allocated() -> None:
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    memory = T.handle("float32", "local")
+    view = T.decl_buffer((4,), data=memory, scope="local")
+    for i in range(4):
+        whole = T.decl_buffer((16,), data=memory, scope="local")
+        A[i] = whole[i] + view[i]
+""")
+    assert 'memory = T.handle("float32", "local")' in func.script()
+    assert_structural_equal(from_source(func.script()), func, map_free_vars=True)

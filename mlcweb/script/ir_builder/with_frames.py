@@ -6,6 +6,7 @@ and emits its own. `names` are those after `as`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -180,10 +181,22 @@ def thread_axis(self: StatementBuilder, frame: C.ThreadFrame, name: str, node: A
         var = E.Var(name or frame.axis.replace(".", "_"), frame.extent.dtype)
         self.threads[var] = frame.axis
         return S.IterVar(domain, var, S.IterType.THREAD_INDEX, frame.axis)
-    tag = self.threads.get(frame.axis)
+    tag = self.threads.get(frame.axis) or _axis_in_name(self, frame.axis)
     if tag is None:
         raise self.error(f'"{frame.axis.name}" is not a variable of T.env_thread', node)
+    self.threads[frame.axis] = tag
     return S.IterVar(domain, frame.axis, S.IterType.THREAD_INDEX, tag)
+
+
+_NAME_OF_AXIS = re.compile(r"(blockIdx|threadIdx|vthread)_([xyz])(_\d+)?")
+
+
+def _axis_in_name(self: StatementBuilder, var: E.Var) -> str | None:
+    """The axis that a variable is called after, where only `v = T.int32()` declares it: so TVM
+    prints axes that are used outside of their launch."""
+    name = _NAME_OF_AXIS.fullmatch(var.name)
+    declared = self.scopes.origin(var.name) == "a variable"
+    return f"{name[1]}.{name[2]}" if name and declared else None
 
 
 def launch(axis: S.IterVar, extent: E.PrimExpr, body: S.Stmt) -> S.Stmt:

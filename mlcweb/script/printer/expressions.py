@@ -309,3 +309,12 @@ _PRINTERS: dict[type, Callable[[Names, Any], Text]] = {
 
 def is_expression(value: Node) -> bool:
     return type(value) in _PRINTERS
+
+
+def type_text(var: E.Var) -> str:
+    """The annotation of a scalar or pointer variable."""
+    pointer = var.type_annotation
+    if pointer is None:
+        return f"T.{var.dtype}"
+    scope = "" if pointer.storage_scope == "global" else f", {string(pointer.storage_scope)}"
+    return f"T.handle({string(pointer.element_type)}{scope})"

@@ -8,9 +8,9 @@ from typing import Any
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.visitor import walk
 from mlcweb.script.printer.buffers import buffer_arguments, define_buffer, is_plain
-from mlcweb.script.printer.expressions import dictionary
+from mlcweb.script.printer.expressions import dictionary, type_text
 from mlcweb.script.printer.names import identifier
-from mlcweb.script.printer.statements import allocation, statement, type_text
+from mlcweb.script.printer.statements import allocation, statement
 from mlcweb.script.printer.undeclared import declare_undeclared
 from mlcweb.script.printer.writer import Writer
 from mlcweb.script.root_block import implicit_root

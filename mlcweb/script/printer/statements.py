@@ -18,6 +18,7 @@ from mlcweb.script.printer.expressions import (
     region,
     string,
     tuple_text,
+    type_text,
 )
 from mlcweb.script.printer.undeclared import declare_with
 from mlcweb.script.printer.writer import Writer
@@ -180,20 +181,15 @@ def _let(writer: Writer, stmt: S.LetStmt, last: bool) -> None:
             statement(writer, stmt.body)
 
 
-def type_text(var: E.Var) -> str:
-    """The annotation of a scalar or pointer variable."""
-    pointer = var.type_annotation
-    if pointer is None:
-        return f"T.{var.dtype}"
-    scope = "" if pointer.storage_scope == "global" else f", {string(pointer.storage_scope)}"
-    return f"T.handle({string(pointer.element_type)}{scope})"
-
-
 def _attribute(writer: Writer, stmt: S.AttrStmt, last: bool) -> None:
     value = expression(writer.names, stmt.value)
     if stmt.attr_key == "thread_extent" and isinstance(stmt.node, S.IterVar):
+        var = stmt.node.var
+        if writer.names.knows(var):  # T.env_thread has declared it
+            axis = writer.names.of(var, var.name)
+            _body(writer, f"with T.launch_thread({axis}, {value}):", stmt.body)
+            return
         with writer.names.scope():
-            var = stmt.node.var
             name = writer.names.define(var, var.name)
             tag = string(stmt.node.thread_tag)
             _body(writer, f"with T.launch_thread({tag}, {value}) as {name}:", stmt.body)

@@ -9,6 +9,7 @@ from typing import Any
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
 from mlcweb.script.printer.buffers import buffer_arguments, define_buffer
+from mlcweb.script.printer.expressions import string, type_text
 from mlcweb.script.printer.writer import Writer
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -22,6 +23,8 @@ class _Definitions:
         self.bound: set[Node] = set()
         """Variables to which a statement of the body gives a value."""
         self.used: dict[Node, None] = {}
+        self.threads: dict[E.Var, str] = {}
+        """The axes of variables that are used outside of their launch, too."""
         for buffer in func.buffer_map.values():
             self.define(buffer, with_shape=True)
         for node in walk(func.body):
@@ -33,23 +36,31 @@ class _Definitions:
         elif isinstance(node, (E.BufferLoad, S.BufferStore, BufferRegion)):
             self.used[node.buffer] = None
         elif isinstance(node, S.AttrStmt) and isinstance(node.node, S.IterVar):
+            if node.node.var in self.used:
+                self.threads[node.node.var] = node.node.thread_tag
             self.define(node.node.var)
         elif isinstance(node, S.AttrStmt) and isinstance(node.node, (E.Var, Buffer)):
             self.used[node.node] = None
+        elif isinstance(node, S.DeclBuffer):
+            self.define(node.buffer, defines_memory=False)
         else:
             if isinstance(node, S.LetStmt):
                 self.bound.add(node.var)
             for name in _defining_fields(type(node)):
                 self.define(getattr(node, name), isinstance(node, MatchBufferRegion))
 
-    def define(self, thing: Any, with_shape: bool = False) -> None:
+    def define(self, thing: Any, with_shape: bool = False, defines_memory: bool = True) -> None:
         if isinstance(thing, tuple):
             for item in thing:
                 self.define(item, with_shape)
             return
         self.defined.add(thing)
         if isinstance(thing, Buffer):
-            self.defined.update((thing.data, *_variables(thing.elem_offset, *thing.strides)))
+            if defines_memory:
+                self.defined.add(thing.data)
+            else:
+                self.used[thing.data] = None
+            self.defined.update(_variables(thing.elem_offset, *thing.strides))
             if with_shape:
                 self.defined.update(_variables(*thing.shape))
             else:
@@ -72,9 +83,12 @@ def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
     free = [thing for thing in found.used if thing not in found.defined]
     buffers = [thing for thing in free if isinstance(thing, Buffer)]
     memory = {buffer.data for buffer in buffers}
+    for var, tag in found.threads.items():
+        writer.write(f"{names.define(var, var.name)} = T.env_thread({string(tag)})")
     for thing in free:
         if isinstance(thing, E.Var) and thing not in memory:
-            writer.write(f"{names.define(thing, thing.name)} = T.{thing.dtype}()")
+            call = type_text(thing) + ("()" if thing.type_annotation is None else "")
+            writer.write(f"{names.define(thing, thing.name)} = {call}")
     for buffer in buffers:
         layout = _variables(*buffer.shape, *buffer.strides, buffer.elem_offset)
         needed = {var for var in layout if var in found.bound}
