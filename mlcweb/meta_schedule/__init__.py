@@ -20,7 +20,7 @@ from mlcweb.meta_schedule import (
 from mlcweb.meta_schedule.measure.local_builder import Builder
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
-from mlcweb.meta_schedule.cost_model.loop_features import FeatureExtractor
+from mlcweb.meta_schedule.cost_model.feature_extractor import FeatureExtractor
 from mlcweb.meta_schedule.utils import Profiler
 from mlcweb.meta_schedule.measure_callback import MeasureCallback
 from mlcweb.meta_schedule.space.mutators import Mutator

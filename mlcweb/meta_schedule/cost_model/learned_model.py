@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
-from mlcweb.meta_schedule.cost_model.loop_features import FeatureExtractor
+from mlcweb.meta_schedule.cost_model.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +121,7 @@ def speeds(seconds: Sequence[float]) -> list[float]:
 class LearnedModel(CostModel):
     """Learns, for each task, a function of the features; its target is the logarithm to base 2 of
     the speed relative to the fastest of the task. A task that nothing was measured of yet is judged
-    by what was learnt of all others.
+    by what was learnt of all others for targets of its kind.
 
     A program's time is its shortest batch: what else the machine does makes batches longer, never
     shorter.
@@ -135,7 +135,7 @@ class LearnedModel(CostModel):
         self.extractor = extractor or FeatureExtractor()
         self.accuracy: list[float] = []
         self._samples: dict[int, _Samples] = {}
-        self._of_all: Any = None
+        self._of_all: dict[int, Any] = {}
 
     @abstractmethod
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
@@ -172,15 +172,16 @@ class LearnedModel(CostModel):
         samples.seconds += seconds
         samples.prune()
         samples.model = self._fitted([samples])
-        self._of_all = None
+        self._of_all.clear()
 
     def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         import numpy as np
 
-        model = self._model_of(context)
-        if model is None or not candidates:
+        if not self._samples or not candidates:
             return np.zeros(len(candidates))
-        return np.asarray(self._scores(model, self.extractor.extract_from(context, candidates)))
+        rows = self.extractor.extract_from(context, candidates)
+        model = self._model_of(context, len(rows[0]))
+        return np.zeros(len(rows)) if model is None else np.asarray(self._scores(model, rows))
 
     def ranking(self, context: Task) -> Ranking:
         """How well the programs of a task were ranked before they were measured, batch by batch."""
@@ -209,15 +210,18 @@ class LearnedModel(CostModel):
                     samples = _Samples(list(arrays[name]), seconds)
                     samples.model = self._fitted([samples])
                     self._samples[int(task)] = samples
-        self._of_all = None
+        self._of_all.clear()
 
-    def _model_of(self, context: Task) -> Any:
+    def _model_of(self, context: Task, width: int) -> Any:
+        """The model of a task; of one that nothing was measured of, that of all tasks whose rows
+        are as wide: GPUs have other rows than processors."""
         own = self._samples.get(_task(context))
         if own is not None:
             return own.model
-        if self._of_all is None and self._samples:
-            self._of_all = self._fitted(list(self._samples.values()))
-        return self._of_all
+        if width not in self._of_all:
+            alike = [each for each in self._samples.values() if len(each.rows[0]) == width]
+            self._of_all[width] = self._fitted(alike) if alike else None
+        return self._of_all[width]
 
     def _scores(self, model: Any, rows: Sequence[np.ndarray]) -> list[float]:
         import numpy as np

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.cost_model.loop_nests import OPERATIONS, Access, Nest, nests_of
-from mlcweb.runtime.vector_unit import WASM, VectorUnit, vector_unit
+from mlcweb.runtime.vector_unit import WASM, VectorUnit
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.stmt import ForKind
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate
-    from mlcweb.meta_schedule.task import Task
 
 
 CACHES = (32 << 10, 1 << 20)
@@ -58,44 +55,16 @@ NAMES = (
 one sum of both."""
 
 
-MAX_ROWS = 1024
-"""So many rows are kept for programs that are asked about again."""
-
-
-class FeatureExtractor:
-    """Makes one row of numbers of each candidate. A search asks about the same programs again and
-    again as it learns; their rows are kept."""
-
-    def __init__(self) -> None:
-        self._rows: dict[tuple[int, VectorUnit], np.ndarray] = {}
-
-    def extract_from(
-        self, context: Task, candidates: Sequence[MeasureCandidate]
-    ) -> list[np.ndarray]:
-        """A float64 array of shape (len(NAMES),) for each candidate."""
-        unit = vector_unit(context.target)
-        return [self._row(candidate, unit) for candidate in candidates]
-
-    def _row(self, candidate: MeasureCandidate, unit: VectorUnit) -> np.ndarray:
-        key = candidate.shash, unit
-        row = self._rows.get(key)
-        if row is None:
-            while len(self._rows) >= MAX_ROWS:
-                del self._rows[next(iter(self._rows))]
-            row = self._rows[key] = features(candidate.sch.mod, unit)
-        return row
-
-
-PyFeatureExtractor = FeatureExtractor
-"""What extractors of a program's own are subclasses of, in TVM."""
-
-
 def features(module: IRModule, unit: VectorUnit = WASM) -> np.ndarray:
     """The numbers of a scheduled program for a processor: a float64 array of shape (len(NAMES),),
     as `NAMES` tells them apart; sizes are logarithms to base 2 of one more."""
+    return features_of(nests_of(module), unit)
+
+
+def features_of(nests: Sequence[Nest], unit: VectorUnit = WASM) -> np.ndarray:
+    """`features` of a program's nests."""
     import numpy as np
 
-    nests = nests_of(module)
     if not nests:
         return np.zeros(len(NAMES))
     rows = np.array([nest_features(nest, unit) for nest in nests])
@@ -225,4 +194,4 @@ def _reuse(
     ]
 
 
-__all__ = ["NAMES", "FeatureExtractor", "features", "nest_features"]
+__all__ = ["NAMES", "features", "features_of", "nest_features"]
