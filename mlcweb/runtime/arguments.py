@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -221,16 +222,25 @@ def _exact_type(buffer: Buffer | None) -> tuple[tuple[int, ...], str] | None:
     return (shape, buffer.dtype) if starts else None
 
 
+_LOGIC: Mapping[type, Callable[..., Any]] = {
+    E.And: lambda a, b: a and b,
+    E.Or: lambda a, b: a or b,
+    E.Select: lambda condition, a, b: a if condition else b,
+}
+"""The values of operators that the table of operators folds for no constants."""
+
+
 def _expected(extent: E.PrimExpr, size: int, sizes: dict[E.Var, int]) -> int:
     """The size that a dimension should have; a symbol takes the first size that it meets."""
     if isinstance(extent, E.IntImm):
         return extent.value
     if isinstance(extent, E.Var):
         return sizes.setdefault(extent, size)
-    operator = OPERATORS.get(type(extent))
-    if operator is None or operator.fold is None:
+    kind = type(extent)
+    fold = _LOGIC.get(kind) or (OPERATORS[kind].fold if kind in OPERATORS else None)
+    if fold is None:
         return size
-    return operator.fold(*(_expected(part, -1, sizes) for part in operands_of(extent)))
+    return fold(*(_expected(part, -1, sizes) for part in operands_of(extent)))
 
 
 def written_parameters(func: PrimFunc) -> set[int]:

@@ -51,6 +51,24 @@ def test_symbolic_shapes_with_more_elements_than_indices_reach_are_refused(
         run(values, result)
 
 
+@T.prim_func
+def chosen(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    B = T.match_buffer(b, (T.Select(n < 3 or n > 8, n * 2, n - 1) + 1,), "int32")
+    B[0] = A[0]
+
+
+@pytest.mark.parametrize(("n", "extent"), [(2, 5), (5, 5), (9, 19)])
+def test_extents_that_depend_on_conditions_are_checked(n: int, extent: int) -> None:
+    run = build(chosen)["chosen"]
+    source, result = nd.array(np.full(n, 7, "int32")), nd.empty((extent,), "int32")
+    run(source, result)
+    assert result.numpy()[0] == 7
+    with pytest.raises(ValueError, match=rf"Expected B.shape\[0\] == {extent}"):
+        run(source, nd.empty((extent + 1,), "int32"))
+
+
 LAYOUT = """
 @T.prim_func
 def main(a: T.handle, b: T.handle):
