@@ -218,6 +218,31 @@ def test_a_function(name, way):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def of_rows(function):
+    """A function of a matrix whose number of rows is symbolic."""
+
+    class Model(nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    return from_fx(fx.symbolic_trace(Model()), [(("n", 4), "float32")])
+
+
+def test_the_rest_of_a_symbolic_extent_can_be_taken():
+    x = np.arange(20, dtype="float32").reshape(5, 4)
+    machine = relax.VirtualMachine(relax.build(of_rows(lambda x: x[2:]), "llvm"), mlcweb.cpu())
+    np.testing.assert_array_equal(machine["main"](mlcweb.nd.array(x)).numpy(), x[2:])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x.split(2), lambda x: x.chunk(2), lambda x: x.unbind(0), lambda x: x.var(0)],
+)
+def test_what_needs_a_number_for_an_extent_says_so(function):
+    with pytest.raises(TorchError, match="extent n of axis 0 of inp_0 is not a number"):
+        of_rows(function)
+
+
 def test_what_cannot_be_imported():
     class Strange(nn.Module):
         def forward(self, x):

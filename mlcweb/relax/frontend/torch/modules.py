@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.torch.functions import arithmetic, layers, movement, reductions
-from mlcweb.relax.frontend.torch.translator import FUNCTIONS, TorchError, Translator, module
+from mlcweb.relax.frontend.torch.translator import (
+    FUNCTIONS,
+    FunctionConverter,
+    Result,
+    TorchError,
+    Translator,
+    module,
+)
 
 _WEIGHTS = ("weight", "bias")
 
-_LAYERS: dict[str, tuple[Callable[..., Expr], str]] = {
+_LAYERS: dict[str, tuple[FunctionConverter, str]] = {
     "ReLU": (FUNCTIONS["relu"], ""),
     "ReLU6": (FUNCTIONS["relu6"], ""),
     "Sigmoid": (FUNCTIONS["sigmoid"], ""),
@@ -52,9 +58,9 @@ _LAYERS: dict[str, tuple[Callable[..., Expr], str]] = {
 """The function that a layer calls with its input, and with which of its attributes."""
 
 
-def _layer(names: str, function: Callable[..., Expr], attributes: str) -> None:
+def _layer(names: str, function: FunctionConverter, attributes: str) -> None:
     @module(*names.split())
-    def convert(t: Translator, layer: Any, x: Expr) -> Expr:
+    def convert(t: Translator, layer: Any, x: Expr) -> Result:
         given = (
             t.optional_weight(getattr(layer, name)) if name in _WEIGHTS else getattr(layer, name)
             for name in attributes.split()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
@@ -11,7 +11,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import host_array
 from mlcweb.relax.struct_info import TensorStructInfo, TupleStructInfo
-from mlcweb.tir.expr import IntImm
+from mlcweb.tir.expr import IntImm, PrimExpr
 
 
 class TorchError(TVMError, NotImplementedError):
@@ -24,32 +24,47 @@ WHERE_PYTORCH_IS = (
 )
 
 
-FunctionConverter: TypeAlias = Callable[..., Any]
+Number: TypeAlias = "int | float"
+
+Extent: TypeAlias = "int | PrimExpr"
+"""An extent of a tensor; an expression where it is symbolic."""
+
+Operand: TypeAlias = "E.Expr | PrimExpr | int | float"
+"""What is computed with: tensors, numbers and extents."""
+
+Axes: TypeAlias = "int | Sequence[int] | None"
+
+Result: TypeAlias = "Operand | Sequence[Result] | str | None"
+"""What a node gives."""
+
+FunctionConverter: TypeAlias = Callable[..., Result]
 """Called with the translator and the arguments as PyTorch gives them, where tensors are
 expressions, shapes are lists, and several results are a tuple."""
+
+Function = TypeVar("Function", bound=FunctionConverter)
 
 FUNCTIONS: dict[str, FunctionConverter] = {}
 """By name, as functions, methods and ATen operators (without their overload) are called; those of
 ATen that take other arguments than the function of the same name are "aten.batch_norm"."""
 
-MODULES: dict[str, Callable[..., Any]] = {}
+MODULES: dict[str, FunctionConverter] = {}
 """By the class of a layer; called with the translator, the layer and its arguments."""
 
 
-def function(*names: str) -> Callable[[FunctionConverter], FunctionConverter]:
+def function(*names: str) -> Callable[[Function], Function]:
     """Register the converter of functions."""
 
-    def decorate(convert: FunctionConverter) -> FunctionConverter:
+    def decorate(convert: Function) -> Function:
         FUNCTIONS.update(dict.fromkeys(names, convert))
         return convert
 
     return decorate
 
 
-def module(*names: str) -> Callable[[FunctionConverter], FunctionConverter]:
+def module(*names: str) -> Callable[[Function], Function]:
     """Register the converter of layers."""
 
-    def decorate(convert: FunctionConverter) -> FunctionConverter:
+    def decorate(convert: Function) -> Function:
         MODULES.update(dict.fromkeys(names, convert))
         return convert
 
@@ -62,7 +77,7 @@ class Translator:
     def __init__(
         self,
         builder: BlockBuilder,
-        custom: Mapping[str, Callable[..., Any]] | None = None,
+        custom: Mapping[str, FunctionConverter] | None = None,
         keep_params: bool = False,
     ) -> None:
         self.builder = builder
@@ -92,18 +107,25 @@ class Translator:
             self._weights[id(tensor)] = tensor, value
         return self._weights[id(tensor)][1]
 
-    def optional_weight(self, tensor: Any, name: str = "param") -> Any:
+    def optional_weight(self, tensor: Any, name: str = "param") -> E.Expr | None:
         return None if tensor is None else self.weight(tensor, name)
 
-    def const(self, value: Any, dtype: str) -> E.Constant:
+    def const(self, value: Number | Sequence[Number], dtype: str) -> E.Constant:
         return E.const(value, dtype)
 
-    def shape(self, value: E.Expr) -> list[Any]:
+    def shape(self, value: E.Expr) -> list[Extent]:
         """The extents of a tensor: integers, and expressions where they are symbolic."""
         info = value.struct_info
         if not isinstance(info, TensorStructInfo) or info.values is None:
             raise TorchError(f"The shape of {value} is not known: it is {info}")
         return [extent.value if isinstance(extent, IntImm) else extent for extent in info.values]
+
+    def extent(self, value: E.Expr, axis: int) -> int:
+        """The extent of an axis, which must be a number."""
+        extent = self.shape(value)[axis]
+        if isinstance(extent, PrimExpr):
+            raise TorchError(f"The extent {extent} of axis {axis} of {value} is not a number")
+        return extent
 
     def dtype(self, value: E.Expr) -> str:
         info = value.struct_info
@@ -127,7 +149,7 @@ class Translator:
 
     # Nodes
 
-    def call(self, node: Any, name: str) -> Any:
+    def call(self, node: Any, name: str) -> Result:
         """What a node that calls a function or method gives."""
         if name in self.custom:
             return self.custom[name](node, self)
@@ -142,7 +164,7 @@ class Translator:
             )
         return self._converted(node, convert, args, kwargs)
 
-    def call_module(self, node: Any, layer: Any) -> E.Expr:
+    def call_module(self, node: Any, layer: Any) -> Result:
         """What a node that calls a layer gives."""
         names = [kind.__name__ for kind in type(layer).__mro__]
         for name in names:
@@ -156,7 +178,9 @@ class Translator:
             f"is {', '.join(sorted(MODULES))}"
         )
 
-    def _converted(self, node: Any, convert: Any, args: Any, kwargs: Any) -> Any:
+    def _converted(
+        self, node: Any, convert: FunctionConverter, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Result:
         try:
             return self.bound(convert(self, *args, **kwargs))
         except TypeError as error:
@@ -217,6 +241,6 @@ def base_name(name: str) -> str:
     return name.rstrip("_") if not name.startswith("__") else name.strip("_")
 
 
-def dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: object) -> str:
     """`torch.float32`, or a name, as the name of an element type."""
     return str(dtype).removeprefix("torch.")

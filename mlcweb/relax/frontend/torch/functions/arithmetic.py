@@ -8,7 +8,14 @@ from typing import Any
 
 from mlcweb.relax import expr as E
 from mlcweb.relax import op
-from mlcweb.relax.frontend.torch.translator import Translator, dtype_name, function
+from mlcweb.relax.frontend.torch.translator import (
+    Number,
+    Operand,
+    TorchError,
+    Translator,
+    dtype_name,
+    function,
+)
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import floordiv
 from mlcweb.tir.expr import PrimExpr
@@ -18,7 +25,7 @@ _ORDER = (
 )  # fmt: skip
 
 
-def promoted(t: Translator, *values: Any) -> list[E.Expr]:
+def promoted(t: Translator, *values: Operand) -> list[E.Expr]:
     """Operands as tensors of one element type. A number takes the type of the tensors, unless it
     is of a higher kind: a float makes integers float32."""
     tensors = [t.dtype(value) for value in values if isinstance(value, E.Expr)]
@@ -31,17 +38,19 @@ def promoted(t: Translator, *values: Any) -> list[E.Expr]:
     return [_as(t, value, dtype) for value in values]
 
 
-def _as(t: Translator, value: Any, dtype: str) -> E.Expr:
+def _as(t: Translator, value: Operand, dtype: str) -> E.Expr:
     if not isinstance(value, E.Expr):
-        return t.const(value, dtype)
+        return t.const(_number(value), dtype)
     return value if t.dtype(value) == dtype else op.astype(value, dtype)
 
 
-def _is_tensor(value: E.Expr) -> bool:
-    return isinstance(value, E.Expr)
+def _number(value: Operand) -> Number:
+    if not isinstance(value, (int, float)):
+        raise TorchError(f"{value} is not a number")
+    return value
 
 
-_BINARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+_BINARY: dict[str, tuple[Callable[..., E.Expr], Callable[..., Any]]] = {
     "maximum": (op.maximum, max),
     "minimum": (op.minimum, min),
     "eq": (op.equal, operator.eq),
@@ -69,8 +78,8 @@ def _binary(name: str) -> None:
     build, compute = _BINARY[name]
 
     @function(name, {"and": "and_", "or": "or_"}.get(name, name), f"i{name}")
-    def convert(t: Translator, input: Any, other: Any) -> Any:
-        if not _is_tensor(input) and not _is_tensor(other):
+    def convert(t: Translator, input: Operand, other: Operand) -> Operand:
+        if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
             if isinstance(input, PrimExpr) and compute is operator.floordiv:
                 return floordiv(input, other)
             return compute(input, other)
@@ -82,40 +91,42 @@ for _name in _BINARY:
 
 
 @function("multiply")
-def multiply(t: Translator, input: E.Expr, other: Any) -> E.Expr:
+def multiply(t: Translator, input: E.Expr, other: Operand) -> E.Expr:
     return op.multiply(*promoted(t, input, other))
 
 
-def _scaled(t: Translator, value: Any, alpha: Any) -> Any:
+def _scaled(t: Translator, value: Operand, alpha: Number) -> Operand:
     if alpha == 1:
         return value
-    return op.multiply(*promoted(t, value, alpha)) if _is_tensor(value) else value * alpha
+    return op.multiply(*promoted(t, value, alpha)) if isinstance(value, E.Expr) else value * alpha
 
 
 @function("add", "iadd")
-def add(t: Translator, input: E.Expr, other: Any, *, alpha: Any = 1) -> E.Expr:
+def add(t: Translator, input: Operand, other: Operand, *, alpha: Number = 1) -> Operand:
     other = _scaled(t, other, alpha)
-    if not _is_tensor(input) and not _is_tensor(other):
+    if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
         return input + other
     return op.add(*promoted(t, input, other))
 
 
 @function("sub", "isub", "subtract")
-def sub(t: Translator, input: E.Expr, other: Any, *, alpha: Any = 1) -> E.Expr:
+def sub(t: Translator, input: Operand, other: Operand, *, alpha: Number = 1) -> Operand:
     other = _scaled(t, other, alpha)
-    if not _is_tensor(input) and not _is_tensor(other):
+    if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
         return input - other
     return op.subtract(*promoted(t, input, other))
 
 
 @function("rsub")
-def rsub(t: Translator, input: E.Expr, other: Any, alpha: Any = 1) -> E.Expr:
+def rsub(t: Translator, input: E.Expr, other: Operand, alpha: Number = 1) -> E.Expr:
     return op.subtract(*promoted(t, other, _scaled(t, input, alpha)))
 
 
 @function("div", "truediv", "true_divide", "divide", "itruediv")
-def div(t: Translator, input: Any, other: Any, *, rounding_mode: str | None = None) -> E.Expr:
-    if not _is_tensor(input) and not _is_tensor(other):
+def div(
+    t: Translator, input: Operand, other: Operand, *, rounding_mode: str | None = None
+) -> Operand:
+    if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
         return input / other
     a, b = promoted(t, input, other)
     if rounding_mode == "floor":
@@ -128,9 +139,9 @@ def div(t: Translator, input: Any, other: Any, *, rounding_mode: str | None = No
 
 
 @function("pow")
-def power(t: Translator, input: Any, exponent: Any) -> Any:
-    if not _is_tensor(input) and not _is_tensor(exponent):
-        return input**exponent
+def power(t: Translator, input: Operand, exponent: Operand) -> Operand:
+    if not isinstance(input, E.Expr) and not isinstance(exponent, E.Expr):
+        return operator.pow(input, exponent)
     if exponent == 2:
         return op.multiply(input, input)
     if exponent == 0.5:
@@ -138,7 +149,7 @@ def power(t: Translator, input: Any, exponent: Any) -> Any:
     return op.power(*promoted(t, input, exponent))
 
 
-_UNARY: dict[str, Callable[[Any], Any]] = {
+_UNARY: dict[str, Callable[..., E.Expr]] = {
     "relu": op.nn.relu, "sigmoid": op.sigmoid, "tanh": op.tanh, "exp": op.exp, "log": op.log,
     "sqrt": op.sqrt, "rsqrt": op.rsqrt, "neg": op.negative, "abs": op.abs, "absolute": op.abs,
     "erf": op.erf, "sin": op.sin, "cos": op.cos, "tan": op.tan, "floor": op.floor, "ceil": op.ceil,
@@ -147,7 +158,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def _unary(name: str, build: Callable[[Any], Any]) -> None:
+def _unary(name: str, build: Callable[..., E.Expr]) -> None:
     @function(name)
     def convert(t: Translator, input: E.Expr, inplace: bool = False) -> E.Expr:
         return build(input)
@@ -169,11 +180,16 @@ def log1p(t: Translator, input: E.Expr) -> E.Expr:
 
 @function("clamp", "clip", "hardtanh")
 def clamp(
-    t: Translator, input: E.Expr, min: Any = None, max: Any = None, inplace: bool = False,
-    min_val: Any = None, max_val: Any = None,
+    t: Translator, input: E.Expr, min: Operand | None = None, max: Operand | None = None,
+    inplace: bool = False, min_val: Operand | None = None, max_val: Operand | None = None,
 ) -> E.Expr:  # fmt: skip
     low, high = (min_val if min is None else min), (max_val if max is None else max)
-    if low is not None and high is not None and not _is_tensor(low) and not _is_tensor(high):
+    if (
+        low is not None
+        and high is not None
+        and not isinstance(low, E.Expr)
+        and not isinstance(high, E.Expr)
+    ):
         return op.clip(input, low, high)
     if low is not None:
         input = op.maximum(*promoted(t, input, low))
@@ -218,25 +234,25 @@ def hardswish(t: Translator, input: E.Expr, inplace: bool = False) -> E.Expr:
 
 
 @function("where")
-def where(t: Translator, condition: E.Expr, input: E.Expr, other: Any) -> E.Expr:
-    if not _is_tensor(input) and not _is_tensor(other):
+def where(t: Translator, condition: E.Expr, input: Operand, other: Operand) -> E.Expr:
+    if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
         dtype = "float32" if isinstance(input, float) or isinstance(other, float) else "int64"
-        return op.where(condition, t.const(input, dtype), t.const(other, dtype))
+        return op.where(condition, t.const(_number(input), dtype), t.const(_number(other), dtype))
     return op.where(condition, *promoted(t, input, other))
 
 
 @function("masked_fill")
-def masked_fill(t: Translator, input: E.Expr, mask: E.Expr, value: Any) -> E.Expr:
-    fill = value if _is_tensor(value) else t.const(value, t.dtype(input))
+def masked_fill(t: Translator, input: E.Expr, mask: E.Expr, value: E.Expr | Number) -> E.Expr:
+    fill = value if isinstance(value, E.Expr) else t.const(value, t.dtype(input))
     return op.where(mask, fill, input)
 
 
 @function("to", "type", "_to_copy", "type_as")
-def convert(t: Translator, input: E.Expr, *args: Any, **kwargs: Any) -> E.Expr:
+def convert(t: Translator, input: E.Expr, *args: object, **kwargs: object) -> E.Expr:
     """A conversion to the element type among the arguments; devices are not told apart."""
     dtype = kwargs.get("dtype")
     for argument in args:
-        if _is_tensor(argument):
+        if isinstance(argument, E.Expr):
             dtype = t.dtype(argument)
         elif str(argument).startswith("torch.") and "." not in str(argument)[6:]:
             dtype = argument
@@ -259,11 +275,11 @@ for _name, _dtype in (
 
 
 @function("contiguous", "clone", "detach", "alias", "lift_fresh_copy", "dropout", "feature_dropout")
-def same(t: Translator, input: E.Expr, *args: Any, **kwargs: Any) -> E.Expr:
+def same(t: Translator, input: E.Expr, *args: object, **kwargs: object) -> E.Expr:
     """What is no computation where a model is only run."""
     return input
 
 
 @function("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size")
-def nothing(t: Translator, *args: E.Expr, **kwargs: Any) -> Any:
+def nothing(t: Translator, *args: object, **kwargs: object) -> None:
     return None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.common import ceil_padding
 from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
-from mlcweb.relax.frontend.torch.translator import TorchError, Translator, function
+from mlcweb.relax.frontend.torch.translator import Number, TorchError, Translator, function
 from mlcweb.relax.op.nn.layouts import Extents
+from mlcweb.relax.op.registry import several
+
+T = TypeVar("T")
 
 
 @function("matmul", "bmm", "mm")
@@ -21,7 +24,7 @@ def matmul(t: Translator, input: Expr, other: Expr) -> Expr:
 
 @function("addmm", "baddbmm")
 def addmm(
-    t: Translator, input: Expr, mat1: Expr, mat2: Expr, *, beta: Any = 1, alpha: Any = 1
+    t: Translator, input: Expr, mat1: Expr, mat2: Expr, *, beta: Number = 1, alpha: Number = 1
 ) -> Expr:
     product = op.matmul(mat1, mat2)
     if alpha != 1:
@@ -32,7 +35,7 @@ def addmm(
 
 
 @function("einsum")
-def einsum(t: Translator, equation: str, *operands: Any) -> Expr:
+def einsum(t: Translator, equation: str, *operands: Expr | Sequence[Expr]) -> Expr:
     given = (
         operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     )
@@ -44,10 +47,8 @@ def linear(t: Translator, input: Expr, weight: Expr, bias: Expr | None = None) -
     return op.linear(input, weight, bias)
 
 
-def _pair(value: Any, rank: int = 2) -> list[int]:
-    if not isinstance(value, (list, tuple)):
-        return [value] * rank
-    return list(value) * rank if len(value) == 1 else list(value)
+def _pair(value: T | Sequence[T], rank: int = 2) -> list[T]:
+    return several(value, rank)
 
 
 def _with_bias(value: Expr, bias: Expr | None, ndim: int) -> Expr:
@@ -69,7 +70,8 @@ def conv(
         if padding == "valid":
             padding = [0] * 2 * rank
         else:
-            widths = [d * (k - 1) for d, k in zip(dilation, t.shape(weight)[2:], strict=True)]
+            kernel = [t.extent(weight, 2 + axis) for axis in range(rank)]
+            widths = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
             padding = [w // 2 for w in widths] + [w - w // 2 for w in widths]
     else:
         padding = _pair(padding, rank) * 2
@@ -79,8 +81,8 @@ def conv(
 
 @function("conv_transpose1d", "conv_transpose2d")
 def conv_transpose(
-    t: Translator, input: Expr, weight: Expr, bias: Any = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+    t: Translator, input: Expr, weight: Expr, bias: Expr | None = None, stride: Extents = 1,
+    padding: Extents = 0, output_padding: Extents = 0, groups: int = 1, dilation: Extents = 1,
 ) -> Expr:  # fmt: skip
     ndim = len(t.shape(weight))
     rank = ndim - 2
@@ -100,8 +102,8 @@ def conv_transpose(
 @function("convolution", "_convolution")
 def convolution(
     t: Translator, input: Expr, weight: Expr, bias: Expr | None,
-    stride: Any, padding: Any, dilation: Any,
-    transposed: bool, output_padding: Any, groups: int, *ignored: Any,
+    stride: Extents, padding: Extents, dilation: Extents,
+    transposed: bool, output_padding: Extents, groups: int, *ignored: object,
 ) -> Expr:  # fmt: skip
     if transposed:
         return conv_transpose(
@@ -115,8 +117,9 @@ def convolution(
 
 @function("max_pool1d", "max_pool2d")
 def max_pool(
-    t: Translator, input: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False,
+    t: Translator, input: Expr, kernel_size: Extents, stride: Extents | None = None,
+    padding: Extents = 0, dilation: Extents = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Expr:  # fmt: skip
     if return_indices:
         raise TorchError("max_pool2d with return_indices=True cannot be imported")
@@ -126,8 +129,8 @@ def max_pool(
 
 
 def _pool(
-    t: Translator, build: Any, input: Expr, kernel_size: Any, stride: Any, padding: Any,
-    dilation: Any, ceil_mode: bool, **options: Any,
+    t: Translator, build: Callable[..., Expr], input: Expr, kernel_size: Extents,
+    stride: Extents | None, padding: Extents, dilation: Extents, ceil_mode: bool, **options: bool,
 ) -> Expr:  # fmt: skip
     shape = t.shape(input)[2:]
     rank = len(shape)
@@ -153,8 +156,9 @@ def max_pool_with_indices(t: Translator, *args: Any, **kwargs: Any) -> tuple[Exp
 
 @function("avg_pool1d", "avg_pool2d")
 def avg_pool(
-    t: Translator, input: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
+    t: Translator, input: Expr, kernel_size: Extents, stride: Extents | None = None,
+    padding: Extents = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Expr:  # fmt: skip
     if divisor_override is not None:
         raise TorchError("avg_pool2d with divisor_override cannot be imported")
@@ -167,7 +171,7 @@ def avg_pool(
 
 
 @function("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d")
-def adaptive_avg_pool(t: Translator, input: Expr, output_size: Any) -> Expr:
+def adaptive_avg_pool(t: Translator, input: Expr, output_size: int | Sequence[int | None]) -> Expr:
     shape = t.shape(input)
     rank = len(shape) - 2
     size = [
@@ -188,7 +192,7 @@ def batch_norm(
 ) -> Expr:  # fmt: skip
     if training or running_mean is None:
         raise TorchError("batch_norm in training mode cannot be imported: use model.eval()")
-    channels, dtype = t.shape(input)[1], t.dtype(input)
+    channels, dtype = t.extent(input, 1), t.dtype(input)
     weight = t.const([1.0] * channels, dtype) if weight is None else weight
     bias = t.const([0.0] * channels, dtype) if bias is None else bias
     result = op.nn.batch_norm(
@@ -200,7 +204,7 @@ def batch_norm(
 @function("aten.batch_norm")
 def aten_batch_norm(
     t: Translator, input: Expr, weight: Expr, bias: Expr, mean: Expr, var: Expr, training: bool,
-    momentum: float, eps: float, *ignored: Any,
+    momentum: float, eps: float, *ignored: object,
 ) -> Expr:  # fmt: skip
     return batch_norm(t, input, mean, var, weight, bias, training, momentum, eps)
 
@@ -216,7 +220,7 @@ def native_batch_norm(
 @function("layer_norm")
 def layer_norm(
     t: Translator, input: Expr, normalized_shape: Sequence[int], weight: Expr | None = None,
-    bias: Expr | None = None, eps: float = 1e-5, *ignored: Any,
+    bias: Expr | None = None, eps: float = 1e-5, *ignored: object,
 ) -> Expr:  # fmt: skip
     shape, dtype = list(normalized_shape), t.dtype(input)
     axes = list(range(-len(shape), 0))
@@ -234,7 +238,7 @@ def native_layer_norm(
 
 @function("rms_norm")
 def rms_norm(
-    t: Translator, input: Expr, normalized_shape: Sequence[int], weight: Any = None,
+    t: Translator, input: Expr, normalized_shape: Sequence[int], weight: Expr | None = None,
     eps: float | None = None,
 ) -> Expr:  # fmt: skip
     shape = list(normalized_shape)
@@ -245,8 +249,8 @@ def rms_norm(
 
 @function("group_norm")
 def group_norm(
-    t: Translator, input: Expr, num_groups: int, weight: Any = None, bias: Any = None,
-    eps: float = 1e-5, *ignored: Any,
+    t: Translator, input: Expr, num_groups: int, weight: Expr | None = None,
+    bias: Expr | None = None, eps: float = 1e-5, *ignored: object,
 ) -> Expr:  # fmt: skip
     shape, dtype = t.shape(input), t.dtype(input)
     weight = op.ones([shape[1]], dtype) if weight is None else weight
@@ -258,18 +262,20 @@ def group_norm(
 
 
 @function("embedding")
-def embedding(t: Translator, input: Expr, weight: Expr, *ignored: Any, **options: Any) -> Expr:
+def embedding(
+    t: Translator, input: Expr, weight: Expr, *ignored: object, **options: object
+) -> Expr:
     return op.take(weight, input, 0)
 
 
 @function("aten.embedding")
-def aten_embedding(t: Translator, weight: Expr, indices: Expr, *ignored: Any) -> Expr:
+def aten_embedding(t: Translator, weight: Expr, indices: Expr, *ignored: object) -> Expr:
     return op.take(weight, indices, 0)
 
 
 @function("scaled_dot_product_attention")
 def attention(
-    t: Translator, query: Expr, key: Expr, value: Expr, attn_mask: Any = None,
+    t: Translator, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None,
     dropout_p: float = 0.0, is_causal: bool = False, *, scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Expr:  # fmt: skip
@@ -279,7 +285,7 @@ def attention(
     shape, dtype = t.shape(query), t.dtype(query)
     ndim = len(shape)
     axes = [*range(ndim - 2), ndim - 1, ndim - 2]
-    factor = 1 / math.sqrt(shape[-1]) if scale is None else scale
+    factor = 1 / math.sqrt(t.extent(query, -1)) if scale is None else scale
     scores = op.matmul(query, op.permute_dims(key, axes))
     scores = t.emit(op.multiply(scores, t.const(factor, dtype)))
     if is_causal:
@@ -296,7 +302,11 @@ def attention(
 
 @function("pad")
 def pad(
-    t: Translator, input: Expr, pad: Sequence[int], mode: str = "constant", value: Any = None
+    t: Translator,
+    input: Expr,
+    pad: Sequence[int],
+    mode: str = "constant",
+    value: float | None = None,
 ) -> Expr:
     if mode != "constant":
         raise TorchError(f'pad with mode="{mode}" cannot be imported')
@@ -309,22 +319,25 @@ def pad(
 
 
 @function("constant_pad_nd")
-def constant_pad(t: Translator, input: Expr, widths: Sequence[int], value: Any = 0.0) -> Expr:
+def constant_pad(t: Translator, input: Expr, widths: Sequence[int], value: Number = 0.0) -> Expr:
     return pad(t, input, widths, "constant", value)
 
 
 @function("interpolate")
 def interpolate(
-    t: Translator, input: Expr, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-    align_corners: bool | None = None, *ignored: Any, **more: Any,
+    t: Translator, input: Expr, size: Extents | None = None,
+    scale_factor: float | Sequence[float] | None = None, mode: str = "nearest",
+    align_corners: bool | None = None, *ignored: object, **more: object,
 ) -> Expr:  # fmt: skip
     shape = t.shape(input)
     rank = len(shape) - 2
     if rank != 2:
         raise TorchError("interpolate can be imported for images (n, c, h, w) only")
     if size is None:
+        if scale_factor is None:
+            raise TorchError("interpolate needs a size or a scale_factor")
         factors = _pair(scale_factor, rank)
-        size = [math.floor(n * f) for n, f in zip(shape[2:], factors, strict=True)]
+        size = [math.floor(t.extent(input, 2 + axis) * f) for axis, f in enumerate(factors)]
     methods = {"nearest": "nearest_neighbor", "bilinear": "linear", "bicubic": "cubic"}
     if mode not in methods:
         raise TorchError(f'interpolate with mode="{mode}" cannot be imported')
@@ -343,7 +356,7 @@ def interpolate(
 
 def _upsample(name: str, mode: str) -> None:
     @function(name)
-    def convert(t: Translator, input: Expr, output_size: Any, *rest: Any) -> Expr:
+    def convert(t: Translator, input: Expr, output_size: Extents | None, *rest: Any) -> Expr:
         """`rest`: whether corners are aligned, where that is a question, then the factors."""
         aligned = bool(rest[0]) if mode != "nearest" and rest else None
         factors = rest[-1] if rest else None

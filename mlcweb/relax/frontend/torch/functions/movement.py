@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from mlcweb.relax import dims, op
 from mlcweb.relax import expr as E
 from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
-from mlcweb.relax.frontend.torch.translator import TorchError, Translator, dtype_name, function
+from mlcweb.relax.frontend.torch.translator import (
+    Axes,
+    Extent,
+    Number,
+    Result,
+    TorchError,
+    Translator,
+    dtype_name,
+    function,
+)
+from mlcweb.relax.op.create import Scalar
+from mlcweb.relax.op.nn.layouts import Extents
 from mlcweb.tir.expr import IntImm, PrimExpr
 
+T = TypeVar("T")
 
-def _sequence(values: Sequence[Any]) -> list[Any]:
+Shape: TypeAlias = "Extent | Sequence[Extent]"
+"""One of several extents, or all of them."""
+
+
+def _sequence(values: Sequence[T | Sequence[T]]) -> list[T]:
     """`f(1, 2)` and `f((1, 2))` are the same to PyTorch."""
-    if len(values) == 1 and isinstance(values[0], (list, tuple)):
-        return list(values[0])
-    return list(values)
+    nested = len(values) == 1 and isinstance(values[0], (list, tuple))
+    return list(values[0] if nested else values)  # type: ignore[arg-type]
 
 
 @function("view", "reshape", "_unsafe_view")
-def reshape(t: Translator, input: E.Expr, *shape: Any, size: Any = None) -> E.Expr:
+def reshape(
+    t: Translator, input: E.Expr, *shape: Shape, size: Sequence[Extent] | None = None
+) -> E.Expr:
     return op.reshape(input, _sequence(shape) if size is None else list(size))
 
 
@@ -33,7 +50,7 @@ def flatten(t: Translator, input: E.Expr, start_dim: int = 0, end_dim: int = -1)
     return op.reshape(input, [*shape[:first], middle, *shape[last + 1 :]])
 
 
-def _extent(value: Any) -> PrimExpr:
+def _extent(value: Extent) -> PrimExpr:
     return value if isinstance(value, PrimExpr) else IntImm("int64", value)
 
 
@@ -44,7 +61,7 @@ def unflatten(t: Translator, input: E.Expr, dim: int, sizes: Sequence[int]) -> E
     sizes = list(sizes)
     if -1 in sizes:
         rest = -math.prod(sizes)
-        sizes[sizes.index(-1)] = shape[place] // rest
+        sizes[sizes.index(-1)] = t.extent(input, place) // rest
     return op.reshape(input, [*shape[:place], *sizes, *shape[place + 1 :]])
 
 
@@ -61,12 +78,12 @@ def transposed(t: Translator, input: E.Expr) -> E.Expr:
 
 
 @function("permute")
-def permute(t: Translator, input: E.Expr, *dims: Any) -> E.Expr:
+def permute(t: Translator, input: E.Expr, *dims: Extents) -> E.Expr:
     return op.permute_dims(input, _sequence(dims))
 
 
 @function("squeeze")
-def squeeze(t: Translator, input: E.Expr, dim: Any = None) -> E.Expr:
+def squeeze(t: Translator, input: E.Expr, dim: Axes = None) -> E.Expr:
     if dim is None:
         return op.squeeze(input)
     shape = t.shape(input)
@@ -81,7 +98,9 @@ def unsqueeze(t: Translator, input: E.Expr, dim: int) -> E.Expr:
 
 
 @function("cat", "concat", "concatenate")
-def cat(t: Translator, tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> E.Expr:
+def cat(
+    t: Translator, tensors: Sequence[E.Expr], dim: int = 0, *, axis: int | None = None
+) -> E.Expr:
     return op.concat(promoted(t, *tensors), dim if axis is None else axis)
 
 
@@ -92,27 +111,26 @@ def stack(t: Translator, tensors: Sequence[E.Expr], dim: int = 0) -> E.Expr:
 
 
 @function("split", "split_with_sizes")
-def split(t: Translator, tensor: E.Expr, split_size: Any, dim: int = 0) -> Any:
-    extent = t.shape(tensor)[dim]
+def split(t: Translator, tensor: E.Expr, split_size: Extents, dim: int = 0) -> Result:
     if isinstance(split_size, int):
-        places = list(range(split_size, extent, split_size))
+        places = list(range(split_size, t.extent(tensor, dim), split_size))
     else:
         places = [sum(split_size[: i + 1]) for i in range(len(split_size) - 1)]
     return op.split(tensor, places, dim % len(t.shape(tensor))) if places else (tensor,)
 
 
 @function("chunk")
-def chunk(t: Translator, input: E.Expr, chunks: int, dim: int = 0) -> E.Expr:
-    return split(t, input, -(-t.shape(input)[dim] // chunks), dim)
+def chunk(t: Translator, input: E.Expr, chunks: int, dim: int = 0) -> Result:
+    return split(t, input, -(-t.extent(input, dim) // chunks), dim)
 
 
 @function("unbind")
-def unbind(t: Translator, input: E.Expr, dim: int = 0) -> Any:
-    return tuple(select(t, input, dim, i) for i in range(t.shape(input)[dim]))
+def unbind(t: Translator, input: E.Expr, dim: int = 0) -> Result:
+    return tuple(select(t, input, dim, i) for i in range(t.extent(input, dim)))
 
 
 @function("expand")
-def expand(t: Translator, input: E.Expr, *size: Any, implicit: bool = False) -> E.Expr:
+def expand(t: Translator, input: E.Expr, *size: Shape, implicit: bool = False) -> E.Expr:
     wanted, shape = _sequence(size), t.shape(input)
     shape = [1] * (len(wanted) - len(shape)) + shape
     full = [
@@ -123,17 +141,17 @@ def expand(t: Translator, input: E.Expr, *size: Any, implicit: bool = False) -> 
 
 
 @function("expand_as")
-def expand_as(t: Translator, input: E.Expr, other: Any) -> E.Expr:
+def expand_as(t: Translator, input: E.Expr, other: E.Expr) -> E.Expr:
     return op.broadcast_to(input, t.shape(other))
 
 
 @function("repeat")
-def repeat(t: Translator, input: E.Expr, *sizes: Any) -> E.Expr:
+def repeat(t: Translator, input: E.Expr, *sizes: Extents) -> E.Expr:
     return op.tile(input, _sequence(sizes))
 
 
 @function("flip")
-def flip(t: Translator, input: E.Expr, *dims: Any) -> E.Expr:
+def flip(t: Translator, input: E.Expr, *dims: Extents) -> E.Expr:
     for axis in _sequence(dims):
         input = op.flip(input, axis)
     return input
@@ -160,7 +178,12 @@ def select(t: Translator, input: E.Expr, dim: int, index: int) -> E.Expr:
 
 @function("slice")
 def slice_(
-    t: Translator, input: E.Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    t: Translator,
+    input: E.Expr,
+    dim: int = 0,
+    start: Extent | None = None,
+    end: Extent | None = None,
+    step: int = 1,
 ) -> E.Expr:
     return _sliced(t, input, dim % len(t.shape(input)), start, end, step)
 
@@ -170,7 +193,14 @@ def narrow(t: Translator, input: E.Expr, dim: int, start: int, length: int) -> E
     return _sliced(t, input, dim % len(t.shape(input)), start, start + length, 1)
 
 
-def _sliced(t: Translator, input: E.Expr, axis: int, start: Any, end: Any, step: Any) -> E.Expr:
+def _sliced(
+    t: Translator,
+    input: E.Expr,
+    axis: int,
+    start: Extent | None,
+    end: Extent | None,
+    step: int | None,
+) -> E.Expr:
     extent = t.shape(input)[axis]
     whole = 2**31 - 1 if isinstance(extent, PrimExpr) else extent
     start, step = start or 0, step or 1
@@ -179,13 +209,16 @@ def _sliced(t: Translator, input: E.Expr, axis: int, start: Any, end: Any, step:
     if not isinstance(extent, PrimExpr):
         taken = range(*slice(start, end, step).indices(extent))
         start, end = taken.start, taken.stop
+    end = extent if end is None else end
     return op.strided_slice(input, [axis], [start], [end], [step])
 
 
 @function("getitem")
-def getitem(t: Translator, input: Any, index: Any) -> Any:
-    if not isinstance(input, E.Expr):
-        return input[index]
+def getitem(t: Translator, input: E.Expr | Sequence[Result], index: Any) -> Result:
+    return _indexed(t, input, index) if isinstance(input, E.Expr) else input[index]
+
+
+def _indexed(t: Translator, input: E.Expr, index: Any) -> E.Expr:
     items = list(index) if isinstance(index, tuple) else [index]
     ndim, axis, dropped = len(t.shape(input)), 0, []
     used = sum(item is not None and item is not Ellipsis for item in items)
@@ -232,12 +265,12 @@ def gather(t: Translator, input: E.Expr, dim: int, index: E.Expr) -> E.Expr:
 
 
 @function("size")
-def size(t: Translator, input: E.Expr, dim: int | None = None) -> Any:
+def size(t: Translator, input: E.Expr, dim: int | None = None) -> Result:
     return t.shape(input) if dim is None else t.shape(input)[dim]
 
 
 @function("sym_size")
-def sym_size(t: Translator, input: E.Expr, dim: int) -> E.Expr:
+def sym_size(t: Translator, input: E.Expr, dim: int) -> Extent:
     return t.shape(input)[dim]
 
 
@@ -247,12 +280,12 @@ def dim_(t: Translator, input: E.Expr) -> int:
 
 
 @function("numel")
-def numel(t: Translator, input: E.Expr) -> Any:
+def numel(t: Translator, input: E.Expr) -> Extent:
     return math.prod(t.shape(input))
 
 
 @function("getattr")
-def getattr_(t: Translator, input: E.Expr, name: str) -> Any:
+def getattr_(t: Translator, input: E.Expr, name: str) -> Result:
     if name == "shape":
         return t.shape(input)
     if name == "dtype":
@@ -267,7 +300,7 @@ def getattr_(t: Translator, input: E.Expr, name: str) -> Any:
 # New tensors
 
 
-def _constant(t: Translator, shape: Sequence[Any], value: Any, dtype: Any) -> E.Expr:
+def _constant(t: Translator, shape: Sequence[Extent], value: Number, dtype: object) -> E.Expr:
     if dtype is None:
         whole = isinstance(value, int) and not isinstance(value, bool)
         dtype = "bool" if isinstance(value, bool) else "int64" if whole else "float32"
@@ -276,42 +309,65 @@ def _constant(t: Translator, shape: Sequence[Any], value: Any, dtype: Any) -> E.
 
 
 @function("zeros")
-def zeros(t: Translator, *size: Any, dtype: Any = None, **ignored: Any) -> E.Expr:
+def zeros(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -> E.Expr:
     return _constant(t, _sequence(size), 0.0, dtype)
 
 
 @function("ones")
-def ones(t: Translator, *size: Any, dtype: Any = None, **ignored: Any) -> E.Expr:
+def ones(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -> E.Expr:
     return _constant(t, _sequence(size), 1.0, dtype)
 
 
 @function("full")
-def full(t: Translator, size: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any) -> E.Expr:
+def full(
+    t: Translator,
+    size: Sequence[Extent],
+    fill_value: Number,
+    *,
+    dtype: object = None,
+    **ignored: object,
+) -> E.Expr:
     return _constant(t, size, fill_value, dtype)
 
 
 @function("zeros_like", "new_zeros")
 def zeros_like(
-    t: Translator, input: E.Expr, size: Any = None, dtype: Any = None, **_: Any
+    t: Translator,
+    input: E.Expr,
+    size: Sequence[Extent] | None = None,
+    dtype: object = None,
+    **_: object,
 ) -> E.Expr:
     return _constant(t, t.shape(input) if size is None else size, 0.0, dtype or t.dtype(input))
 
 
 @function("ones_like", "new_ones")
 def ones_like(
-    t: Translator, input: E.Expr, size: Any = None, dtype: Any = None, **_: Any
+    t: Translator,
+    input: E.Expr,
+    size: Sequence[Extent] | None = None,
+    dtype: object = None,
+    **_: object,
 ) -> E.Expr:
     return _constant(t, t.shape(input) if size is None else size, 1.0, dtype or t.dtype(input))
 
 
 @function("full_like")
-def full_like(t: Translator, input: E.Expr, fill_value: Any, dtype: Any = None, **_: Any) -> E.Expr:
+def full_like(
+    t: Translator, input: E.Expr, fill_value: Number, dtype: object = None, **_: object
+) -> E.Expr:
     return _constant(t, t.shape(input), fill_value, dtype or t.dtype(input))
 
 
 @function("arange")
 def arange(
-    t: Translator, start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **ignored: Any
+    t: Translator,
+    start: Scalar,
+    end: Scalar | None = None,
+    step: Scalar = 1,
+    *,
+    dtype: object = None,
+    **ignored: object,
 ) -> E.Expr:
     if end is None:
         start, end = 0, start

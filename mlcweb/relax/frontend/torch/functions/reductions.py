@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
-from mlcweb.relax.frontend.torch.translator import Translator, dtype_name, function
+from mlcweb.relax.frontend.torch.translator import Axes, Translator, dtype_name, function
 from mlcweb.tir import dtype as dtypes
 
+Reduction: TypeAlias = Callable[..., Expr]
 
-def _typed(t: Translator, input: Expr, dtype: Any) -> Expr:
+
+def _typed(t: Translator, input: Expr, dtype: object) -> Expr:
     return input if dtype is None else op.astype(input, dtype_name(dtype))
 
 
 @function("sum")
 def sum(
-    t: Translator, input: Expr, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    t: Translator, input: Expr, dim: Axes = None, keepdim: bool = False, *, dtype: object = None
 ) -> Expr:
     if dtype is None and not dtypes.is_float(t.dtype(input)):
         dtype = "int64"
@@ -25,28 +28,28 @@ def sum(
 
 @function("mean")
 def mean(
-    t: Translator, input: Expr, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    t: Translator, input: Expr, dim: Axes = None, keepdim: bool = False, *, dtype: object = None
 ) -> Expr:
     return op.mean(_typed(t, input, dtype), _axes(dim), keepdim)
 
 
-def _axes(dim: Any) -> Any:
-    return list(dim) or None if isinstance(dim, (list, tuple)) else dim
+def _axes(dim: Axes) -> int | list[int] | None:
+    return dim if dim is None or isinstance(dim, int) else list(dim) or None
 
 
 @function("amax")
-def amax(t: Translator, input: Expr, dim: Any = (), keepdim: bool = False) -> Expr:
+def amax(t: Translator, input: Expr, dim: Axes = (), keepdim: bool = False) -> Expr:
     return op.max(input, _axes(dim), keepdim)
 
 
 @function("amin")
-def amin(t: Translator, input: Expr, dim: Any = (), keepdim: bool = False) -> Expr:
+def amin(t: Translator, input: Expr, dim: Axes = (), keepdim: bool = False) -> Expr:
     return op.min(input, _axes(dim), keepdim)
 
 
-def _of_truth(name: str, reduce: Any) -> None:
+def _of_truth(name: str, reduce: Reduction) -> None:
     @function(name)
-    def convert(t: Translator, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    def convert(t: Translator, input: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
         """Of what is not 0; the result of uint8 stays uint8, any other is bool."""
         dtype = "uint8" if t.dtype(input) == "uint8" else "bool"
         truth = op.astype(op.astype(input, "bool"), "int8")
@@ -57,11 +60,16 @@ _of_truth("any", op.max)
 _of_truth("all", op.min)
 
 
-def _with_place(name: str, reduce: Any, find: Any, elementwise: Any) -> None:
+def _with_place(
+    name: str,
+    reduce: Callable[..., Expr],
+    find: Callable[..., Expr],
+    elementwise: Callable[..., Expr],
+) -> None:
     @function(name)
     def convert(
-        t: Translator, input: Expr, dim: Any = None, keepdim: bool = False
-    ) -> tuple[Expr, ...]:
+        t: Translator, input: Expr, dim: Expr | int | None = None, keepdim: bool = False
+    ) -> Expr | tuple[Expr, Expr]:
         """Of all elements; of two tensors; or along an axis, with the positions."""
         if dim is None:
             return reduce(input)
@@ -76,7 +84,7 @@ _with_place("min", op.min, op.argmin, op.minimum)
 
 
 @function("prod")
-def prod(t: Translator, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+def prod(t: Translator, input: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
     return op.prod(input, dim, keepdim)
 
 
@@ -92,7 +100,7 @@ def argmin(t: Translator, input: Expr, dim: int | None = None, keepdim: bool = F
 
 @function("var")
 def var(
-    t: Translator, input: Expr, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    t: Translator, input: Expr, dim: Axes = None, unbiased: bool = True, keepdim: bool = False,
     *, correction: float | None = None,
 ) -> Expr:  # fmt: skip
     """With Bessel's correction unless told otherwise, which Relax's `variance` does not have."""
@@ -100,7 +108,7 @@ def var(
     axes = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
     count = 1
     for axis in axes:
-        count *= shape[axis]
+        count *= t.extent(input, axis)
     taken = (1 if unbiased else 0) if correction is None else correction
     result = op.variance(input, _axes(dim), keepdim)
     if not taken:
@@ -114,19 +122,29 @@ def std(t: Translator, input: Expr, *args: Any, **kwargs: Any) -> Expr:
 
 
 @function("cumsum")
-def cumsum(t: Translator, input: Expr, dim: int, *, dtype: Any = None) -> Expr:
+def cumsum(t: Translator, input: Expr, dim: int, *, dtype: object = None) -> Expr:
     return op.cumsum(_typed(t, input, dtype), dim)
 
 
 @function("softmax", "_softmax")
 def softmax(
-    t: Translator, input: Expr, dim: int = -1, *args: Any, dtype: Any = None, **ignored: Any
+    t: Translator,
+    input: Expr,
+    dim: int = -1,
+    *args: object,
+    dtype: object = None,
+    **ignored: object,
 ) -> Expr:
     return op.nn.softmax(_typed(t, input, dtype), dim)
 
 
 @function("log_softmax", "_log_softmax")
 def log_softmax(
-    t: Translator, input: Expr, dim: int = -1, *args: Any, dtype: Any = None, **ignored: Any
+    t: Translator,
+    input: Expr,
+    dim: int = -1,
+    *args: object,
+    dtype: object = None,
+    **ignored: object,
 ) -> Expr:
     return op.nn.log_softmax(_typed(t, input, dtype), dim)
