@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import IRModule
-from mlcweb.relax.expr import Function
+from mlcweb.relax import op
+from mlcweb.relax.expr import Expr, Function
+from mlcweb.tir.expr import IntImm, PrimExpr
+
+Extent: TypeAlias = "int | PrimExpr"
+"""An extent of a tensor: a number, or an expression where it is symbolic."""
+
+CONVOLUTIONS = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
+TRANSPOSED = {1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose, 3: op.nn.conv3d_transpose}
+"""By the number of spatial axes."""
+
+
+def as_extents(values: Sequence[PrimExpr]) -> list[Extent]:
+    """Extents, the known ones as numbers."""
+    return [value.value if isinstance(value, IntImm) else value for value in values]
+
+
+def per_channel(value: Expr, ndim: int) -> Expr:
+    """A vector (c,) to be broadcast against (n, c, …)."""
+    return op.expand_dims(value, list(range(1, ndim - 1))) if ndim > 2 else value
+
+
+def with_bias(value: Expr, bias: Expr | None, ndim: int) -> Expr:
+    """A product (n, c, …) with a bias (c,), where there is one."""
+    return value if bias is None else op.add(value, per_channel(bias, ndim))
 
 
 def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[Any]]]:
@@ -23,7 +47,7 @@ def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[Any]]]:
 
 
 def ceil_padding(
-    shape: Sequence[Any],
+    shape: Sequence[Extent],
     kernel: Sequence[int],
     strides: Sequence[int],
     padding: Sequence[int],

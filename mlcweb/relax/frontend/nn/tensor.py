@@ -9,6 +9,7 @@ from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder, BuilderError
+from mlcweb.relax.frontend.common import as_extents
 from mlcweb.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
@@ -108,8 +109,7 @@ class Tensor:
     @property
     def shape(self) -> list[int | PrimExpr]:
         """The extents; those that are known are of Python's int."""
-        values: Any = self.struct_info.values
-        return [value.value if isinstance(value, IntImm) else value for value in values]
+        return as_extents(self.struct_info.values or ())
 
     @property
     def ndim(self) -> int:

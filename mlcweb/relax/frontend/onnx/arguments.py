@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.relax import dims
+from mlcweb.relax.frontend.common import Extent, as_extents
 from mlcweb.relax.frontend.onnx.known import Known, known
 from mlcweb.relax.frontend.onnx.node import Node
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
+from mlcweb.relax.struct_info import extents
 from mlcweb.tir.arithmetic import floordiv
 from mlcweb.tir.expr import IntImm, PrimExpr
 
@@ -51,7 +52,9 @@ def reduced_axes(node: Node, ndim: int) -> tuple[list[int], bool]:
     return [normalized(node, axis, ndim) for axis in axes], bool(node.attrs.get("keepdims", 1))
 
 
-def slice_arguments(node: Node, ndim: int) -> tuple[list[Any], list[Any], list[int], list[int]]:
+def slice_arguments(
+    node: Node, ndim: int
+) -> tuple[list[Extent], list[Extent], list[int], list[int]]:
     """Starts, ends, axes and steps of Slice; starts and ends may be symbolic."""
     if node.opset < 10 and "starts" in node.attrs:
         starts, ends = node.attrs["starts"], node.attrs["ends"]
@@ -67,21 +70,21 @@ def slice_arguments(node: Node, ndim: int) -> tuple[list[Any], list[Any], list[i
     return starts, ends, [normalized(node, a, ndim) for a in places], steps or [1] * len(starts)
 
 
-def result_shape(node: Node, shape: Sequence[Any]) -> list[Any]:
+def result_shape(node: Node, shape: Sequence[Extent]) -> list[Extent]:
     """The shape that Reshape, Squeeze, Unsqueeze or Flatten gives to a tensor of `shape`."""
     return _RESULT_SHAPES[node.op_type](node, list(shape))
 
 
-def _reshape(node: Node, shape: list[PrimExpr | int]) -> list[PrimExpr | int]:
+def _reshape(node: Node, shape: list[Extent]) -> list[Extent]:
     if node.has(1):
         wanted = list(node.needed(1, "shape").elements)
     else:
         wanted = list(node.attrs["shape"])
     if not node.attrs.get("allowzero", 0):
-        wanted = [shape[i] if _is(extent, 0) else extent for i, extent in enumerate(wanted)]
+        wanted = [shape[i] if is_number(extent, 0) else extent for i, extent in enumerate(wanted)]
     if any(not isinstance(extent, PrimExpr) and extent < -1 for extent in wanted):
         raise node.wrong(f"the shape {wanted} has a negative extent")
-    unknown = [i for i, extent in enumerate(wanted) if _is(extent, -1)]
+    unknown = [i for i, extent in enumerate(wanted) if is_number(extent, -1)]
     if len(unknown) > 1:
         raise node.wrong(f"the shape {wanted} leaves {len(unknown)} extents open; one can be")
     if unknown:
@@ -91,27 +94,22 @@ def _reshape(node: Node, shape: list[PrimExpr | int]) -> list[PrimExpr | int]:
     return wanted
 
 
-def _is(extent: PrimExpr | int, value: int) -> bool:
+def is_number(extent: Extent, value: int) -> bool:
     return not isinstance(extent, PrimExpr) and extent == value
 
 
-def _quotient(shape: Sequence[PrimExpr | int], rest: Sequence[Any]) -> Any:
+def _quotient(shape: Sequence[Extent], rest: Sequence[Extent]) -> Extent:
     """The extent that is left of a shape when others are taken out."""
-    whole, parts = dims.product(_extents(shape)), dims.product(_extents(rest))
+    whole, parts = dims.product(extents(shape)), dims.product(extents(rest))
     if isinstance(parts, IntImm) and parts.value == 0:
         return 0
-    left = dims.simplify(floordiv(whole, parts))
-    return left.value if isinstance(left, IntImm) else left
+    return as_extents([dims.simplify(floordiv(whole, parts))])[0]
 
 
-def _extents(shape: Sequence[PrimExpr | int]) -> list[PrimExpr]:
-    return [e if isinstance(e, PrimExpr) else IntImm("int64", e) for e in shape]
-
-
-def _squeeze(node: Node, shape: list[Any]) -> list[Any]:
+def _squeeze(node: Node, shape: list[Extent]) -> list[Extent]:
     axes = int_list(node, "axes", 1)
     if axes is None:
-        return [extent for extent in shape if not _is(extent, 1)]
+        return [extent for extent in shape if not is_number(extent, 1)]
     dropped = {normalized(node, axis, len(shape)) for axis in axes}
     for axis in dropped:
         if not isinstance(shape[axis], PrimExpr) and shape[axis] != 1:
@@ -119,7 +117,7 @@ def _squeeze(node: Node, shape: list[Any]) -> list[Any]:
     return [extent for axis, extent in enumerate(shape) if axis not in dropped]
 
 
-def _unsqueeze(node: Node, shape: list[Any]) -> list[Any]:
+def _unsqueeze(node: Node, shape: list[Extent]) -> list[Extent]:
     axes = int_list(node, "axes", 1) or []
     ndim = len(shape) + len(axes)
     new = {normalized(node, axis, ndim) for axis in axes}
@@ -129,11 +127,10 @@ def _unsqueeze(node: Node, shape: list[Any]) -> list[Any]:
     return [1 if axis in new else next(old) for axis in range(ndim)]
 
 
-def _flatten(node: Node, shape: list[Any]) -> list[Any]:
+def _flatten(node: Node, shape: list[Extent]) -> list[Extent]:
     axis = node.attrs.get("axis", 1)
     axis = axis + len(shape) if axis < 0 else axis
-    sides = dims.product(_extents(shape[:axis])), dims.product(_extents(shape[axis:]))
-    return [side.value if isinstance(side, IntImm) else side for side in sides]
+    return as_extents([dims.product(extents(side)) for side in (shape[:axis], shape[axis:])])
 
 
 _RESULT_SHAPES = {

@@ -67,7 +67,7 @@ def loop(graph: Graph, node: Node) -> Sequence[Value]:
     return [*carried, *(_stacked(node, seen, 0) for seen in scanned)]
 
 
-def _stacked(node: Node, values: list[Value], axis: int) -> Value:
+def _stacked(node: Node, values: Sequence[Value], axis: int) -> Value:
     """What the steps gave, along a new axis."""
     if not values:
         raise node.unsupported("no step at all, which leaves the shapes of results unknown")
@@ -106,7 +106,7 @@ def _scanned(graph: Graph, node: Node, inputs: list[Value]) -> list[Value]:
     return [*states, *results]
 
 
-def _slices(node: Node, source: Value, axis: int, backward: bool) -> list[Value]:
+def _slices(node: Node, source: Value, axis: int, backward: bool) -> Sequence[Value]:
     """The slices of a tensor along an axis."""
     x = as_expression(source, node.builder)
     shape = node.shape_of(x)

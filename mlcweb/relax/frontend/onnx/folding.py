@@ -181,16 +181,17 @@ def _slice(node: Node, data: Known, *ignored: Known | None) -> Known | None:
     if len(data.shape) != 1:
         return None
     starts, ends, _, steps = arguments.slice_arguments(node, 1)
-    _numbers(*starts, *ends)
-    return known_list(data.elements[slice(starts[0], ends[0], steps[0])], data.dtype)
+    start, end = starts[0], ends[0]
+    if isinstance(start, PrimExpr) or isinstance(end, PrimExpr):
+        raise _Undecided
+    return known_list(data.elements[slice(start, end, steps[0])], data.dtype)
 
 
 def _reshaped(node: Node, data: Known, *ignored: Known | None) -> Known | None:
     """Squeeze, Unsqueeze and Reshape: the elements stay, the shape is deduced."""
     shape = arguments.result_shape(node, data.shape)
-    if any(isinstance(extent, PrimExpr) for extent in shape):
-        return None
-    return Known(tuple(shape), data.elements, data.dtype)
+    numbers = tuple(extent for extent in shape if not isinstance(extent, PrimExpr))
+    return Known(numbers, data.elements, data.dtype) if len(numbers) == len(shape) else None
 
 
 def _where(node: Node, condition: Known, x: Known, y: Known) -> Known | None:

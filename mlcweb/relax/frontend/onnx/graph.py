@@ -14,6 +14,7 @@ from mlcweb.relax.frontend.onnx.errors import OnnxError, OpNotImplemented, impor
 from mlcweb.relax.frontend.onnx.folding import fold
 from mlcweb.relax.frontend.onnx.known import Known, as_known, known_list
 from mlcweb.relax.frontend.onnx.node import CONVERTERS, Node, Value, as_expression, converter, title
+from mlcweb.relax.frontend.onnx.schema import Proto
 from mlcweb.relax.frontend.onnx.tensors import host_tensor
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.tir.expr import IntImm
@@ -32,7 +33,7 @@ class Inlining:
         self.nodes = 0
         self.open: list[str] = []
 
-    def enter(self, function: Any) -> None:
+    def enter(self, function: Proto) -> None:
         name = f"{function.domain}.{function.name}"
         if name in self.open:
             around = " -> ".join([*self.open[self.open.index(name) :], name])
@@ -54,7 +55,7 @@ class Graph:
         self,
         builder: BlockBuilder,
         opset: int,
-        functions: Mapping[tuple[str, str], Any],
+        functions: Mapping[tuple[str, str], Proto],
         folder: Path | None,
         inlining: Inlining | None = None,
     ) -> None:
@@ -65,7 +66,7 @@ class Graph:
         self.folder = folder
         self.values: dict[str, Value] = {"": None}
 
-    def initializers(self, tensors: Sequence[Any]) -> None:
+    def initializers(self, tensors: Sequence[Proto]) -> None:
         for tensor in tensors:
             self.values[tensor.name] = E.Constant(host_tensor(tensor, self.folder))
 
@@ -78,7 +79,7 @@ class Graph:
         """An output of the graph as an expression."""
         return as_expression(self.value(name, "The graph"), self.builder)
 
-    def nodes(self, protos: Sequence[Any]) -> None:
+    def nodes(self, protos: Sequence[Proto]) -> None:
         """Import nodes, which are in an order in which they can be computed."""
         for proto in protos:
             user = title(proto.op_type, proto.name, proto.output, self.opset)
@@ -93,7 +94,7 @@ class Graph:
             if missing:
                 raise OpNotImplemented(f'{user}: the output "{missing[0]}" is not supported')
 
-    def _results(self, proto: Any, node: Node) -> Sequence[Value]:
+    def _results(self, proto: Proto, node: Node) -> Sequence[Value]:
         inputs = node.inputs
         function = self.functions.get((proto.domain, proto.op_type))
         if function is not None:
@@ -115,7 +116,7 @@ class Graph:
                 f"{', '.join(sorted(CONVERTERS))}"
             )
         result = convert(node)
-        return result if isinstance(result, (list, tuple)) else (result,)
+        return (result,) if result is None or isinstance(result, (E.Expr, Known)) else result
 
     def _bound(self, result: Value, node: Node) -> Value:
         """A value that can be used many times: calls are bound to variables."""
@@ -130,14 +131,14 @@ class Graph:
             raise node.wrong(f"the result has a negative extent: {info}")
         return var
 
-    def body(self, graph: Any, inputs: Sequence[Value]) -> list[Value]:
+    def body(self, graph: Proto, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a graph inside of this one, whose nodes are put in its place."""
         self.values.update(zip([given.name for given in graph.input], inputs, strict=True))
         self.initializers(graph.initializer)
         self.nodes(graph.node)
         return [self.value(output.name, "The graph") for output in graph.output]
 
-    def _inlined(self, function: Any, call: Any, inputs: list[Value]) -> Sequence[Value]:
+    def _inlined(self, function: Proto, call: Proto, inputs: list[Value]) -> Sequence[Value]:
         opsets = {entry.domain: entry.version for entry in function.opset_import}
         opset = opsets.get("", opsets.get("ai.onnx", self.opset))
         self.inlining.enter(function)
@@ -151,7 +152,7 @@ class Graph:
         return [body.value(name, f"The function {function.name}") for name in function.output]
 
 
-def _with_attributes(node: Any, given: Mapping[str, Any]) -> Any:
+def _with_attributes(node: Proto, given: Mapping[str, Any]) -> Proto:
     """A node of a function with the attributes that it takes from the call put in."""
     attributes = []
     for attribute in node.attribute:

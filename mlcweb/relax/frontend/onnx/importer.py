@@ -13,9 +13,10 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.names import unique_name
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx.errors import OnnxError, importing
 from mlcweb.relax.frontend.onnx.graph import Graph
-from mlcweb.relax.frontend.onnx.schema import DECODER
+from mlcweb.relax.frontend.onnx.schema import DECODER, Proto
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.relax.frontend.onnx.wire import WireError
 from mlcweb.relax.struct_info import TensorStructInfo
@@ -23,7 +24,7 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
 
-def load(model: Any) -> tuple[Any, Path | None]:
+def load(model: Any) -> tuple[Proto, Path | None]:
     """The messages of a model, and the folder of its file.
 
     `model`: the contents of a file as bytes, its path, or an `onnx.ModelProto`. Raises: OnnxError.
@@ -52,7 +53,7 @@ def load(model: Any) -> tuple[Any, Path | None]:
 
 def from_onnx(
     model: Any,
-    shape_dict: Mapping[str, Sequence[Any]] | None = None,
+    shape_dict: Mapping[str, Sequence[int | str | PrimExpr]] | None = None,
     dtype_dict: str | Mapping[str, str] | None = "float32",
     opset: int | None = None,
     keep_params_in_input: bool = False,
@@ -88,7 +89,7 @@ def from_onnx(
 
 
 def _imported(
-    proto: Any, folder: Path | None, inputs: _Inputs, opset: int | None, keep_params: bool
+    proto: Proto, folder: Path | None, inputs: _Inputs, opset: int | None, keep_params: bool
 ) -> IRModule:
     graph = proto.graph
     builder = BlockBuilder()
@@ -111,7 +112,7 @@ def _imported(
     if keep_params:
         for name in weights:
             constant = importer.values[name]
-            if _is_weight(constant):
+            if isinstance(constant, E.Constant) and _is_weight(constant):
                 var = E.Var(inputs.name_of(name), constant.struct_info)
                 params.append(var)
                 arrays.append(constant.data)
@@ -138,7 +139,7 @@ class _Inputs:
 
     def __init__(
         self,
-        shapes: Mapping[str, Sequence[Any]],
+        shapes: Mapping[str, Sequence[int | str | PrimExpr]],
         dtypes: str | Mapping[str, str] | None,
         sanitize: bool,
     ) -> None:
@@ -154,7 +155,7 @@ class _Inputs:
                 if name not in names:
                     raise OnnxError(f'The model has no input "{name}"; it has {", ".join(names)}')
 
-    def variable(self, given: Any) -> E.Var:
+    def variable(self, given: Proto) -> E.Var:
         tensor = given.type.tensor_type if given.type else None
         if tensor is None and given.type is not None:
             raise OnnxError(f'The input "{given.name}" is not a tensor')
@@ -175,7 +176,7 @@ class _Inputs:
         extents = [self._extent(extent, given.name, axis) for axis, extent in enumerate(shape)]
         return E.Var(self.name_of(given.name), TensorStructInfo(extents, dtype or "float32"))
 
-    def _extent(self, extent: Any, name: str, axis: int) -> PrimExpr | int:
+    def _extent(self, extent: Any, name: str, axis: int) -> Extent:
         if isinstance(extent, PrimExpr) or (isinstance(extent, int) and extent >= 0):
             return extent
         if isinstance(extent, str):

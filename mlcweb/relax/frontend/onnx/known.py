@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlcweb.relax import expr as E
 from mlcweb.relax.constant_data import HostArray, contents, host_array
@@ -22,12 +22,16 @@ MAX_ELEMENTS = 1024
 """Constants of more elements stay constants: they are weights, not shapes."""
 
 
+Element: TypeAlias = Any
+"""A number, or a symbolic extent: which of them follows from the element type and the graph."""
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """A tensor by its elements, in row-major order: Python numbers or symbolic extents."""
 
     shape: tuple[int, ...]
-    elements: tuple[Any, ...]
+    elements: tuple[Element, ...]
     dtype: str
 
     @property
@@ -43,17 +47,17 @@ class Known:
         return E.Constant(HostArray(self.shape, self.dtype, contents(data)[2]))
 
 
-def known(shape: Sequence[int], elements: Sequence[Any], dtype: str) -> Known:
+def known(shape: Sequence[int], elements: Sequence[Element], dtype: str) -> Known:
     """Elements brought into the range and precision of their type."""
     return Known(tuple(shape), tuple(_fitted(element, dtype) for element in elements), dtype)
 
 
-def known_list(values: Sequence[Any], dtype: str = "int64") -> Known:
+def known_list(values: Sequence[Element], dtype: str = "int64") -> Known:
     """A tensor of one dimension."""
     return known((len(values),), values, dtype)
 
 
-def _fitted(value: Any, dtype: str) -> Any:
+def _fitted(value: Element, dtype: str) -> Element:
     if isinstance(value, IntImm):
         value = value.value
     if isinstance(value, PrimExpr):
@@ -106,7 +110,7 @@ def broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     return tuple(result)
 
 
-def broadcast_elements(value: Known, shape: Sequence[int]) -> list[Any]:
+def broadcast_elements(value: Known, shape: Sequence[int]) -> list[Element]:
     """The elements of `value` broadcast to `shape`."""
     if value.shape == tuple(shape):
         return list(value.elements)

@@ -7,22 +7,28 @@ level, or tensors that are known (known.py). `@converter("Add")` registers one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.constant_data import ArrayLike
+from mlcweb.relax.frontend.common import Extent, as_extents
 from mlcweb.relax.frontend.onnx import schema
 from mlcweb.relax.frontend.onnx.errors import ConstantNeeded, OnnxError, OpNotImplemented, importing
-from mlcweb.relax.frontend.onnx.known import Known, as_known
+from mlcweb.relax.frontend.onnx.known import Element, Known, as_known
+from mlcweb.relax.frontend.onnx.schema import Proto
 from mlcweb.relax.frontend.onnx.tensors import host_tensor
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.tir import arithmetic
-from mlcweb.tir.expr import IntImm, PrimExpr, Select
+from mlcweb.tir.expr import PrimExpr, Select
 
-Value: TypeAlias = Any
-"""An expression, a `Known`, or None for an optional input that is left out."""
+if TYPE_CHECKING:
+    from mlcweb import te
 
-Converter: TypeAlias = Callable[["Node"], Any]
+Value: TypeAlias = E.Expr | Known | None
+"""A value of the graph; None for an optional input that is left out."""
+
+Converter: TypeAlias = Callable[["Node"], Value | Sequence[Value]]
 
 CONVERTERS: dict[str, Converter] = {}
 """By operator: "Conv", or "com.microsoft.Gelu" for those of other domains."""
@@ -53,7 +59,7 @@ class Node:
     """A node of the graph that is being imported."""
 
     def __init__(
-        self, proto: Any, inputs: Sequence[Value], opset: int, builder: BlockBuilder
+        self, proto: Proto, inputs: Sequence[Value], opset: int, builder: BlockBuilder
     ) -> None:
         self.op_type: str = proto.op_type
         self.name: str = proto.name
@@ -77,7 +83,7 @@ class Node:
         attributes = [f"{name}={_short(value)}" for name, value in self.attrs.items()]
         return f"{self} with {', '.join(attributes)}" if attributes else str(self)
 
-    def _check_count(self, name: str, value: Any) -> None:
+    def _check_count(self, name: str, value: object) -> None:
         counts = value if isinstance(value, list) else [value]
         if not all(isinstance(count, int) and count > 0 for count in counts):
             raise self.wrong(f"{name}={_short(value)} must be positive integers")
@@ -99,11 +105,12 @@ class Node:
         """An input's elements, where they are known."""
         return as_known(self.inputs[index]) if self.has(index) else None
 
-    def given(self, index: int) -> Value:
+    def given(self, index: int) -> E.Expr | Known:
         """An input that must be there. Raises: OnnxError."""
-        if not self.has(index):
+        value = self.inputs[index] if self.has(index) else None
+        if value is None:
             raise self.wrong(f"input {index} is missing")
-        return self.inputs[index]
+        return value
 
     def tensor(self, index: int) -> E.Expr:
         """An input as an expression."""
@@ -132,11 +139,11 @@ class Node:
             raise self.unsupported(f"{what} depends on a symbolic extent: {found.elements}")
         return [int(element) for element in found.elements]
 
-    def extents(self, index: int, what: str) -> list[Any]:
+    def extents(self, index: int, what: str) -> list[Extent]:
         """An input as a list of integers and symbolic extents."""
         return list(self.needed(index, what).elements)
 
-    def number(self, index: int, what: str) -> Any:
+    def number(self, index: int, what: str) -> Element:
         """An input of one element as a number."""
         found = self.needed(index, what)
         if len(found.elements) != 1:
@@ -154,27 +161,28 @@ class Node:
             raise self.wrong(f"expected a tensor, not {info}")
         return info
 
-    def shape(self, index: int = 0) -> list[Any]:
+    def shape(self, index: int = 0) -> list[Extent]:
         """An input's extents: integers, and expressions where they are symbolic."""
         value = self.given(index)
         if isinstance(value, Known):
             return list(value.shape)
         return self.shape_of(value, f"input {index}")
 
-    def shape_of(self, value: E.Expr, what: str = "a result") -> list[Any]:
+    def shape_of(self, value: E.Expr, what: str = "a result") -> list[Extent]:
         """A tensor's extents: integers, and expressions where they are symbolic."""
         values = self.info_of(value).values
         if values is None:
             raise self.unsupported(f"the shape of {what} is not known")
-        return [extent.value if isinstance(extent, IntImm) else extent for extent in values]
+        return as_extents(values)
 
     def static_shape(self, index: int = 0, axes: Sequence[int] | None = None) -> list[int]:
         """Some of an input's extents (default: all), which must be integers."""
         shape = self.shape(index)
         chosen = shape if axes is None else [shape[axis] for axis in axes]
-        if any(isinstance(extent, PrimExpr) for extent in chosen):
+        numbers = [extent for extent in chosen if not isinstance(extent, PrimExpr)]
+        if len(numbers) < len(chosen):
             raise self.unsupported(f"extents of the shape {shape} of input {index} are symbolic")
-        return chosen
+        return numbers
 
     def ndim(self, index: int = 0) -> int:
         return len(self.shape(index))
@@ -189,7 +197,7 @@ class Node:
         """Bind an expression to a variable."""
         return self.builder.emit(value)
 
-    def const(self, value: Any, dtype: str) -> E.Constant:
+    def const(self, value: ArrayLike, dtype: str) -> E.Constant:
         """A constant from a number or a nested list."""
         return E.const(value, dtype)
 
@@ -213,6 +221,8 @@ def _short(value: Any) -> str:
 
 def as_expression(value: Value, builder: BlockBuilder) -> E.Expr:
     """A value of the graph as an expression."""
+    if value is None:
+        raise OnnxError("A value is needed that is left out")
     if not isinstance(value, Known):
         return value
     if not value.symbolic:
@@ -220,7 +230,7 @@ def as_expression(value: Value, builder: BlockBuilder) -> E.Expr:
     return builder.emit_te(_tensor_of, list(value.elements), value.dtype)
 
 
-def _tensor_of(elements: list[PrimExpr | int], dtype: str) -> Any:
+def _tensor_of(elements: Sequence[Element], dtype: str) -> te.Tensor:
     """A tensor of one dimension whose elements depend on symbolic extents."""
     from mlcweb import te
 
@@ -234,7 +244,7 @@ def _tensor_of(elements: list[PrimExpr | int], dtype: str) -> Any:
     return te.compute((len(elements),), element, name="shape")
 
 
-def attribute_value(attribute: Any) -> Any:
+def attribute_value(attribute: Proto) -> Any:
     """An attribute as a plain value: strings as str, tensors as Known or constants."""
     kind = attribute.type or _guessed_kind(attribute)
     if kind == schema.FLOAT:
@@ -257,7 +267,7 @@ def attribute_value(attribute: Any) -> Any:
     return None
 
 
-def _guessed_kind(attribute: Any) -> int:
+def _guessed_kind(attribute: Proto) -> int:
     """Models from before 2017 do not say the kind: it is that of the field that is set."""
     for kind, field in (
         (schema.FLOATS, "floats"), (schema.INTS, "ints"), (schema.STRINGS, "strings"),

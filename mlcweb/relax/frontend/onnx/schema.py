@@ -5,7 +5,12 @@ Source: onnx.proto, the ONNX specification; kinds are those of wire.py.
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 from mlcweb.relax.frontend.onnx.wire import Decoder, Schema
+
+Proto: TypeAlias = Any
+"""A message: of the package onnx, or as wire.py reads it."""
 
 SCHEMA: Schema = {
     "ModelProto": {

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import struct
 from pathlib import Path
-from typing import Any
 
 from mlcweb.relax.constant_data import HostArray
 from mlcweb.relax.frontend.onnx.errors import OnnxError
-from mlcweb.relax.frontend.onnx.schema import DTYPES, EXTERNAL, UNSUPPORTED_DTYPES
+from mlcweb.relax.frontend.onnx.schema import DTYPES, EXTERNAL, UNSUPPORTED_DTYPES, Proto
 from mlcweb.tir import dtype as dtypes
 
 _STORED = {
@@ -38,7 +37,7 @@ def dtype_name(number: int, what: str) -> str:
     raise OnnxError(f"{what} is {name}; there are tensors of {', '.join(DTYPES.values())}")
 
 
-def host_tensor(tensor: Any, folder: Path | None = None) -> HostArray:
+def host_tensor(tensor: Proto, folder: Path | None = None) -> HostArray:
     """A tensor of the model. Those stored in files of their own are found in `folder`.
 
     Raises: OnnxError.
@@ -68,7 +67,7 @@ def host_tensor(tensor: Any, folder: Path | None = None) -> HostArray:
     return HostArray(shape, dtype, data)
 
 
-def _external(tensor: Any, folder: Path | None, expected: int) -> bytes:
+def _external(tensor: Proto, folder: Path | None, expected: int) -> bytes:
     """The bytes of a tensor in a file of its own; no more are read than it needs."""
     where = {entry.key: entry.value for entry in tensor.external_data}
     name, location = f'The tensor "{tensor.name}"', where.get("location", "")

@@ -10,8 +10,9 @@ from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import host_array
+from mlcweb.relax.frontend.common import Extent, as_extents
 from mlcweb.relax.struct_info import TensorStructInfo, TupleStructInfo
-from mlcweb.tir.expr import IntImm, PrimExpr
+from mlcweb.tir.expr import PrimExpr
 
 
 class TorchError(TVMError, NotImplementedError):
@@ -25,9 +26,6 @@ WHERE_PYTORCH_IS = (
 
 
 Number: TypeAlias = "int | float"
-
-Extent: TypeAlias = "int | PrimExpr"
-"""An extent of a tensor; an expression where it is symbolic."""
 
 Operand: TypeAlias = "E.Expr | PrimExpr | int | float"
 """What is computed with: tensors, numbers and extents."""
@@ -118,7 +116,7 @@ class Translator:
         info = value.struct_info
         if not isinstance(info, TensorStructInfo) or info.values is None:
             raise TorchError(f"The shape of {value} is not known: it is {info}")
-        return [extent.value if isinstance(extent, IntImm) else extent for extent in info.values]
+        return as_extents(info.values)
 
     def extent(self, value: E.Expr, axis: int) -> int:
         """The extent of an axis, which must be a number."""

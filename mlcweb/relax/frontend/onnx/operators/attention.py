@@ -212,7 +212,7 @@ def _causal_convolution(node: Node) -> list[Expr]:
     zeros."""
     x, weight = node.tensor(0), node.tensor(1)
     reach = node.static_shape(1)[2] - 1
-    channels = node.shape(0)[1]
+    channels = node.static_shape(0, [1])[0]
     if node.has(3):
         whole = node.emit(op.concat([node.tensor(3), x], 2))
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
@@ -14,7 +13,7 @@ from mlcweb.relax.frontend.onnx.known import as_known
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.tir import dtype as dtypes
 
-_UNARY: dict[str, Callable[[Any], Any]] = {
+_UNARY: dict[str, Callable[..., Expr]] = {
     "Abs": op.abs, "Neg": op.negative, "Sqrt": op.sqrt, "Exp": op.exp, "Log": op.log,
     "Erf": op.erf, "Tanh": op.tanh, "Sigmoid": op.sigmoid, "Relu": op.nn.relu,
     "Floor": op.floor, "Ceil": op.ceil, "Round": op.round, "Sign": op.sign, "Not": op.logical_not,
@@ -23,7 +22,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "Atanh": op.atanh, "IsNaN": op.isnan, "BitwiseNot": op.bitwise_not, "Identity": lambda x: x,
 }  # fmt: skip
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+_BINARY: dict[str, Callable[..., Expr]] = {
     "Add": op.add, "Sub": op.subtract, "Mul": op.multiply, "Div": op.divide,
     "Equal": op.equal, "Less": op.less, "LessOrEqual": op.less_equal, "Greater": op.greater,
     "GreaterOrEqual": op.greater_equal, "And": op.logical_and, "Or": op.logical_or,
@@ -31,7 +30,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "BitwiseXor": op.bitwise_xor,
 }  # fmt: skip
 
-_VARIADIC: dict[str, Callable[[Any, Any], Any]] = {
+_VARIADIC: dict[str, Callable[..., Expr]] = {
     "Max": op.maximum,
     "Min": op.minimum,
     "Sum": op.add,
@@ -53,7 +52,7 @@ def _binary(node: Node) -> Expr:
     return _BINARY[node.op_type](*operands(node))
 
 
-def operands(node: Node) -> tuple[Any, Any]:
+def operands(node: Node) -> tuple[Expr, Expr]:
     """Two inputs to be broadcast; before opset 7 the second one from the attribute `axis` on."""
     a, b = node.tensor(0), node.tensor(1)
     if node.opset < 7 and node.attrs.get("broadcast") and "axis" in node.attrs:
@@ -279,7 +278,7 @@ def _gelu(node: Node) -> Expr:
 
 
 @converter("Dropout")
-def _dropout(node: Node) -> Any:
+def _dropout(node: Node) -> Expr | list[Expr]:
     """Nothing is dropped where a model is run."""
     if node.has(2) and node.number(2, "training_mode"):
         raise node.unsupported("training_mode is true")

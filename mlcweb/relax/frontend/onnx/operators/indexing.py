@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.constant_data import HostArray
 from mlcweb.relax.expr import Constant, Expr
+from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.known import Known, known
 from mlcweb.relax.frontend.onnx.node import Node, converter
@@ -15,7 +15,7 @@ from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.tir.expr import PrimExpr
 
 
-def counted_from_front(node: Node, index: int, extent: Any) -> Expr:
+def counted_from_front(node: Node, index: int, extent: Extent) -> Expr:
     """An input of indices, with negative ones counted from the end."""
     found = node.known(index)
     check_range(node, index, [extent])
@@ -29,7 +29,7 @@ def counted_from_front(node: Node, index: int, extent: Any) -> Expr:
     return node.emit(op.where(op.less(indices, node.const(0, dtype)), wrapped, indices))
 
 
-def check_range(node: Node, index: int, extents: Sequence[Any]) -> None:
+def check_range(node: Node, index: int, extents: Sequence[Extent]) -> None:
     """Constant indices must be in range; those of as many axes as there are extents alternate."""
     value = node.given(index)
     data = value.data if isinstance(value, Constant) else None
@@ -151,7 +151,7 @@ def _eye_like(node: Node) -> Expr:
 
 
 @converter("Range")
-def _range(node: Node) -> Any:
+def _range(node: Node) -> Expr:
     start, limit, delta = (
         node.number(i, name) for i, name in enumerate(("start", "limit", "delta"))
     )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr, TupleGetItem
+from mlcweb.relax.frontend.common import CONVOLUTIONS, TRANSPOSED, per_channel, with_bias
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.control import MAX_STEPS
-from mlcweb.relax.frontend.onnx.node import Node, converter
+from mlcweb.relax.frontend.onnx.node import Node, Value, converter
 from mlcweb.relax.frontend.onnx.operators.elementwise import number
 from mlcweb.relax.frontend.onnx.operators.windows import window_pads
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.expr import PrimExpr
+
+Builder = TypeVar("Builder")
 
 
 @converter("MatMul")
@@ -42,21 +45,10 @@ def _einsum(node: Node) -> Expr:
     return op.einsum(node.tensors(), node.attrs["equation"])
 
 
-def per_channel(value: Expr, ndim: int) -> Expr:
-    """A vector (c,) to be broadcast against (n, c, …)."""
-    return op.expand_dims(value, list(range(1, ndim - 1))) if ndim > 2 else value
-
-
-_CONVOLUTIONS = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
-_TRANSPOSED = {
-    1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose, 3: op.nn.conv3d_transpose,
-}  # fmt: skip
-
-
 @converter("Conv")
 def _conv(node: Node) -> Expr:
     rank = node.ndim(0) - 2
-    build = _rank(node, _CONVOLUTIONS, rank)
+    build = _rank(node, CONVOLUTIONS, rank)
     kernel = node.static_shape(1)[2:]
     strides = node.attrs.get("strides", [1] * rank)
     dilation = node.attrs.get("dilations", [1] * rank)
@@ -68,13 +60,13 @@ def _conv(node: Node) -> Expr:
         dilation=dilation,
         groups=node.attrs.get("group", 1),
     )
-    return op.add(result, per_channel(node.tensor(2), rank + 2)) if node.has(2) else result
+    return with_bias(result, node.tensor(2) if node.has(2) else None, rank + 2)
 
 
 @converter("ConvTranspose")
 def _conv_transpose(node: Node) -> Expr:
     rank = node.ndim(0) - 2
-    build = _rank(node, _TRANSPOSED, rank)
+    build = _rank(node, TRANSPOSED, rank)
     kernel, image = node.static_shape(1)[2:], node.shape(0)[2:]
     strides = node.attrs.get("strides", [1] * rank)
     dilation = node.attrs.get("dilations", [1] * rank)
@@ -101,17 +93,17 @@ def _conv_transpose(node: Node) -> Expr:
         dilation=dilation,
         groups=node.attrs.get("group", 1),
     )
-    return op.add(result, per_channel(node.tensor(2), rank + 2)) if node.has(2) else result
+    return with_bias(result, node.tensor(2) if node.has(2) else None, rank + 2)
 
 
-def _rank(node: Node, builders: dict[int, Any], rank: int) -> Any:
+def _rank(node: Node, builders: dict[int, Builder], rank: int) -> Builder:
     if rank not in builders:
         raise node.unsupported(f"{rank} spatial axes; there are {', '.join(map(str, builders))}")
     return builders[rank]
 
 
 @converter("BatchNormalization")
-def _batch_norm(node: Node) -> Expr:
+def _batch_norm(node: Node) -> Value | list[Expr]:
     if node.attrs.get("training_mode", 0):
         return _batch_norm_of_batch(node)
     epsilon = node.attrs.get("epsilon", 1e-5)
@@ -119,7 +111,7 @@ def _batch_norm(node: Node) -> Expr:
     return TupleGetItem(result, 0)
 
 
-def _batch_norm_of_batch(node: Node) -> Any:
+def _batch_norm_of_batch(node: Node) -> list[Expr]:
     """Normalised by the batch's own mean and variance, and the running ones after it."""
     ndim = node.ndim(0)
     axes = [axis for axis in range(ndim) if axis != 1]
@@ -141,7 +133,7 @@ def _batch_norm_of_batch(node: Node) -> Any:
 
 
 @converter("LayerNormalization")
-def _layer_norm(node: Node) -> Any:
+def _layer_norm(node: Node) -> Expr | list[Expr]:
     x, ndim = node.tensor(0), node.ndim(0)
     axes = list(range(axis_of(node, -1, ndim), ndim))
     epsilon = node.attrs.get("epsilon", 1e-5)
@@ -157,7 +149,7 @@ def _layer_norm(node: Node) -> Any:
     return [result, mean, inverse]
 
 
-def moments(node: Node, x: Expr, axes: Sequence[int], epsilon: float) -> tuple[Any, Any]:
+def moments(node: Node, x: Expr, axes: Sequence[int], epsilon: float) -> tuple[Expr, Expr]:
     """The mean over axes, and the inverse of the standard deviation."""
     mean = node.emit(op.mean(x, list(axes), keepdims=True))
     away = node.emit(op.subtract(x, mean))

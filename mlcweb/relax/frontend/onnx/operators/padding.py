@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mlcweb.tir.expr import PrimExpr
 
+if TYPE_CHECKING:
+    from mlcweb import te
 
-def by_index(x: Any, before: list[int], behind: list[int], mode: str) -> Any:
+
+def by_index(x: te.Tensor, before: list[int], behind: list[int], mode: str) -> te.Tensor:
     """`x` with `before` and `behind` elements more (or fewer) on each axis: those at the "edge",
     those mirrored at it ("reflect"), or those of the other side ("wrap")."""
     from mlcweb import te, tir
@@ -24,7 +27,7 @@ def by_index(x: Any, before: list[int], behind: list[int], mode: str) -> Any:
         i = tir.floormod(i, period)
         return tir.min(i, period - i)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         return x(*(place(i, n, low) for i, n, low in zip(index, x.shape, before, strict=True)))
 
     return te.compute(shape, element, name=f"pad_{mode}")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
+from mlcweb.relax.frontend.common import CONVOLUTIONS, Extent, per_channel
 from mlcweb.relax.frontend.onnx.arguments import axis_of
 from mlcweb.relax.frontend.onnx.node import Node, converter
-from mlcweb.relax.frontend.onnx.operators.layers import per_channel
 from mlcweb.relax.frontend.onnx.operators.windows import window_pads
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
 
 
-def _zero(node: Node, index: int, like: str, shape: Any = ()) -> Expr:
+def _zero(node: Node, index: int, like: str, shape: Sequence[Extent] = ()) -> Expr:
     """A zero point that may be left out."""
     return node.tensor(index) if node.has(index) else op.zeros(list(shape), like)
 
@@ -32,7 +32,7 @@ def _spread(node: Node, value: Expr, ndim: int, axis: int) -> Expr:
     return value
 
 
-def _blocks(node: Node, value: Expr, shape: list[Any], axis: int) -> Expr:
+def _blocks(node: Node, value: Expr, shape: list[Extent], axis: int) -> Expr:
     """A number for each block, repeated for each element of it."""
     size = node.attrs.get("block_size", 0)
     if not size or node.info_of(value).ndim != len(shape):
@@ -44,7 +44,7 @@ def _blocks(node: Node, value: Expr, shape: list[Any], axis: int) -> Expr:
     return node.emit(op.strided_slice(repeated, [axis], [0], [extent]))
 
 
-def _parameters(node: Node, scale: int, zero: int, like: str) -> tuple[Any, Any]:
+def _parameters(node: Node, scale: int, zero: int, like: str) -> tuple[Expr, Expr]:
     """Scale and zero point of the first input, to be broadcast against it."""
     shape = node.shape(0)
     axis = axis_of(node, 1, len(shape)) if len(shape) > 1 else 0
@@ -124,13 +124,13 @@ def _matmul_integer(node: Node) -> Expr:
     return op.matmul(_wide(node, 0, 2), _wide(node, 1, 3, columns))
 
 
-def _convolved(node: Node, data: Expr, weight: Expr) -> Expr:
+def _convolved(node: Node, data: Expr, weight: Expr, index: int) -> Expr:
+    """A convolution by a weight, which is an input of the node."""
     rank = node.info_of(data).ndim - 2
-    build = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[rank]
-    kernel = node.shape_of(weight)[2:]
+    kernel = node.static_shape(index)[2:]
     strides = node.attrs.get("strides", [1] * rank)
     dilation = node.attrs.get("dilations", [1] * rank)
-    return build(
+    return CONVOLUTIONS[rank](
         data, weight, strides=strides, padding=window_pads(node, kernel, strides, dilation),
         dilation=dilation, groups=node.attrs.get("group", 1),
     )  # fmt: skip
@@ -138,7 +138,7 @@ def _convolved(node: Node, data: Expr, weight: Expr) -> Expr:
 
 @converter("ConvInteger")
 def _conv_integer(node: Node) -> Expr:
-    return _convolved(node, _wide(node, 0, 2), _wide(node, 1, 3, 0))
+    return _convolved(node, _wide(node, 0, 2), _wide(node, 1, 3, 0), 1)
 
 
 def _requantized(node: Node, total: Expr, factor: Expr, scale: int, zero: int) -> Expr:
@@ -161,7 +161,7 @@ def _qlinear_matmul(node: Node) -> Expr:
 
 @converter("QLinearConv")
 def _qlinear_conv(node: Node) -> Expr:
-    total = node.emit(_convolved(node, _wide(node, 0, 2), _wide(node, 3, 5, 0)))
+    total = node.emit(_convolved(node, _wide(node, 0, 2), _wide(node, 3, 5, 0), 3))
     ndim = node.info_of(total).ndim
     if node.has(8):
         total = node.emit(op.add(total, per_channel(node.tensor(8), ndim)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
@@ -13,7 +12,7 @@ from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.tir import dtype as dtypes
 
 
-def _square(x: Any) -> Any:
+def _square(x: Expr) -> Expr:
     return op.multiply(x, x)
 
 
@@ -21,7 +20,7 @@ def _same(x: Expr) -> Expr:
     return x
 
 
-_REDUCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
+_REDUCTIONS: dict[str, tuple[Callable[..., Expr], Callable[..., Expr], Callable[..., Expr]]] = {
     "ReduceSum": (_same, op.sum, _same),
     "ReduceMean": (_same, op.mean, _same),
     "ReduceMax": (_same, op.max, _same),
@@ -87,7 +86,7 @@ def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Expr:
     shape = node.shape(0)
     kept = [1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes]
     dtype, kind = node.dtype(0), node.op_type.removeprefix("Reduce")
-    value: Any = 1 if kind == "Prod" else -math.inf if kind.startswith("LogSum") else 0
+    value: int | float = 1 if kind == "Prod" else -math.inf if kind.startswith("LogSum") else 0
     if kind in ("Max", "Min"):
         if dtypes.is_float(dtype):
             value = -math.inf if kind == "Max" else math.inf
@@ -100,7 +99,7 @@ def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Expr:
     return op.full(kept, node.const(value, dtype), dtype)
 
 
-def _log_sum_exp(node: Node, x: Any, axes: list[int], keepdims: bool) -> Expr:
+def _log_sum_exp(node: Node, x: Expr, axes: list[int], keepdims: bool) -> Expr:
     """The greatest element is taken out, so that no exponential overflows."""
     most = node.emit(op.max(x, axes, keepdims=True))
     total = op.log(op.sum(op.exp(op.subtract(x, most)), axes, keepdims=True))

@@ -6,6 +6,7 @@ from typing import Any
 
 from mlcweb.relax import dims, op
 from mlcweb.relax.expr import Expr, TupleGetItem
+from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx import arguments
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
@@ -33,7 +34,7 @@ def _concat(node: Node) -> Expr:
 
 
 @converter("Split")
-def _split(node: Node) -> Any:
+def _split(node: Node) -> Expr | list[TupleGetItem]:
     axis = axis_of(node, 0, node.ndim(0))
     sizes = arguments.int_list(node, "split", 1)
     if sizes is None:
@@ -57,28 +58,27 @@ def _slice(node: Node) -> Expr:
     kept = [
         place
         for place, (start, end, step) in enumerate(zip(starts, ends, steps, strict=True))
-        if not (_is(start, 0) and step == 1 and _reaches(end, shape[axes[place]]))
+        if not (arguments.is_number(start, 0) and step == 1 and _reaches(end, shape[axes[place]]))
     ]
     if not kept:
         return node.tensor(0)
-    chosen = [[values[place] for place in kept] for values in (axes, starts, ends, steps)]
-    for place, axis in enumerate(chosen[0]):
-        first, last, step = chosen[1][place], chosen[2][place], chosen[3][place]
-        if not any(isinstance(value, PrimExpr) for value in (shape[axis], first, last)):
-            taken = range(*slice(first, last, step).indices(shape[axis]))
-            chosen[1][place] = taken.start
-            # A range that runs backwards to the front ends before 0, which -1 does not say.
-            chosen[2][place] = taken.stop if taken.stop >= 0 else -shape[axis] - 1
+    chosen: list[list[Any]] = [
+        [values[place] for place in kept] for values in (axes, starts, ends, steps)
+    ]
+    for place, (axis, first, last, step) in enumerate(zip(*chosen, strict=True)):
+        extent: Any = shape[axis]
+        if any(isinstance(value, PrimExpr) for value in (extent, first, last)):
+            continue
+        taken = range(*slice(first, last, step).indices(extent))
+        chosen[1][place] = taken.start
+        # A range that runs backwards to the front ends before 0, which -1 does not say.
+        chosen[2][place] = taken.stop if taken.stop >= 0 else -extent - 1
     # A symbolic end is an extent that the model computed to be within the tensor.
     symbolic = any(isinstance(value, PrimExpr) for value in chosen[1] + chosen[2])
     return op.strided_slice(node.tensor(0), *chosen, assume_inbound=symbolic)
 
 
-def _is(value: Any, number: int) -> bool:
-    return not isinstance(value, PrimExpr) and value == number
-
-
-def _reaches(end: Any, extent: Any) -> bool:
+def _reaches(end: Extent, extent: Extent) -> bool:
     """Whether a slice goes on to the end of an axis; symbolic extents are below 2**31 - 1."""
     if isinstance(end, PrimExpr):
         return isinstance(extent, PrimExpr) and dims.equal(end, extent)
@@ -100,7 +100,7 @@ def _expand(node: Node) -> Expr:
 
 
 @converter("ConstantOfShape")
-def _constant_of_shape(node: Node) -> Any:
+def _constant_of_shape(node: Node) -> Expr:
     fill = arguments.fill_value(node)
     shape = list(node.needed(0, "shape").elements)
     return op.full(shape, node.const(fill.elements[0], fill.dtype), fill.dtype)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from mlcweb.relax.frontend.onnx.known import MAX_ELEMENTS, Known, known
-from mlcweb.relax.frontend.onnx.node import Node, converter
+from mlcweb.relax.frontend.onnx.known import MAX_ELEMENTS, known
+from mlcweb.relax.frontend.onnx.node import Node, Value, converter
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 
 _COSINES = {
@@ -18,12 +17,12 @@ _COSINES = {
 
 
 @converter(*_COSINES)
-def _window(node: Node) -> Any:
+def _window(node: Node) -> Value:
     size = int(node.number(0, "size"))
     dtype = dtype_name(node.attrs.get("output_datatype", 1), f"{node}: the result")
     a, b, c = _COSINES[node.op_type]
     period = size if node.attrs.get("periodic", 1) else max(size - 1, 1)
     turns = [2 * math.pi * i / period for i in range(size)]
     values = [a - b * math.cos(turn) + c * math.cos(2 * turn) for turn in turns]
-    made: Known = known((size,), values, dtype)
+    made = known((size,), values, dtype)
     return made if size <= MAX_ELEMENTS else made.constant()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr, TupleGetItem
+from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
-from mlcweb.relax.frontend.onnx.node import Node, converter
+from mlcweb.relax.frontend.onnx.node import Node, Value, converter
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
@@ -25,7 +24,7 @@ def _topk(node: Node) -> list[Expr]:
     return [TupleGetItem(both, 0), TupleGetItem(both, 1)]
 
 
-def found_when_run(node: Node, value: Expr, name: str, *known: Any) -> Expr:
+def found_when_run(node: Node, value: Expr, name: str, *known: Extent | None) -> Expr:
     """A tensor whose first unknown extents get names: it can be computed with from here on. `known`
     are the extents; None stands for one that is not known."""
     var = node.emit(value)
@@ -52,10 +51,10 @@ def _compress(node: Node) -> Expr:
 
 
 @converter("Unique")
-def _unique(node: Node) -> Any:
+def _unique(node: Node) -> Value | list[Value]:
     axis = node.attrs.get("axis")
     shape = node.shape(0)
-    extents: list[Any] = [None]
+    extents: list[Extent | None] = [None]
     if axis is not None:
         axis = normalized(node, axis, len(shape))
         extents = [None if i == axis else extent for i, extent in enumerate(shape)]
@@ -71,7 +70,7 @@ def _unique(node: Node) -> Any:
     )
     elements = _count(shape) if axis is None else shape[axis]
     infos = [TensorStructInfo([n], "int64") for n in (count, elements, count)]
-    outputs: list[Any] = [node.builder.match_cast(node.emit(TupleGetItem(result, 0)), values)]
+    outputs: list[Value] = [node.builder.match_cast(node.emit(TupleGetItem(result, 0)), values)]
     place = 1
     for asked, info in zip(wanted, infos, strict=True):
         outputs.append(None)
@@ -82,7 +81,7 @@ def _unique(node: Node) -> Any:
     return outputs
 
 
-def _count(shape: list[Any]) -> PrimExpr:
+def _count(shape: list[Extent]) -> PrimExpr:
     from mlcweb.relax import dims
     from mlcweb.tir.expr import IntImm
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
-from mlcweb.relax.frontend.common import ceil_padding
+from mlcweb.relax.frontend.common import CONVOLUTIONS, TRANSPOSED, ceil_padding, with_bias
 from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
 from mlcweb.relax.frontend.torch.translator import Number, TorchError, Translator, function
 from mlcweb.relax.op.nn.layouts import Extents
@@ -51,12 +51,6 @@ def _pair(value: T | Sequence[T], rank: int = 2) -> list[T]:
     return several(value, rank)
 
 
-def _with_bias(value: Expr, bias: Expr | None, ndim: int) -> Expr:
-    if bias is None:
-        return value
-    return op.add(value, op.expand_dims(bias, list(range(1, ndim - 1))))
-
-
 @function("conv1d", "conv2d", "conv3d")
 def conv(
     t: Translator, input: Expr, weight: Expr, bias: Expr | None = None,
@@ -64,7 +58,6 @@ def conv(
 ) -> Expr:  # fmt: skip
     ndim = len(t.shape(weight))
     rank = ndim - 2
-    build = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[rank]
     stride, dilation = _pair(stride, rank), _pair(dilation, rank)
     if isinstance(padding, str):
         if padding == "valid":
@@ -75,8 +68,8 @@ def conv(
             padding = [w // 2 for w in widths] + [w - w // 2 for w in widths]
     else:
         padding = _pair(padding, rank) * 2
-    result = build(input, weight, strides=stride, padding=padding, dilation=dilation, groups=groups)
-    return _with_bias(result, bias, ndim)
+    result = CONVOLUTIONS[rank](input, weight, stride, padding, dilation, groups)
+    return with_bias(result, bias, ndim)
 
 
 @function("conv_transpose1d", "conv_transpose2d")
@@ -86,8 +79,7 @@ def conv_transpose(
 ) -> Expr:  # fmt: skip
     ndim = len(t.shape(weight))
     rank = ndim - 2
-    build = op.nn.conv1d_transpose if rank == 1 else op.nn.conv2d_transpose
-    result = build(
+    result = TRANSPOSED[rank](
         input,
         weight,
         strides=_pair(stride, rank),
@@ -96,7 +88,7 @@ def conv_transpose(
         dilation=_pair(dilation, rank),
         groups=groups,
     )
-    return _with_bias(result, bias, ndim)
+    return with_bias(result, bias, ndim)
 
 
 @function("convolution", "_convolution")

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from mlcweb.relax import dims, op
 from mlcweb.relax import expr as E
+from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
 from mlcweb.relax.frontend.torch.translator import (
     Axes,
-    Extent,
     Number,
     Result,
     TorchError,
@@ -21,7 +21,8 @@ from mlcweb.relax.frontend.torch.translator import (
 )
 from mlcweb.relax.op.create import Scalar
 from mlcweb.relax.op.nn.layouts import Extents
-from mlcweb.tir.expr import IntImm, PrimExpr
+from mlcweb.relax.struct_info import extents
+from mlcweb.tir.expr import PrimExpr
 
 T = TypeVar("T")
 
@@ -46,12 +47,8 @@ def reshape(
 def flatten(t: Translator, input: E.Expr, start_dim: int = 0, end_dim: int = -1) -> E.Expr:
     shape = t.shape(input)
     first, last = start_dim % len(shape), end_dim % len(shape)
-    middle = dims.product([_extent(extent) for extent in shape[first : last + 1]])
+    middle = dims.product(extents(shape[first : last + 1]))
     return op.reshape(input, [*shape[:first], middle, *shape[last + 1 :]])
-
-
-def _extent(value: Extent) -> PrimExpr:
-    return value if isinstance(value, PrimExpr) else IntImm("int64", value)
 
 
 @function("unflatten")
