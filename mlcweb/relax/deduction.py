@@ -13,11 +13,7 @@ from mlcweb.ir.module import BaseFunc, GlobalVar
 from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis.struct_info import (
-    derive_call_ret_struct_info,
-    erase,
-    struct_info_lca,
-)  # fmt: skip
+from mlcweb.relax.analysis.struct_info import derive_call_ret_struct_info, erase, struct_info_lca
 from mlcweb.relax.errors import DTypeError
 from mlcweb.relax.struct_info import (
     FuncStructInfo,

@@ -24,11 +24,7 @@ from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.transform import PassContext
-from mlcweb.meta_schedule.measure.artifact import (
-    Artifact,
-    TrialInputs,
-    build_artifact,
-)
+from mlcweb.meta_schedule.measure.artifact import Artifact, TrialInputs, build_artifact
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
 from mlcweb.runtime.speed_calibration import Timed
 

@@ -16,12 +16,7 @@ from mlcweb.meta_schedule.database import TuningRecord, Workload
 from mlcweb.meta_schedule.database.exchange import load
 from mlcweb.meta_schedule.database.tuning_record import trace_text
 from mlcweb.meta_schedule.events import Trial
-from mlcweb.playground.protocol.search import (
-    ReadRecords,
-    RecordGroup,
-    StoredRecord,
-    WorkloadKey,
-)
+from mlcweb.playground.protocol.search import ReadRecords, RecordGroup, StoredRecord, WorkloadKey
 from mlcweb.schedule import Schedule, Trace
 
 

@@ -13,12 +13,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.expr import Call, Expr, RelaxExpr, ShapeExpr, Tuple, Var, const
 from mlcweb.relax.op import create, elementwise, joining, linear_algebra, manipulate
 from mlcweb.relax.op import statistical as reductions
-from mlcweb.relax.op.grad import (
-    nll_loss_backward,
-    no_grad,
-    register_gradient,
-    take_backward,
-)  # fmt: skip
+from mlcweb.relax.op.grad import nll_loss_backward, no_grad, register_gradient, take_backward
 from mlcweb.relax.op.search import where
 from mlcweb.tir.expr import IntImm
 

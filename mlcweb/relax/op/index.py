@@ -8,15 +8,7 @@ from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import ArrayLike
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import (
-    Call,
-    Expr,
-    ExprLike,
-    PrimValue,
-    Tuple,
-    const,
-    convert_to_expr,
-)
+from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue, Tuple, const, convert_to_expr
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, dtype_of, fields_of, number, te, topi
 from mlcweb.relax.op.registry import call, operator

@@ -7,13 +7,7 @@ from collections.abc import Sequence
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import (
-    Call,
-    Expr,
-    ExprLike,
-    Tuple,
-    constant_int,
-)
+from mlcweb.relax.expr import Call, Expr, ExprLike, Tuple, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, fields_of, topi
 from mlcweb.relax.op.registry import Legalize, call, operator

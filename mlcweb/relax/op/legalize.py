@@ -15,11 +15,7 @@ from mlcweb.relax.constant_data import scalar
 from mlcweb.relax.emit_te import Formula
 from mlcweb.relax.expr import Call, Constant, Expr, RelaxExpr, Tuple, TupleGetItem
 from mlcweb.relax.op.registry import Legalize
-from mlcweb.relax.struct_info import (
-    ShapeStructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-)  # fmt: skip
+from mlcweb.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.expr import PrimExpr
 

@@ -9,13 +9,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import (
-    Call,
-    Expr,
-    ExprLike,
-    ShapeExpr,
-    constant_int,
-)
+from mlcweb.relax.expr import Call, Expr, ExprLike, ShapeExpr, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, shape_of, te, to_result_shape, topi
 from mlcweb.relax.op.registry import ShapeArgument, as_shape, call, operator

@@ -15,11 +15,7 @@ from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import nothing, object_info
 from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
-from mlcweb.relax.struct_info import (
-    ShapeStructInfo,
-    StructInfo,
-    TensorStructInfo,
-)  # fmt: skip
+from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 
 
 def allocated(call: Call, context: Context) -> StructInfo:

@@ -8,10 +8,7 @@ from mlcweb.relax import dims
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.legalize import (
-    by,
-    te,
-)
+from mlcweb.relax.op.legalize import by, te
 from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir import arithmetic, intrinsics

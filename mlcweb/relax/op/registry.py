@@ -21,15 +21,7 @@ from mlcweb.ir.op import Op, register_op
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import (
-    Call,
-    DataTypeImm,
-    Expr,
-    ExprLike,
-    ShapeExpr,
-    Value,
-    convert_to_expr,
-)
+from mlcweb.relax.expr import Call, DataTypeImm, Expr, ExprLike, ShapeExpr, Value, convert_to_expr
 from mlcweb.relax.struct_info import Extent, ShapeLike, StructInfo
 from mlcweb.tir.expr import PrimExpr
 

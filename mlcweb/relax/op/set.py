@@ -5,9 +5,7 @@ from __future__ import annotations
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.legalize import (
-    keep,
-)
+from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 

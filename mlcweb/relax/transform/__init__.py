@@ -17,9 +17,7 @@ from mlcweb.relax.transform.common_subexpr import EliminateCommonSubexpr
 from mlcweb.relax.transform.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from mlcweb.relax.transform.dataflow_reshape import RewriteDataflowReshape
 from mlcweb.relax.transform.dead_code import DeadCodeElimination
-from mlcweb.relax.transform.decompose_ops import (
-    DecomposeOpsForInference, DecomposeOpsForTraining,
-)  # fmt: skip
+from mlcweb.relax.transform.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from mlcweb.relax.transform.expand_tuples import ExpandTupleArguments
 from mlcweb.relax.transform.fold_batch_norm import FoldBatchnormToConv2D
 from mlcweb.relax.transform.fold_constant import FoldConstant

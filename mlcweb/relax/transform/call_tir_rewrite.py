@@ -9,11 +9,7 @@ from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.builtin import alloc_tensor
-from mlcweb.relax.struct_info import (
-    StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-)
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.relax.transform.registration import functionwise, is_primitive
 
 

@@ -12,12 +12,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.registry import Legalize
-from mlcweb.relax.struct_info import (
-    ShapeStructInfo,
-    StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-)  # fmt: skip
+from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 
 
 class LegalizeOps(Pass):

@@ -13,12 +13,7 @@ from mlcweb.relax.op.infer import op_of
 from mlcweb.relax.op.joining import concat
 from mlcweb.relax.op.linear_algebra import matmul
 from mlcweb.relax.op.manipulate import permute_dims
-from mlcweb.relax.transform.call_rules import (
-    Rewriting,
-    rewriting_pass,
-    static_shape,
-    tensor,
-)  # fmt: skip
+from mlcweb.relax.transform.call_rules import Rewriting, rewriting_pass, static_shape, tensor
 
 _MATMUL = "relax.matmul"
 

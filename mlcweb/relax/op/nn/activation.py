@@ -7,11 +7,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.elementwise import clip, unary
-from mlcweb.relax.op.legalize import (
-    by,
-    te,
-    topi,
-)
+from mlcweb.relax.op.legalize import by, te, topi
 from mlcweb.relax.op.registry import builder, call, operator
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 

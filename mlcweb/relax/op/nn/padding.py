@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import (
-    Call,
-    Expr,
-    ExprLike,
-    constant_int,
-)
+from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, te, to_result_shape, topi
 from mlcweb.relax.op.registry import call, operator

@@ -8,12 +8,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.legalize import (
-    attribute,
-    reordered,
-    te,
-    topi,
-)
+from mlcweb.relax.op.legalize import attribute, reordered, te, topi
 from mlcweb.relax.op.nn.layouts import (
     SPATIAL,
     Extents,
