@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import Number
@@ -77,24 +76,22 @@ def _infer_filled(call: Call, context: Context) -> StructInfo:
 Scalar = PrimValue | PrimExpr | Number
 
 
-def _constant_tensor(name: str, value: int) -> Callable[..., Call]:
+def _constant_tensor(name: str, value: int):
     @operator(f"relax.{name}", "shape", infer=_infer_filled, legalize=_legalize_filled(name, value))
     def build(shape: ShapeArgument, dtype: str) -> Call:
         return call(build, as_shape(shape), dtype=str(dtype))
 
-    build.__name__ = build.__qualname__ = name
     build.__doc__ = f"A tensor of {name}."
     return build
 
 
-def _constant_tensor_like(name: str, value: int) -> Callable[..., Call]:
+def _constant_tensor_like(name: str, value: int):
     legalize = _legalize_filled(name.removesuffix("_like"), value)
 
     @operator(f"relax.{name}", "x", infer=_infer_like, legalize=legalize)
     def build(x: ExprLike, dtype: str | None = None) -> Call:
         return call(build, x, dtype=str(dtype or "void"))
 
-    build.__name__ = build.__qualname__ = name
     build.__doc__ = f"A tensor of {name[:-5]} in the shape (and element type) of another."
     return build
 

@@ -28,7 +28,6 @@ def unary(
     def build(x: ExprLike) -> Call:
         return call(build, x)
 
-    build.__name__ = build.__qualname__ = name.split(".")[-1]
     build.__doc__ = f"{name}(x), element by element."
     return build
 
@@ -99,7 +98,6 @@ def _binary(name: str, deduce: Infer = infer.elementwise) -> Callable[[ExprLike,
     def build(x1: ExprLike, x2: ExprLike) -> Call:
         return call(build, _tensor(x1, x2), _tensor(x2, x1))
 
-    build.__name__ = build.__qualname__ = name
     build.__doc__ = f"{name}(x1, x2) of tensors of one element type, broadcast."
     return build
 

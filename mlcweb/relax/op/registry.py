@@ -88,6 +88,7 @@ def builder(name: str) -> Callable[[Function], Function]:
         known = name.removeprefix("relax.")
         builders[known] = build
         namespace, _, short = f"{__package__}.{known}".rpartition(".")
+        build.__name__ = build.__qualname__ = short
         if namespace in sys.modules:
             setattr(sys.modules[namespace], short, build)
         return build

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import Number
 from mlcweb.relax.deduction import Context
@@ -46,12 +44,11 @@ def _infer_position(call: Call, context: Context) -> StructInfo:
     return infer_reduction(call, context, "int64")
 
 
-def _position(name: str, what: str) -> Callable[..., Call]:
+def _position(name: str, what: str):
     @operator(f"relax.{name}", "x", infer=_infer_position, legalize=by(name, "axis", "keepdims"))
     def build(x: ExprLike, axis: int | None = None, keepdims: bool = False) -> Call:
         return call(build, x, axis=None if axis is None else int(axis), keepdims=keepdims)
 
-    build.__name__ = build.__qualname__ = name
     build.__doc__ = f"Where the first of the {what} elements is, as int64; in the flat tensor " \
         "without `axis`."  # fmt: skip
     return build

@@ -35,9 +35,7 @@ def infer_reduction(call: Call, context: Context, dtype: str | None = None) -> S
     return TensorStructInfo([info.values[i] for i in every if i not in gone], element)
 
 
-def _reduction(
-    name: str, what: str, function: str | Callable[..., te.Tensor] | None = None
-) -> Callable[..., Call]:
+def _reduction(name: str, what: str, function: str | Callable[..., te.Tensor] | None = None):
     legalize = by(function or name, "axis", "keepdims", hint=name)
 
     @operator(f"relax.{name}", "x", infer=infer_reduction, legalize=legalize)
@@ -47,7 +45,6 @@ def _reduction(
             build, x, axis=None if axes is None else [int(a) for a in axes], keepdims=keepdims
         )
 
-    build.__name__ = build.__qualname__ = name
     build.__doc__ = (
         f"The {what} over axes, all without `axis`; they stay as extents of 1 with `keepdims`."
     )
@@ -81,7 +78,7 @@ def _infer_scan(call: Call, context: Context) -> StructInfo:
     return TensorStructInfo([dims.product(info.values)], dtype)
 
 
-def _scan(name: str, what: str) -> Callable[..., Call]:
+def _scan(name: str, what: str):
     legalize = by(name, "axis", "dtype", "exclusive")
 
     @operator(f"relax.{name}", "data", infer=_infer_scan, legalize=legalize)
@@ -90,7 +87,6 @@ def _scan(name: str, what: str) -> Callable[..., Call]:
     ) -> Call:
         return call(build, data, axis=axis, dtype=str(dtype or "void"), exclusive=bool(exclusive))
 
-    build.__name__ = build.__qualname__ = name
     build.__doc__ = (
         f"The running {what} along an axis, of the flat tensor without `axis`; each element counts "
         "itself, unless `exclusive`."

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, te, topi
-from mlcweb.relax.op.nn.layouts import Extents, numbers, paddings
+from mlcweb.relax.op.nn.layouts import Extents, pool_attrs
 from mlcweb.relax.op.registry import Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo
-
-PoolBackward: TypeAlias = Callable[..., Call]
 
 
 def _infer(call: Call, context: Context) -> StructInfo:
@@ -49,39 +44,23 @@ def _legalize(kind: str) -> Legalize:
     return legalize
 
 
-def _backward(kind: str) -> PoolBackward:
+def _backward(kind: str):
     name = f"{kind}_pool2d_backward"
 
     @operator(
         f"relax.grad.{name}", "output_grad", "data", infer=_infer, legalize=_legalize(kind)
     )  # fmt: skip
     def build(
-        output_grad: ExprLike,
-        data: ExprLike,
-        pool_size: Extents = (1, 1),
-        strides: Extents = (1, 1),
-        padding: Extents = (0, 0, 0, 0),
-        dilation: Extents = (1, 1),
-        ceil_mode: bool = False,
-        count_include_pad: bool = False,
-        layout: str = "NCHW",
+        output_grad: ExprLike, data: ExprLike, pool_size: Extents = (1, 1),
+        strides: Extents = (1, 1), padding: Extents = (0, 0, 0, 0), dilation: Extents = (1, 1),
+        ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCHW",
         out_layout: str | None = None,
-    ) -> Call:
-        return call(
-            build,
-            output_grad,
-            data,
-            pool_size=numbers(pool_size, 2),
-            strides=numbers(strides, 2),
-            dilation=numbers(dilation, 2),
-            padding=paddings(padding, 2),
-            ceil_mode=ceil_mode,
-            count_include_pad=count_include_pad,
-            layout=layout,
-            out_layout=out_layout or layout,
-        )
+    ) -> Call:  # fmt: skip
+        return call(build, output_grad, data, **pool_attrs(
+            2, pool_size, strides, padding, dilation, ceil_mode, count_include_pad, layout,
+            out_layout,
+        ))  # fmt: skip
 
-    build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The gradient of `nn.{kind}_pool2d` for its data, of that of its result."
     return build
 

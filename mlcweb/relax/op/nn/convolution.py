@@ -164,7 +164,6 @@ def _convolution(rank: int):
             out_dtype=str(out_dtype or "void"),
         )  # fmt: skip
 
-    build.__name__ = build.__qualname__ = f"conv{rank}d"
     return build
 
 
@@ -197,7 +196,6 @@ def _transpose(rank: int):
             out_layout=out_layout or data_layout, out_dtype=str(out_dtype or "void"),
         )  # fmt: skip
 
-    build.__name__ = build.__qualname__ = f"conv{rank}d_transpose"
     return build
 
 

@@ -53,6 +53,19 @@ def numbers(value: Extents, rank: int) -> list[int]:
     return [int(number) for number in several(value, rank)]
 
 
+def pool_attrs(
+    rank: int, pool_size: Extents, strides: Extents, padding: Extents, dilation: Extents,
+    ceil_mode: bool, count_include_pad: bool, layout: str, out_layout: str | None,
+) -> dict[str, object]:  # fmt: skip
+    """The attributes of a pool, and of its gradient, in the order in which they are printed."""
+    return {
+        "pool_size": numbers(pool_size, rank), "strides": numbers(strides, rank),
+        "dilation": numbers(dilation, rank), "padding": paddings(padding, rank),
+        "ceil_mode": ceil_mode, "count_include_pad": count_include_pad, "layout": layout,
+        "out_layout": out_layout or layout,
+    }  # fmt: skip
+
+
 def check_counts(call: Call, rank: int, **expected: int) -> None:
     """Refuses attributes that do not have the expected count of numbers."""
     for name, count in expected.items():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike
@@ -17,7 +15,7 @@ from mlcweb.relax.op.nn.layouts import (
     check_layout,
     extents_of,
     numbers,
-    paddings,
+    pool_attrs,
     window_extent,
 )  # fmt: skip
 from mlcweb.relax.op.registry import Infer, Legalize, call, operator
@@ -29,9 +27,7 @@ def _infer_pool(rank: int) -> Infer:
 
     def deduce(call: Call, context: Context) -> StructInfo:
         info = infer.tensor(call, 0, context)
-        layout, out = check_layout(call, "layout", letters), check_layout(
-            call, "out_layout", letters
-        )  # fmt: skip
+        layout, out = (check_layout(call, name, letters) for name in ("layout", "out_layout"))
         check_counts(call, rank, pool_size=rank, strides=rank, dilation=rank, padding=2 * rank)
         infer.need_rank(call, 0, info, rank + 2, layout)
         if info.values is None:
@@ -82,33 +78,18 @@ def _legalize_pool(name: str) -> Legalize:
     return legalize
 
 
-def _pool(name: str, rank: int, counts_padding: bool) -> Callable[..., Call]:
+def _pool(name: str, rank: int, counts_padding: bool):
     @operator(f"relax.nn.{name}", "data", infer=_infer_pool(rank), legalize=_legalize_pool(name))
     def build(
-        data: ExprLike,
-        pool_size: Extents = 1,
-        strides: Extents = 1,
-        padding: Extents = 0,
-        dilation: Extents = 1,
-        ceil_mode: bool = False,
-        count_include_pad: bool = counts_padding,
-        layout: str = f"NC{SPATIAL[rank]}",
-        out_layout: str | None = None,
-    ) -> Call:
-        return call(
-            build,
-            data,
-            pool_size=numbers(pool_size, rank),
-            strides=numbers(strides, rank),
-            dilation=numbers(dilation, rank),
-            padding=paddings(padding, rank),
-            ceil_mode=ceil_mode,
-            count_include_pad=count_include_pad,
-            layout=layout,
-            out_layout=out_layout or layout,
-        )
+        data: ExprLike, pool_size: Extents = 1, strides: Extents = 1, padding: Extents = 0,
+        dilation: Extents = 1, ceil_mode: bool = False, count_include_pad: bool = counts_padding,
+        layout: str = f"NC{SPATIAL[rank]}", out_layout: str | None = None,
+    ) -> Call:  # fmt: skip
+        return call(build, data, **pool_attrs(
+            rank, pool_size, strides, padding, dilation, ceil_mode, count_include_pad, layout,
+            out_layout,
+        ))  # fmt: skip
 
-    build.__name__ = build.__qualname__ = name
     what = "greatest elements" if name.startswith("max") else "means"
     build.__doc__ = f"""The {what} of windows along {rank} spatial axes.
 
@@ -133,9 +114,7 @@ def _infer_adaptive(rank: int) -> Infer:
 
     def deduce(call: Call, context: Context) -> StructInfo:
         info = infer.tensor(call, 0, context)
-        layout, out = check_layout(call, "layout", letters), check_layout(
-            call, "out_layout", letters
-        )  # fmt: skip
+        layout, out = (check_layout(call, name, letters) for name in ("layout", "out_layout"))
         infer.need_rank(call, 0, info, rank + 2, layout)
         wanted = infer.attribute(call, "output_size")
         if wanted is not None:
@@ -165,7 +144,7 @@ def _legalize_adaptive(name: str) -> Legalize:
     return legalize
 
 
-def _adaptive(name: str, rank: int) -> Callable[..., Call]:
+def _adaptive(name: str, rank: int):
     legalize = _legalize_adaptive(name)
 
     @operator(f"relax.nn.{name}", "data", infer=_infer_adaptive(rank), legalize=legalize)
@@ -178,7 +157,6 @@ def _adaptive(name: str, rank: int) -> Callable[..., Call]:
         size = None if output_size is None else numbers(output_size, rank)
         return call(build, data, output_size=size, layout=layout, out_layout=out_layout or layout)
 
-    build.__name__ = build.__qualname__ = name
     build.__doc__ = (
         f"""Means of windows that divide {rank} spatial axes into `output_size` parts."""
     )

@@ -164,10 +164,9 @@ def avg_pool(
 
 @function("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d")
 def adaptive_avg_pool(t: Translator, input: Expr, output_size: int | Sequence[int | None]) -> Expr:
-    shape = t.shape(input)
-    rank = len(shape) - 2
+    rank = len(t.shape(input)) - 2
     size = [
-        shape[2 + axis] if extent is None else extent
+        t.extent(input, 2 + axis) if extent is None else extent
         for axis, extent in enumerate(_pair(output_size, rank))
     ]
     build = op.nn.adaptive_avg_pool1d if rank == 1 else op.nn.adaptive_avg_pool2d
