@@ -4,7 +4,7 @@
 - an axis has the range of the loop that it is bound to (a block may compute a part of a buffer
   where nothing reads the rest; of a parameter that nobody else stores to and that was not read
   before only if it says by T.writes that it means to);
-- a block with axes uses no variable of the loops around it.
+- a block with axes uses no variable of the loops around it, but to name threads.
 
 What holds beside of that at each level is in verify.py.
 """
@@ -15,6 +15,7 @@ from collections.abc import Container
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.op import Op
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import arithmetic
@@ -23,6 +24,8 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import uses, variables_in
+
+_ALLREDUCE = Op.get("tir.tvm_thread_allreduce")
 
 
 class WellFormed(Visitor):
@@ -76,6 +79,17 @@ class WellFormed(Visitor):
                 f"{var.name})`, and use that",
                 self.place,
             )
+
+    @on(E.Call)
+    def visit_call(self, call: E.Call) -> None:
+        """A reduction across threads names the threads by their axes at its end; these are no
+        values."""
+        values = call.args
+        if call.op is _ALLREDUCE and isinstance(call.args[0], E.IntImm):
+            count = call.args[0].value  # of sources, and of results; the condition is between them
+            values = call.args[: 2 + 2 * count]
+        for value in values:
+            self.visit(value)
 
     @on(S.Evaluate, S.While)
     def visit_placed(self, node: Any) -> None:

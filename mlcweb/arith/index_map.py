@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import Node, definition, node
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir.arithmetic import const, convert, is_const_int
 from mlcweb.tir.buffer import Range
@@ -20,14 +20,14 @@ class IndexMapError(TVMError):
     """A map cannot be inverted, or does not fit the array."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IndexMap:
+@node
+class IndexMap(Node):
     """The map from `initial_indices` to `final_indices`, which are expressions in them.
 
     `inverse_index_map` may give the inverse; otherwise it is derived where it is asked for.
     """
 
-    initial_indices: tuple[Var, ...]
+    initial_indices: tuple[Var, ...] = definition()
     final_indices: tuple[PrimExpr, ...]
     inverse_index_map: IndexMap | None = None
 

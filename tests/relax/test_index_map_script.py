@@ -4,6 +4,7 @@ import pytest
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.script import parse
 
 HEAD = """
@@ -32,6 +33,8 @@ def test_index_maps_print_as_they_read(written, dialect):
     assert "as T" in text.splitlines()[0]
     again = parse(text)
     assert again.script(dialect=dialect) == text
+    assert structural_equal(again, func)
+    assert structural_hash(again) == structural_hash(func)
     assert index_map(again).is_equivalent_to(index_map(func))
 
 
@@ -51,3 +54,13 @@ def test_scalars_are_plain_in_the_newer_spelling():
     assert "R.arange(R.prim_value(0), R.prim_value(8), R.prim_value(2), dtype=" in func.script()
     assert 'R.arange(0, 8, 2, dtype="int64")' in func.script(dialect="s_tir")
     assert parse(func.script(dialect="s_tir")).script() == func.script()
+
+
+def test_index_maps_are_compared_by_what_they_say():
+    maps = [
+        IndexMap.from_func(function)
+        for function in (lambda i, j: (j, i), lambda a, b: (b, a), lambda i, j: (i, j))
+    ]
+    assert structural_equal(maps[0], maps[1])
+    assert structural_hash(maps[0]) == structural_hash(maps[1])
+    assert not structural_equal(maps[0], maps[2])

@@ -9,8 +9,8 @@ import pytest
 
 from mlcweb import script as mlcweb_script
 from mlcweb.ir import DiagnosticError, IRModule, assert_structural_equal
+from mlcweb.script import from_source, parse, script
 from mlcweb.script import ir as I
-from mlcweb.script import parse, script
 from mlcweb.script import tir as T
 from mlcweb.tir import PrimFunc
 
@@ -170,3 +170,41 @@ def test_lambdas_of_tensor_expressions_can_use_t() -> None:
     assert str((lambda i: T.if_then_else(i < 3, T.float32(0), T.float32(i)))(x)) == (
         'T.if_then_else(x < 3, T.float32(0), T.Cast("float32", x))'
     )
+
+
+UNDECLARED = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        B = T.Buffer((8,))
+        B[i] = A[i]
+"""
+
+
+def test_texts_are_read_without_the_checks_of_whole_functions():
+    """As TVM reads what it prints of memory that it has lost."""
+    with pytest.raises(DiagnosticError, match=r"T\.Buffer describes parameters"):
+        from_source(UNDECLARED)
+    func = from_source(UNDECLARED, {}, False)
+    again = from_source(func.script(), check_well_formed=False)
+    assert_structural_equal(again, func, map_free_vars=True)
+    with pytest.raises(DiagnosticError, match='"B" is used but not declared'):
+        from_source(func.script().replace("):", '):\n    T.func_attr({"target": "llvm"})', 1))
+
+
+def test_threads_of_a_reduction_are_named_by_the_loops_around_its_block():
+    """Which are no values, so the block stays one of its axes."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+    for i in T.thread_binding(8, thread="threadIdx.x"):
+        with T.block("sum"):
+            vi = T.axis.reduce(8, i)
+            T.reads(A[vi])
+            T.writes(B[0])
+            T.tvm_thread_allreduce(T.uint32(1), A[vi], T.bool(True), B[0], i)
+"""
+    func = from_source(text)
+    assert_structural_equal(from_source(func.script()), func)
+    with pytest.raises(DiagnosticError, match='uses the loop variable "i"'):
+        from_source(text.replace("A[vi], T.bool", "A[i], T.bool"))

@@ -220,3 +220,23 @@ def test_dataflow_of_2022_is_that_of_relax():
     finally:
         compat.uninstall()
     assert [type(b.var).__name__ for b in func.body.blocks[0].bindings] == ["DataflowVar", "Var"]
+
+
+def test_empty_tuples_are_declared_and_given_by_the_statements_without_a_name() -> None:
+    """So TVM prints what has effects only, and whose empty result is used."""
+    func = read(
+        """
+lv: R.Tuple
+gv: R.Tuple
+R.print(x, format=R.str("{}"))
+lv
+return gv
+""".strip(),
+        HEAD.replace("@R.function", "@R.function(pure=False)"),
+    )
+    first, second = func.body.blocks[0].bindings
+    assert (first.var.name_hint, second.var.name_hint) == ("lv", "gv")
+    assert second.value is first.var
+    assert func.body.body is second.var
+    with pytest.raises(DiagnosticError, match="Only a variable of type R"):
+        read("y: R.Tensor((2, 2))\nreturn x")

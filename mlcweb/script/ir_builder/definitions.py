@@ -50,7 +50,8 @@ def _define_buffer(self: StatementBuilder, name: str, value: Buffer, node: Any) 
     if value.name:
         self.scopes.bind(name, value)
         return value
-    if value.data.name or "target" in self.function.attrs:
+    outside = "target" in self.function.attrs or not self.function.checked
+    if value.data.name or outside:
         # A view of memory that another buffer has, or in a lowered function of memory from outside.
         return self.named(value, name)
     raise self.error(

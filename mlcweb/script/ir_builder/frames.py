@@ -19,9 +19,11 @@ Wrapper = Callable[[S.Stmt], S.Stmt]
 
 @dataclass(slots=True)
 class FunctionFrame:
-    """A function being read; its allocations go to the root block."""
+    """A function being read; its allocations go to the root block. Unless it is `checked`, it may
+    use buffers that nothing allocates."""
 
     name: str
+    checked: bool = True
     attrs: dict[str, Any] = field(default_factory=dict)
     params: list[E.Var] = field(default_factory=list)
     buffer_map: dict[E.Var, Buffer] = field(default_factory=dict)

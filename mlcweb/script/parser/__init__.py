@@ -19,17 +19,20 @@ __all__ = ["from_source", "parse"]
 
 def parse(
     text: str,
-    extra_names: Mapping[str, Any] | None = None,
-    filename: str | None = None,
+    extra_vars: Mapping[str, Any] | None = None,
+    check_well_formed: bool = True,
+    s_tir: bool = False,
     *,
+    filename: str | None = None,
     runs: bool = True,
 ) -> IRModule | BaseFunc:
     """The last module or function that a text defines.
 
-    `T`, `I` and `R` are known; other names of Python that the text uses come from `extra_names`.
-    Imports in the text are ignored. Unless it `runs`, a text in which Python would have to compute
-    something is refused (`compile_time.NotRun`). A SyntaxError or a DiagnosticError says where the
-    text is wrong.
+    `T`, `I` and `R` are known; other names of Python that the text uses come from `extra_vars`.
+    Imports in the text are ignored. `check_well_formed=False` leaves out the checks of whole
+    functions, and `s_tir` says that they are in the spelling of TVM since 2026. Unless it `runs`, a
+    text in which Python would have to compute something is refused (`compile_time.NotRun`). A
+    SyntaxError or a DiagnosticError says where the text is wrong.
     """
     with nesting_limit("read"):
         tree, source = source_of_text(text, filename, runs)
@@ -38,12 +41,13 @@ def parse(
             names |= {"tir": T, "ty": T}
         if re.search(r"\bR\b|\bmetadata\b", text):
             names |= _graph_level(tree)
-        names.update(extra_names or {})
+        names.update(extra_vars or {})
+        options = {"check_well_formed": check_well_formed, "s_tir": s_tir}
         for item in reversed(tree.body):
             if isinstance(item, ast.ClassDef):
-                return parse_module(item, source, names)
+                return parse_module(item, source, names, options)
             if isinstance(item, ast.FunctionDef):
-                return parse_function(item, source, names)
+                return parse_function(item, source, names, options)
     raise no_definition("The text")
 
 

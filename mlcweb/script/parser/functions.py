@@ -28,9 +28,15 @@ FunctionReader = Callable[[ast.FunctionDef, Evaluator, Mapping[str, Any]], BaseF
 """Reads one function, with the options that its decorator and its module's were given."""
 
 
-def parse_function(tree: ast.FunctionDef, source: Source, names: Mapping[str, Any]) -> BaseFunc:
-    """The function that a definition describes."""
-    return _read(tree, Evaluator(Scopes(names), source), {})
+def parse_function(
+    tree: ast.FunctionDef,
+    source: Source,
+    names: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+) -> BaseFunc:
+    """The function that a definition describes. `options` are for what its decorator leaves
+    open."""
+    return _read(tree, Evaluator(Scopes(names), source), options or {})
 
 
 def parse_module(
@@ -134,7 +140,8 @@ def read_prim_func(
     `check_well_formed=False` to leave the checks out, and `s_tir` for one in the spelling of TVM
     since 2026.
     """
-    function = FunctionFrame(tree.name)
+    checked = bool(options.get("check_well_formed", True))
+    function = FunctionFrame(tree.name, checked)
     if options.get("s_tir"):
         # There a block allocates by T.sblock_alloc_buffer, and this is a statement.
         evaluator.renamed = {"alloc_buffer": "decl_buffer"}
@@ -148,7 +155,7 @@ def read_prim_func(
     body = parser.body(tree.body, f'The function "{tree.name}"', tree)
     private, returns = bool(options.get("private")), _return_type(tree, evaluator)
     result = finish(parser, body, returns, private, evaluator.span(tree))
-    if options.get("check_well_formed", True):
+    if checked:
         check_well_formed(result, {realize.block for realize in parser.inferred})
     return result
 

@@ -18,7 +18,12 @@ from mlcweb.relax.analysis.well_formed import check_well_formed
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context, function_struct_info
 from mlcweb.relax.normalize import merged
-from mlcweb.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo
+from mlcweb.relax.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    StructInfo,
+    TupleStructInfo,
+)
 from mlcweb.script import relax as R
 from mlcweb.script.constructs import MetaVar
 from mlcweb.script.namespace import relax as N
@@ -149,6 +154,9 @@ class FunctionReader:
         self.blocks: list[E.BindingBlock] = []
         self.outputs: set[str] | None = None
         self.result: Any = None
+        self.declared: list[str] = []
+        """Names of empty tuples, which the next statements without a name give: so TVM prints what
+        has effects only."""
 
     def error(self, message: str, node: Any) -> DiagnosticError:
         return self.evaluator.error(message, node)
@@ -258,6 +266,13 @@ class FunctionReader:
             return
         self.scopes.bind(name, var)
 
+    def name_of_nothing(self, value: E.Expr) -> str:
+        """The name of what a statement without one gives."""
+        if not self.declared:
+            return "_"
+        nothing = _is_nothing(self.builder.context.struct_info(self.builder.normalize(value)))
+        return self.declared.pop(0) if nothing else "_"
+
     def extent(self, name: str, var: PrimVar) -> None:
         """`n = T.int64()`: the extent of that name, or a new one."""
         known = self.scopes.find(name) if self.scopes.is_script_name(name) else None
@@ -286,6 +301,10 @@ class FunctionReader:
             return E.SeqExpr(blocks, last.var)
         rest = blocks[-1].bindings[:-1]
         return E.SeqExpr([*blocks[:-1], *([E.BindingBlock(rest)] if rest else ())], last.value)
+
+
+def _is_nothing(info: StructInfo | None) -> bool:
+    return isinstance(info, TupleStructInfo) and not info.fields
 
 
 def _is_graph_value(value: Any) -> bool:
@@ -324,8 +343,13 @@ def _assign(self: FunctionReader, node: ast.Assign, last: bool) -> None:
 
 
 def _annotated(self: FunctionReader, node: ast.AnnAssign, last: bool) -> None:
-    if not isinstance(node.target, ast.Name) or node.value is None:
+    if not isinstance(node.target, ast.Name):
         raise self.error("An annotation belongs to an assignment to a variable", node)
+    if node.value is None:
+        if not _is_nothing(annotation(node.annotation, self.evaluator)):
+            raise self.error("Only a variable of type R.Tuple is declared before its value", node)
+        self.declared.append(node.target.id)
+        return
     value = self.evaluator.value(node.value)
     if isinstance(value, N.MatchCastPair):
         self._new_extents(value.struct_info)
@@ -342,7 +366,7 @@ def _expression(self: FunctionReader, node: ast.Expr, last: bool) -> None:
     if isinstance(value, N.Attributes):
         self.attrs.update(value.values)
     elif isinstance(value, E.Expr):
-        self.bind("_", value, None, node)
+        self.bind(self.name_of_nothing(value), value, None, node)
     elif isinstance(value, N.MatchCastPair):
         raise self.error("Give it a name: `y = R.match_cast(…)`", node)
 
