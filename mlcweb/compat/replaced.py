@@ -117,9 +117,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "write the model in the layout that it is to run in": (
             "OptimizeLayoutTransform AttachAttrLayoutFreeBuffers SplitLayoutRewritePreproc"
         ),
-        "LiftTransformParams and BundleModelParams give functions of all weights": (
-            "LazyTransformParams LazyGetInput LazySetOutput"
-        ),
         "func.specialize({...}) makes a function for known shapes": (
             "SpecializePrimFuncBasedOnCallSite"
         ),

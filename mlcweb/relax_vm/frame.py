@@ -252,9 +252,14 @@ def _call_value(steps: Steps, position: int, item: vm.CallValue) -> Step:
 
     def call() -> None:
         function = registers[callee]
-        if not hasattr(function, "call"):
+        values = [registers[index] for index in args]
+        if hasattr(function, "call"):
+            registers[dst] = function.call(tuple(values))
+        elif callable(function):  # of Python, given as an argument
+            name = getattr(function, "__name__", "a function")
+            registers[dst] = call_packed(name, function, values)
+        else:
             raise TVMError(f"Only functions can be called; this is {described(function)}")
-        registers[dst] = function.call(tuple([registers[index] for index in args]))
 
     return call
 

@@ -240,3 +240,14 @@ return gv
     assert func.body.body is second.var
     with pytest.raises(DiagnosticError, match="Only a variable of type R"):
         read("y: R.Tensor((2, 2))\nreturn x")
+
+
+def test_numbers_in_types_are_written_as_scalars() -> None:
+    """So TVM 0.27 prints what functions take, for one."""
+    func = parse(
+        HEAD.replace("):", ", f: R.Callable((T.int64, R.Any), R.Tuple(T.float32), True)):")
+        + "    return x\n"
+    )
+    info = func.params[1].struct_info
+    assert info.params[0] == relax.PrimStructInfo("int64")
+    assert info.ret == relax.TupleStructInfo([relax.PrimStructInfo("float32")])

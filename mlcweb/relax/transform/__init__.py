@@ -32,6 +32,7 @@ from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
 from mlcweb.relax.transform.kill_after_last_use import KillAfterLastUse
 from mlcweb.relax.transform.lambda_lift import LambdaLift
 from mlcweb.relax.transform.layout import ConvertLayout
+from mlcweb.relax.transform.lazy_params import LazyGetInput, LazySetOutput, LazyTransformParams
 from mlcweb.relax.transform.legalize_ops import LegalizeOps
 from mlcweb.relax.transform.lift_params import LiftTransformParams
 from mlcweb.relax.transform.lower_alloc_tensor import LowerAllocTensor

@@ -14,6 +14,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax import op
 from mlcweb.relax import struct_info as S
 from mlcweb.relax.errors import DTypeError
+from mlcweb.script.namespace.types import ScalarType
 
 
 class InfoType:
@@ -39,6 +40,8 @@ def to_struct_info(value: Any) -> S.StructInfo:
         return value
     if isinstance(value, InfoType):
         return value()
+    if isinstance(value, ScalarType):  # as TVM writes numbers since 2026
+        return S.PrimStructInfo(str(value))
     if value is None:
         return S.TupleStructInfo(())
     raise DTypeError(

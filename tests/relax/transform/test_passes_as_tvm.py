@@ -33,7 +33,9 @@ def test_gives_what_tvm_gives(name: str) -> None:
     names = {"relax": relax, "tir": tir_transform, "module": module}
     given = eval(transform, names)(module)
     # What fused functions are marked by is True since TVM 0.27, and 1 in all before, as here.
-    expected = from_source(ANSWERS[name]["module"].replace('"Primitive": True', '"Primitive": 1'))
+    text = ANSWERS[name]["module"].replace('"Primitive": True', '"Primitive": 1')
+    # Without the checks: some of TVM's passes leave what TVM itself would refuse.
+    expected = from_source(text, check_well_formed=False)
     same = structural_equal(given, expected)
     assert same, f"{transform} gives\n{given.script()}\nand TVM's\n{expected.script()}"
 
