@@ -6,10 +6,11 @@ give an object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar
+from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
@@ -21,6 +22,7 @@ from mlcweb.relax.struct_info import (
     PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
+    TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
 from mlcweb.tir.expr import Var as PrimVar
@@ -54,7 +56,7 @@ class Context:
             infer = call.op.get_attr("FInferStructInfo")
             if infer is None:
                 raise DiagnosticError(f"It is not known what {call.op.name} gives")
-            return infer(call, self)
+            return self._with_device(call, infer(call, self))
         if isinstance(call.op, E.ExternFunc):
             return _of_sinfo_args(call)
         info = self.struct_info(call.op)
@@ -63,6 +65,35 @@ class Context:
         if not isinstance(info, FuncStructInfo):
             raise DTypeError(f"{call.op} is no function but a {info}")
         return derive_call_ret_struct_info(info, call, self)
+
+    def _with_device(self, call: E.Call, info: StructInfo) -> StructInfo:
+        """What an operator gives, on the virtual device of its arguments where all that have one
+        have the same."""
+        if call.sinfo_args:
+            return info
+        given = [self.struct_info(arg) for arg in call.args if isinstance(arg, E.Expr)]
+        devices = {device for each in given for device in devices_of(each)}
+        if len(devices) != 1 or any(info is each for each in given):
+            return info
+        return on_device(info, devices.pop())
+
+
+def devices_of(info: StructInfo) -> Iterator[object]:
+    """The virtual devices of a tensor, or of those in a tuple."""
+    if isinstance(info, TensorStructInfo) and info.vdevice is not None:
+        yield info.vdevice
+    elif isinstance(info, TupleStructInfo):
+        for field in info.fields:
+            yield from devices_of(field)
+
+
+def on_device(info: StructInfo, device: object) -> StructInfo:
+    """What is known of a value with its tensors on a virtual device, but those that have one."""
+    if isinstance(info, TensorStructInfo):
+        return info if info.vdevice is not None else replace(info, vdevice=device)
+    if isinstance(info, TupleStructInfo):
+        return TupleStructInfo([on_device(field, device) for field in info.fields])
+    return info
 
 
 def function_struct_info(func: BaseFunc) -> StructInfo | None:

@@ -9,7 +9,7 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass, PassContext, PassInfo
 from mlcweb.relax import expr as E
-from mlcweb.relax.deduction import Context
+from mlcweb.relax.deduction import Context, devices_of, on_device
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.registry import Legalize
 from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
@@ -76,7 +76,12 @@ class _Legalizer(PyExprMutator):
         new = legalize(self.builder_, call)
         if new is call or (isinstance(new, E.Call) and new.op == call.op):
             return new
-        return self.visit_expr(new)  # a lowering may use other operators
+        new = self.visit_expr(new)  # a lowering may use other operators
+        devices = set(devices_of(self.builder_.context.struct_info(call)))
+        if len(devices) == 1 and isinstance(new, E.Call) and new.sinfo_args:
+            infos = [on_device(info, *devices) for info in new.sinfo_args]
+            new = E.Call(new.op, new.args, new.attrs, infos, span=new.span)
+        return new
 
 
 def _is_known(call: E.Call, context: Context) -> bool:
