@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, Self
@@ -11,7 +11,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.transform import report_step
-from mlcweb.schedule.arguments import ROLES
+from mlcweb.schedule.argument_types import check_type, checked
 from mlcweb.schedule.errors import DETAIL, ScheduleError
 from mlcweb.schedule.instruction import (
     BlockRV,
@@ -19,7 +19,6 @@ from mlcweb.schedule.instruction import (
     Instruction,
     InstructionKind,
     LoopRV,
-    Role,
     kind_of,
 )  # fmt: skip
 from mlcweb.schedule.primitives.compute_location import Location, SpecialLocation
@@ -92,6 +91,7 @@ class ScheduleBase:
     def func_working_on(self) -> GlobalVar | None:
         return self.mod.get_global_var(self._function) if self._function else None
 
+    @checked
     def work_on(self, func_name: str) -> None:
         """Make `func_name` the function that `get_block` looks in by default."""
         self._function = self.mod.get_global_var(func_name).name_hint
@@ -144,10 +144,11 @@ class ScheduleBase:
             return StmtSRef.of(self._place(rand_var_or_stmt))
         return StmtSRef.of(self._state.place_of(rand_var_or_stmt))
 
+    @checked
     def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
         """Forget a random variable."""
-        if not isinstance(rand_var, Hashable) or rand_var not in self._table:
-            raise ValueError(
+        if rand_var not in self._table:
+            raise IndexError(
                 f"{rand_var!r} is no random variable of this schedule; these are the loops, blocks "
                 "and integers that its methods return"
             )
@@ -195,21 +196,10 @@ class ScheduleBase:
     def _perform(self, kind: InstructionKind, given: dict[str, Any]) -> Any:
         """Resolve the arguments of a primitive's method, carry it out and record it; what the
         method returns."""
-        inputs: list[Any] = []
-        attrs: list[Any] = []
-        taken: dict[str, Any] = {}
+        for name, annotation in kind.signature:
+            check_type(kind.method, name, given[name], annotation)
         try:
-            for name, role, is_input in kind.parameters:
-                recorded, taken[name] = self._taken(kind, name, role, given[name], taken)
-                values = inputs if is_input else attrs
-                if role.width == 1:
-                    values.append(recorded)
-                else:
-                    values.extend(recorded)
-            if kind.sampling:
-                role = ROLES[kind.function.__annotations__["decision"]]
-                _, taken["decision"] = self._taken(kind, "decision", role, given["decision"], taken)
-                taken["random"] = self._random
+            inputs, attrs, taken = self._take(kind, given)
             made: Any
             if kind.starred is None:
                 made = kind.function(self._state, **taken)
@@ -234,20 +224,33 @@ class ScheduleBase:
             else:
                 result = self._new(kind.result, made)
                 outputs = (result,)
-        self._trace.append(Instruction(kind, tuple(inputs), tuple(attrs), outputs), decision)
+        self._trace.append(Instruction(kind, inputs, attrs, outputs), decision)
         if not (kind.pure or kind.sampling):
             report_step(kind.title, self._state.module)
         return result
 
-    def _taken(
-        self, kind: InstructionKind, name: str, role: Role, value: Any, taken: dict[str, Any]
-    ) -> tuple[Any, Any]:
-        """What is recorded of an argument, and what the primitive gets; errors name it."""
-        try:
-            return role.take(self, value, taken)
-        except TypeError as error:
-            error.args = (f"Schedule.{kind.method}, {name}: {error}",)
-            raise
+    def _take(
+        self, kind: InstructionKind, given: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+        """What is recorded of arguments, as inputs and as attributes, and what the primitive gets.
+        A TypeError names the argument."""
+        inputs: list[Any] = []
+        attrs: list[Any] = []
+        taken: dict[str, Any] = {}
+        for name, role, is_input in kind.parameters:
+            try:
+                recorded, taken[name] = role.take(self, given[name], taken)
+            except TypeError as error:
+                error.args = (f"Schedule.{kind.method}, {name}: {error}",)
+                raise
+            values = inputs if is_input else attrs
+            if role.width == 1:
+                values.append(recorded)
+            else:
+                values.extend(recorded)
+        if kind.sampling:
+            taken["decision"], taken["random"] = given["decision"], self._random
+        return tuple(inputs), tuple(attrs), taken
 
     def _new(self, result: type, value: Any) -> Any:
         """A new random variable that stands for a value."""
@@ -262,17 +265,13 @@ class ScheduleBase:
         raise self._unknown(rv, value, "block")
 
     def _loop(self, rv: LoopRV) -> Var:
-        if not isinstance(rv, LoopRV):
-            raise TypeError(
-                f"{rv!r} is not a loop: what sch.get_loops, sch.split or sch.fuse returns"
-            )
         value = self._table.get(rv)
         if isinstance(value, Var):
             return value
         raise self._unknown(rv, value, "loop")
 
-    def _unknown(self, rv: Any, value: Any, what: str) -> ValueError:
-        return ValueError(
+    def _unknown(self, rv: Any, value: Any, what: str) -> IndexError:
+        return IndexError(
             f"{rv!r} is not a {what} of this schedule"
             + ("" if value is None else f"; it stands for a {type(value).__name__}")
         )
@@ -286,13 +285,10 @@ class ScheduleBase:
             return self._state.block(self._block(rv))
         return self._state.loop(self._loop(rv))
 
-    def _as_block(self, block: BlockRV | str | None) -> BlockRV:
-        if isinstance(block, BlockRV):
-            return block
+    def _as_block(self, block: BlockRV | str) -> BlockRV:
         if isinstance(block, str):
             return self._perform(kind_of("GetBlock"), {"name": block, "func_name": None})
-        what = "a loop" if isinstance(block, LoopRV) else repr(block)
-        raise TypeError(f"A block is needed: what sch.get_block returns, or a name; not {what}")
+        return block
 
     def _integer(self, value: ExprRV | int) -> int:
         resolved = self._factor(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlcweb.ir.errors import TVMError
+from mlcweb.ir.errors import InternalError, TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.tir.stmt import Stmt
 
@@ -52,11 +52,12 @@ class LoopError(ScheduleError):
     """The loops given do not have the shape or the place that the primitive needs."""
 
 
-class ArgumentError(ScheduleError):
-    """A map, an axis, an element type or a storage scope does not fit what it is given for."""
+class ArgumentError(ScheduleError, InternalError, ValueError):
+    """A map, an axis, an element type or a storage scope does not fit what it is given for. TVM
+    has an InternalError for most of these, and a ValueError for the others."""
 
 
-class FactorError(ScheduleError):
+class FactorError(ArgumentError):
     """Factors that do not cover the loop, or cannot be inferred."""
 
 
@@ -74,6 +75,10 @@ class BlockKindError(ScheduleError):
 
 class NotFoundError(ScheduleError):
     """There is no such block, function or buffer, or the name is ambiguous."""
+
+
+class BufferNameError(NotFoundError, AssertionError):
+    """A block accesses no such buffer; where a name says so, TVM's class is AssertionError."""
 
 
 class StaleReferenceError(ScheduleError, ValueError):

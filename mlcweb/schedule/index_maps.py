@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.index_map import IndexMap
@@ -27,6 +28,7 @@ from mlcweb.tir.operators import Family, keys
 from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
+    from mlcweb.schedule.argument_types import MapArgument
     from mlcweb.schedule.base import ScheduleBase
 
 
@@ -149,8 +151,9 @@ _READERS: dict[str, Callable[[_Reader, Any], Any]] = {
 }
 
 
-MapArgument = IndexMap | Callable[..., Any] | str
-"""An index map, a function that describes one, or its text in a record."""
+def map_of_record(value: Any) -> Any:
+    """A map as a record has it: its text, itself, or None."""
+    return from_record(value) if isinstance(value, str) else value
 
 
 def take_index_map(sch: ScheduleBase, value: Any, taken: dict[str, Any]) -> Any:
@@ -199,13 +202,6 @@ def _with_values(sch: ScheduleBase, mapped: IndexMap, place: BlockPlace) -> Inde
 def _mapped(value: MapArgument, place: BlockPlace, ndim: int) -> IndexMap:
     if isinstance(value, IndexMap):
         return value
-    if isinstance(value, str):
-        try:
-            return from_record(value)
-        except ValueError:
-            raise TypeError(
-                f"{value!r} is no index map; a function such as `lambda i, j: (j, i)` describes one"
-            ) from None
     iter_vars = place.block.iter_vars
     dtype = iter_vars[0].var.dtype if iter_vars else "int64"
     return IndexMap.from_func(as_function(value), ndim=ndim, index_dtype=dtype)
@@ -226,8 +222,8 @@ def take_pad_value(sch: ScheduleBase, value: Any, taken: dict[str, Any]) -> Any:
     buffer = taken["buffer"].at(place)
     if callable(value) and not isinstance(value, IndexMap):
         function = as_function(value)
-        value = lambda *indices: _in_buffer(function(*indices), buffer)  # noqa: E731
-    elif not isinstance(value, (IndexMap, str)):
+        value = wraps(function)(lambda *indices: _in_buffer(function(*indices), buffer))
+    elif not isinstance(value, IndexMap):
         constant = _pad_constant(value, buffer)
         value = lambda *indices: constant  # noqa: E731
     mapped = _mapped(value, place, len(taken["index_map"].final_indices))

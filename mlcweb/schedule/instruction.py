@@ -68,7 +68,8 @@ Parameter = tuple[str, Role, bool]
 class InstructionKind:
     """A primitive: the function that carries it out, and how the schedule records it.
 
-    `starred` names a parameter of the form `*loops`. A `sampling` kind carries a decision; a `pure`
+    `signature` has names and types of the method's parameters, of which `starred` is one of the
+    form `*loops`. A `sampling` kind carries a decision; a `pure`
     one changes nothing. The random variables that it returns are of class `result`, in a list where
     `returns_list`. `title` names it in error messages, `aliases` in records of other TVM
     generations. `booleans_as_integers` says how these are recorded.
@@ -77,6 +78,7 @@ class InstructionKind:
     name: str
     function: Callable[..., Any]
     parameters: tuple[Parameter, ...]
+    signature: tuple[tuple[str, str], ...]
     starred: str | None
     sampling: bool
     result: type | None

@@ -74,10 +74,18 @@ def primitive(
                 "neither ScheduleState nor tuple[ScheduleState, …] with one, or a list, of "
                 + ", ".join(_RESULTS)
             )
+        parameters = tuple(_parameters(function, inputs))
+        signature = {
+            name: f"Sequence[{role.annotation}]" if name in starred else role.annotation
+            for name, role, _ in parameters
+        }
+        if "decision" in annotations:
+            signature["decision"] = annotations["decision"]
         kind = InstructionKind(
             name,
             function,
-            tuple(_parameters(function, inputs)),
+            parameters,
+            tuple(signature.items()),
             starred[0] if starred else None,
             sampling="decision" in annotations,
             result=_RESULTS[returned[2]],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mlcweb.schedule.primitives  # noqa: F401, which registers them
 from mlcweb.ir.dialect import S_TIR
+from mlcweb.schedule.argument_types import checked
 from mlcweb.schedule.base import ScheduleBase
 from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.instruction import KINDS, BlockRV, LoopRV, kind_of
@@ -22,6 +23,7 @@ class Schedule(ScheduleBase):
     says how much of the program a ScheduleError shows: "detail", "fast" or "none".
     """
 
+    @checked
     def get_output_blocks(
         self, scope_block: BlockRV | str | None = None, *, block: BlockRV | str | None = None
     ) -> list[BlockRV]:
@@ -32,6 +34,7 @@ class Schedule(ScheduleBase):
         given = block if scope_block is None else scope_block
         return self._perform(kind_of("GetOutputBlocks"), {"block": given})
 
+    @checked
     def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
         """Whether `decompose_padding` would accept this."""
         identity = self._block(self._as_block(block))

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mlcweb.schedule.arguments import BufferArgument
+from mlcweb.schedule.argument_types import AnnotationArgument, BufferArgument, MapArgument
 from mlcweb.schedule.base import ScheduleBase
 from mlcweb.schedule.errors import ScheduleError as ScheduleError
-from mlcweb.schedule.index_maps import MapArgument
 from mlcweb.schedule.instruction import BlockRV, ExprRV, LoopRV
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import PrimExpr
@@ -18,7 +17,9 @@ class Schedule(ScheduleBase):
     def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
         """Put a loop of one iteration around a block or loop."""
 
-    def annotate(self, block_or_loop: BlockRV | LoopRV | str, ann_key: str, ann_val: Any) -> None:
+    def annotate(
+        self, block_or_loop: BlockRV | LoopRV | str, ann_key: str, ann_val: AnnotationArgument
+    ) -> None:
         """Annotate a block or loop with a value; a key that is there already keeps its value."""
 
     def annotate_buffer_access(

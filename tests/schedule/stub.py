@@ -17,10 +17,9 @@ HEAD = '''"""Written by `python -m tests.schedule.stub`, from the functions in `
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mlcweb.schedule.arguments import BufferArgument
+from mlcweb.schedule.argument_types import AnnotationArgument, BufferArgument, MapArgument
 from mlcweb.schedule.base import ScheduleBase
 from mlcweb.schedule.errors import ScheduleError as ScheduleError
-from mlcweb.schedule.index_maps import MapArgument
 from mlcweb.schedule.instruction import BlockRV, ExprRV, LoopRV
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import PrimExpr

@@ -107,7 +107,7 @@ def test_the_stub_is_up_to_date():
         (lambda s, l: s.split(l, [2, 64], factor=2), "unexpected keyword argument 'factor'"),
         (lambda s, l: s.reorder(l, random=1), "unexpected keyword argument 'random'"),
         (lambda s, l: s.sample_perfect_tile(l, 2, random=1), "unexpected keyword argument"),
-        (lambda s, l: s.compute_inline(l), "A block is needed"),
+        (lambda s, l: s.compute_inline(l), "is not a block"),
         (lambda s, l: s.rfactor(l, "0"), "'0' is not an integer"),
         (lambda s, l: s.storage_align("C", 0, 0, 1.5, 0), "1.5 is not an integer"),
         (lambda s, l: s.bind(l, 3), "3 is not a string"),

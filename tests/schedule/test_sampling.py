@@ -161,7 +161,7 @@ def test_special_locations():
     sch.compute_at(block, root)
     sch.reverse_compute_at("C", root)
     assert str(sch.mod) == before
-    with pytest.raises(ValueError, match="not a loop of this schedule"):
+    with pytest.raises(IndexError, match="not a loop of this schedule"):
         sch.split(root, [None, 2])
     sch.compute_at(block, sch.sample_compute_location(block, decision=-2))
     assert "A[vi, vj] + T.float32(1)) * T.float32(2)" in str(sch.mod)

@@ -11,23 +11,16 @@ from collections.abc import Sequence
 from mlcweb.analysis import block_access_regions
 from mlcweb.analysis.threads import is_thread_tag, thread_tag, uses_barriers, uses_warp
 from mlcweb.arith import Analyzer
-from mlcweb.ir.errors import InternalError
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.accessed_buffer import ACCESSES, accessed_buffer
 from mlcweb.schedule.analysis.iteration_order import check_compact_dataflow
 from mlcweb.schedule.analysis.regions import regions_of
-from mlcweb.schedule.arguments import (
-    ACCESSES,
-    Access,
-    AnnotationValue,
-    Integers,
-    Region,
-    accessed_buffer,
-)
+from mlcweb.schedule.arguments import Access, AnnotationValue, Integers, Region
 from mlcweb.schedule.errors import (
+    ArgumentError,
     BindingError,
     DataflowError,
     NotFoundError,
-    ScheduleError,
     UnsupportedError,
 )
 from mlcweb.schedule.registry import primitive
@@ -50,10 +43,6 @@ _IMPORTING_PRAGMAS = {
     "pragma_import_llvm": "LLVM code",
 }
 _THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
-
-
-class ThreadAxisError(ScheduleError, InternalError):
-    """There is no such axis of threads."""
 
 
 @primitive("Parallel")
@@ -109,7 +98,7 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
     """
     place = state.loop(loop)
     if not _THREAD_TAG.fullmatch(thread_axis):
-        raise ThreadAxisError(
+        raise ArgumentError(
             f'Unknown thread axis "{thread_axis}"',
             [place.loop],
             "blockIdx, threadIdx or vthread, each with .x, .y or .z",

@@ -8,7 +8,12 @@ from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
 from mlcweb.schedule.analysis.intrinsic_match import DescriptionMatch, Mismatch
 from mlcweb.schedule.arguments import IntrinName
-from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError, ScheduleError
+from mlcweb.schedule.errors import (
+    ArgumentError,
+    BindingError,
+    BlockKindError,
+    LoopError,
+)
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.nested_block import (
     Division,
@@ -100,7 +105,7 @@ def _blockize_blocks(
     chosen = {state.block(block).block.identity for block in blocks}
     places = [place for block, place in state.index.blocks.items() if block in chosen]
     if not places:
-        raise ScheduleError("There are no blocks to blockize", advice="pass at least one block")
+        raise ArgumentError("There are no blocks to blockize", advice="pass at least one block")
     container, first, last = _side_by_side(places)
     statements = statements_of(container)
     nests = [nest_at(statement) for statement in statements[first : last + 1]]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlcweb.analysis.access_regions import covering
 from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region_upper_bound
+from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, is_local, must_write
 from mlcweb.schedule.analysis.regions import bound_ranges, known_sides, regions_of, relaxed
 from mlcweb.schedule.analysis.scopes import Scope, only_writer, scope_at, short_title
@@ -17,7 +18,7 @@ from mlcweb.schedule.analysis.stage_pipeline import (
     check_stage_pipeline,
 )
 from mlcweb.schedule.analysis.units import stands_in
-from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
+from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import Redirection

@@ -38,7 +38,7 @@ from mlcweb.schedule.analysis.scopes import (
 )
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.analysis.units import check_same_guards, check_within_guards, stands_in
-from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
+from mlcweb.schedule.errors import ArgumentError, BindingError, DataflowError, LoopError
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.nests import loop_nest, statements_of
@@ -191,7 +191,7 @@ class _Move:
                 "choose a loop further inside, or further outside",
             )
         if index not in (LAST, FIRST) and not last_producer < index <= first_consumer:
-            raise LoopError(
+            raise ArgumentError(
                 f'The index {index} is not a valid position in the loop "{loop.loop_var.name}": '
                 "the block must come after its producers and before its consumers",
                 [loop],

@@ -11,11 +11,12 @@ from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region, union
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, must_write
 from mlcweb.schedule.analysis.regions import bound_ranges, regions_of, relaxed, threads_sharing
 from mlcweb.schedule.analysis.scopes import scope_at
 from mlcweb.schedule.analysis.units import check_all_blocks, hidden_accesses, stands_in
-from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
+from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import Redirection

@@ -12,7 +12,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.schedule.analysis.scopes import check_affine, check_complete
-from mlcweb.schedule.errors import BlockKindError
+from mlcweb.schedule.errors import BlockKindError, StaleReferenceError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import AccessSimplifier
 from mlcweb.schedule.rewriting.nests import (
@@ -77,6 +77,8 @@ def can_decompose_padding(state: ScheduleState, block: BlockIdentity, loop: Var)
     """Whether `decompose_padding` would accept this."""
     try:
         decompose_padding(state, block, loop)
+    except StaleReferenceError:
+        raise
     except TVMError:
         return False
     return True

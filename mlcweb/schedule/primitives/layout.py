@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
+from mlcweb.schedule.accessed_buffer import AccessedBuffer
 from mlcweb.schedule.analysis.regions import check_no_declared_view
-from mlcweb.schedule.arguments import AccessedBuffer, Integers, PadValue
+from mlcweb.schedule.arguments import Integers, PadValue
 from mlcweb.schedule.errors import ArgumentError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import BufferReplacement, LayoutRewriter

@@ -9,7 +9,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.schedule.analysis.dependences import check_stays_before
 from mlcweb.schedule.analysis.scopes import Scope, scope_at
 from mlcweb.schedule.analysis.units import stands_in
-from mlcweb.schedule.errors import DataflowError, LoopError
+from mlcweb.schedule.errors import ArgumentError, DataflowError, LoopError
 from mlcweb.schedule.primitives.loops import check_plain
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, shared_prefix
@@ -31,7 +31,7 @@ def add_unit_loop(state: ScheduleState, block_or_loop: Place) -> tuple[ScheduleS
     place = block_or_loop
     statement = place.statement
     if not place.parents:
-        raise LoopError(
+        raise ArgumentError(
             "The root block of a function stands in no loop, and none can be put around it",
             [statement],
             "a loop around a block inside of it, or around a loop",
@@ -61,7 +61,7 @@ def merge(state: ScheduleState, *loops: Var) -> tuple[ScheduleState, Var]:
     """
     places = [state.loop(loop) for loop in loops]
     if len(set(loops)) < max(2, len(loops)):
-        raise LoopError(
+        raise ArgumentError(
             f"Merging takes at least two different loops, not {len(set(loops))}",
             [place.loop for place in places],
             "two or more loops with the same extent",

@@ -152,9 +152,9 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
             [state.loop(twice).loop],
             "name each loop once",
         )
+    places = {loop: state.loop(loop) for loop in loops}
     if len(loops) <= 1:
         return state
-    places = {loop: state.loop(loop) for loop in loops}
     chain = _chain(list(places.values()))
     order = iter(loops)
     new_order = [places[next(order)].loop if loop.loop_var in places else loop for loop in chain]

@@ -9,6 +9,7 @@ from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes, walk
+from mlcweb.schedule.accessed_buffer import AccessedBuffer
 from mlcweb.schedule.analysis.effects import is_local, must_write_each_time, runs_whole_domain
 from mlcweb.schedule.analysis.scopes import (
     check_affine,
@@ -18,7 +19,7 @@ from mlcweb.schedule.analysis.scopes import (
     scope_at,
 )
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.arguments import AccessedBuffer, StorageScope
+from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import with_new_regions

@@ -11,11 +11,12 @@ from mlcweb.arith import Analyzer, conjunction, conjuncts
 from mlcweb.arith.iter_map import detect_iter_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes
+from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.regions import bound_ranges, regions_of, relaxed, use_of_memory
 from mlcweb.schedule.analysis.scopes import check_not_output, only_writer, scope_at
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.analysis.units import check_all_blocks, check_unguarded
-from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
+from mlcweb.schedule.arguments import WriteBuffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
 from mlcweb.schedule.primitives.storage import allocating_block
 from mlcweb.schedule.registry import primitive

@@ -113,7 +113,7 @@ def sample_partitioned_tile(
     if not isinstance(found.extent, IntImm) or found.extent.value % innerpart_factor:
         factors = [-1] + [1] * (n - 1)
     elif decision is not None:
-        if prod(int(factor) for factor in decision[partition_pos:]) % innerpart_factor:
+        if len(decision) == n and prod(decision[partition_pos:]) % innerpart_factor:
             decision = [found.extent.value // innerpart_factor] + [1] * (n - 1)
             decision[partition_pos] *= innerpart_factor
         factors = _mended(found, found.extent.value, n, decision)

@@ -6,8 +6,9 @@ from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on, walk
+from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.regions import check_no_declared_view
-from mlcweb.schedule.arguments import StorageScope, WriteBuffer, accessed_buffer
+from mlcweb.schedule.arguments import StorageScope, WriteBuffer
 from mlcweb.schedule.errors import ArgumentError, NotFoundError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import BufferReplacement
