@@ -74,6 +74,37 @@ def grid_sample(
     return compute([*data.shape[:2], *grid.shape[2:]], element, "grid_sample")
 
 
+def affine_grid(data: Tensor, target_shape: Sequence[Any], align_corners: bool = True) -> Tensor:
+    """The grid of an image's own positions, from -1 to 1, after an affine map.
+
+    Args:
+        data: matrices of shape (n, 2, 3), or (n, 3, 4) for images of three axes; the last column is
+            added.
+        target_shape: (h, w), or (d, h, w).
+        align_corners: -1 and 1 are the centres of the outermost elements, not their outer edges.
+
+    Returns: (n, 2, h, w), or (n, 3, d, h, w), as `grid_sample` takes it.
+    """
+    image = shapes.as_shape(list(target_shape))
+    rank, dtype = len(image), data.dtype
+
+    def position(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
+        at, size = arithmetic.cast(dtype, i), arithmetic.cast(dtype, extent)
+        if align_corners:  # The only element is at -1.
+            last = arithmetic.maximum(arithmetic.subtract(size, 1.0), 1.0)
+            return at * arithmetic.divide(arithmetic.const(2.0, dtype), last) - 1.0
+        return arithmetic.divide(at * 2.0 + 1.0, size) - 1.0
+
+    def element(batch: PrimExpr, axis: PrimExpr, *place: PrimExpr) -> PrimExpr:
+        total = data(batch, axis, arithmetic.const(rank, batch.dtype))
+        for column, (i, extent) in enumerate(reversed(list(zip(place, image, strict=True)))):
+            weight = data(batch, axis, arithmetic.const(column, batch.dtype))
+            total = total + weight * position(i, extent)
+        return total
+
+    return compute([data.shape[0], rank, *image], element, "affine_grid")
+
+
 def _pixel(at: PrimExpr, extent: PrimExpr, align_corners: bool) -> PrimExpr:
     """A position from -1 to 1 as one in elements."""
     half = arithmetic.multiply(arithmetic.add(at, 1.0), 0.5)

@@ -1,4 +1,4 @@
-"""Images at another size; and, by TVM's name, `grid_sample` of grid_sample.py."""
+"""Images at another size; and, by TVM's names, what is in grid_sample.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
-from mlcweb.topi.grid_sample import grid_sample
+from mlcweb.topi.grid_sample import affine_grid, grid_sample
 
 Taps = list[tuple[PrimExpr, PrimExpr | None]]
 """Positions along an axis, and their weights (None: 1)."""
@@ -225,4 +225,4 @@ def _inside_only(
     return [arithmetic.divide(weight, whole) for weight in kept]
 
 
-__all__ = ["grid_sample", "resize2d"]
+__all__ = ["affine_grid", "grid_sample", "resize2d"]

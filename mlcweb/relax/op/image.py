@@ -152,3 +152,47 @@ def grid_sample(
         grid_sample, data, grid, method=method, layout=layout, padding_mode=padding_mode,
         align_corners=bool(align_corners),
     )  # fmt: skip
+
+
+def _infer_affine_grid(call: Call, context: Context) -> StructInfo:
+    info, size = infer.tensor(call, 0, context), infer.shape(call, 1, context)
+    infer.need_rank(call, 0, info, 3, "(n, axes, axes + 1)")
+    if size.ndim not in (-1, 2, 3):
+        raise infer.shape_error(
+            call, f"size must be (height, width), or with a depth before; not {call.args[1]}"
+        )
+    if info.values is None or size.values is None:
+        return TensorStructInfo(None, info.dtype, ndim=-1 if size.ndim < 0 else size.ndim + 2)
+    wanted = size.ndim, size.ndim + 1
+    for extent, number in zip(info.values[1:], wanted, strict=True):
+        if getattr(extent, "value", number) != number:
+            raise infer.shape_error(
+                call, f"{infer.described(call, 0, info)} must be matrices of {wanted}"
+            )
+    return TensorStructInfo([info.values[0], size.ndim, *size.values], info.dtype)
+
+
+def _legalize_affine_grid(builder: BlockBuilder, call: Call) -> Expr:
+    data, size = call.args
+    corners = attribute(call, "align_corners")
+    return builder.call_te(topi.image.affine_grid, data, size, align_corners=corners)
+
+
+@operator(
+    "relax.image.affine_grid",
+    "data",
+    "size",
+    infer=_infer_affine_grid,
+    legalize=_legalize_affine_grid,
+)
+def affine_grid(data: ExprLike, size: ShapeLike | int, align_corners: bool = True) -> Call:
+    """The grid of an image's own positions, from -1 to 1, after an affine map, for `grid_sample`.
+
+    Args:
+        data: matrices of shape (n, 2, 3), or (n, 3, 4) for images of three axes; the last column is
+            added.
+        size: (height, width), or (depth, height, width); one number is both height and width.
+        align_corners: -1 and 1 are the centres of the outermost elements, not their outer edges.
+    """
+    shape = as_shape((size, size) if isinstance(size, int) else size)
+    return call(affine_grid, data, shape, align_corners=bool(align_corners))

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlcweb import relax
 from mlcweb.relax import op
+from mlcweb.relax.errors import ShapeError
 from tests.relax.op.conftest import check_operator
 
 
@@ -82,6 +84,29 @@ def test_grid_sample(align_corners, image, random):
         ),
         [x, grid], sampled(x, grid, align_corners), rtol=1e-4,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("image", [(4, 5), (3, 1, 2)])
+def test_affine_grid(align_corners, image, random):
+    rank = len(image)
+    matrices = random(2, rank, rank + 1)
+    axes = [
+        np.linspace(-1, 1, extent) if align_corners else (2 * np.arange(extent) + 1) / extent - 1
+        for extent in image
+    ]
+    # The last axis of the image is the first coordinate.
+    places = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(image)])
+    wanted = np.einsum("nca,a...->nc...", matrices, places.astype("float32"))
+    check_operator(
+        lambda m: op.image.affine_grid(m, image, align_corners), [matrices], wanted, rtol=1e-5
+    )
+
+
+def test_matrices_of_another_rank_are_refused(random):
+    matrices = relax.Var("m", relax.TensorStructInfo((1, 3, 4), "float32"))
+    with pytest.raises(ShapeError, match=r"matrices of \(2, 3\)"):
+        relax.BlockBuilder().normalize(op.image.affine_grid(matrices, (4, 5)))
 
 
 @pytest.mark.parametrize("padding", ["border", "reflection"])

@@ -33,22 +33,10 @@ def _grid_sample(node: Node) -> Expr:
 
 @converter("AffineGrid")
 def _affine_grid(node: Node) -> Expr:
-    """The positions of an image's elements, from -1 to 1, each turned and moved by a matrix."""
-    batch, _, *image = node.ints(1, "size")
+    _, _, *image = node.ints(1, "size")
     corners = bool(node.attrs.get("align_corners", 0))
-    rank, dtype = len(image), node.dtype(0)
-    lines = []
-    for axis, extent in enumerate(image):
-        last = max(extent - 1, 1)
-        line = [2 * i / last - 1 if corners else (2 * i + 1) / extent - 1 for i in range(extent)]
-        shape = [1] * rank
-        shape[axis] = extent
-        lines.append(node.emit(op.reshape(node.const(line, dtype), shape)))
-    places = [node.emit(op.broadcast_to(line, image)) for line in reversed(lines)]
-    places.append(node.emit(op.ones(image, dtype)))
-    points = node.emit(op.reshape(op.stack(places, -1), [1, math.prod(image), rank + 1]))
-    moved = op.matmul(points, op.permute_dims(node.tensor(0), [0, 2, 1]))
-    return op.reshape(node.emit(moved), [batch, *image, rank])
+    grid = node.emit(op.image.affine_grid(node.tensor(0), image, corners))
+    return op.permute_dims(grid, [0, *range(2, len(image) + 2), 1])
 
 
 @converter("CenterCropPad")
