@@ -134,7 +134,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "multibox_transform_loc dynamic_strided_slice hamming_window median "
             "multinomial_from_uniform"
         ),
-        "a gradient is given by relax.op.register_gradient": "call_tir_with_grad",
         "register the function by tvm.register_func, and call it by relax.op.call_packed": (
             "call_py_func"
         ),

@@ -25,6 +25,7 @@ from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.relax import expr as E
+from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.deduction import Context, function_struct_info
 from mlcweb.relax.errors import DTypeError
 from mlcweb.relax.normalize import Normalizer, merged
@@ -280,6 +281,21 @@ class BlockBuilder:
         last = (E.ShapeExpr(tir_vars),) if tir_vars else ()
         info = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
         return E.Call(Op.get("relax.call_tir"), (var, E.Tuple(call_args), *last), None, (info,))
+
+    def call_te_with_grad(
+        self,
+        func: Formula,
+        *args: object,
+        te_grad_name: str,
+        te_grad_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> E.Call:
+        """As `call_te`, with a gradient: what `relax.training.utils.register_te_gradient` has
+        registered as `te_grad_name`, which takes `te_grad_kwargs`, too."""
+        call = self.call_te(func, *args, **kwargs)
+        attrs = {"te_grad_name": te_grad_name, "te_grad_kwargs": dict(te_grad_kwargs or {})}
+        op = Op.get("relax.call_tir_with_grad")
+        return E.Call(op, call.args, Attrs(attrs), call.sinfo_args)
 
     def emit_te(self, func: Formula, *args: object, **kwargs: Any) -> E.Var:
         """Bind what `call_te` gives to a new variable."""

@@ -9,7 +9,7 @@ are registered; `__init__.pyi` tells type checkers their names.
 from mlcweb.relax.op import (
     base, builtin, closure, create, device, elementwise, grad, image, index, inplace, joining,
     linear_algebra, manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical, vm,
-    window_grad,
+    te_grad, window_grad,
 )  # fmt: skip
 from mlcweb.relax.op.grad import register_gradient
 

@@ -1,6 +1,9 @@
-"""AppendLoss: a model and its loss as one function."""
+"""AppendLoss: a model and its loss as one function. Gradients of functions of TensorIR."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import IRModule
@@ -8,9 +11,28 @@ from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.binding import Substitution
 from mlcweb.relax.normalize import merged
+from mlcweb.relax.op.te_grad import TE_GRADIENTS
 from mlcweb.relax.transform.dataflow_blocks import with_local_variables
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax.utils import copy_with_new_vars
+
+
+def register_te_gradient(
+    te_grad_name: str, te_grad_func: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Register the gradient that calls of functions of TensorIR name (`call_tir_with_grad`); also
+    as a decorator.
+
+    Args:
+        te_grad_func: a function of tensors of `te`, the gradient of the result and the arguments,
+            that gives the gradient of each argument.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        TE_GRADIENTS[te_grad_name] = function
+        return function
+
+    return register if te_grad_func is None else register(te_grad_func)
 
 
 def AppendLoss(

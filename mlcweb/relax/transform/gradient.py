@@ -7,6 +7,7 @@ from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import IRModule
+from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
@@ -16,11 +17,13 @@ from mlcweb.relax.op import gradients, window_gradients  # noqa: F401  (register
 from mlcweb.relax.op.create import ones, zeros
 from mlcweb.relax.op.elementwise import add
 from mlcweb.relax.op.grad import GRADIENT
+from mlcweb.relax.op.te_grad import without_gradient
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax.utils import copy_with_new_vars
 
 _NO_GRAD = Op.get("relax.grad.no_grad")
+_WITH_GRAD = Op.get("relax.call_tir_with_grad")
 
 
 def Gradient(
@@ -51,14 +54,23 @@ def Gradient(
                 )
         places = [func.params.index(param) for param in params]
         name = f"{func_name}_adjoint"
-        adjoint = _Reverse(mod, copy_with_new_vars(func), func_name).adjoint(places, target_index)
+        reverse = _Reverse(mod, copy_with_new_vars(func), func_name)
+        adjoint = reverse.adjoint(places, target_index)
         if "global_symbol" in func.attrs:
             adjoint = adjoint.with_attr("global_symbol", name)
-        new = mod.copy()
+        new = reverse.builder.get()  # with the functions that gradients have added
         new[name] = adjoint
         return new
 
     return pass_of("Gradient", transform)
+
+
+def _forward(binding: E.Binding) -> E.Binding:
+    """A binding as the adjoint computes it, which needs to know no gradient."""
+    value = binding.value
+    if isinstance(value, E.Call) and value.op is _WITH_GRAD:
+        return replace(binding, value=without_gradient(value))
+    return binding
 
 
 class _Reverse:
@@ -98,7 +110,7 @@ class _Reverse:
         builder, target = self.builder, self.target(target_index)
         builder._begin_dataflow_block()
         for binding in self.block.bindings:
-            builder.emit_normalized(binding)
+            builder.emit_normalized(_forward(binding))
         self.update(target, ones(E.ShapeExpr(()), getattr(target.struct_info, "dtype", "")))
         for binding in reversed(self.block.bindings):
             if binding.var in self.adjoints:

@@ -38,6 +38,7 @@ NAMESPACES[R.__name__] = R.NAMES
 
 _NAMES_A_FUNCTION = (
     R.NAMES["call_tir"], R.op.call_tir, R.NAMES["call_tir_inplace"], R.op.call_tir_inplace,
+    R.NAMES["call_tir_with_grad"], R.op.call_tir_with_grad,
 )  # fmt: skip
 """Calls whose first argument may be the name of a function of the module."""
 

@@ -228,7 +228,9 @@ def _call_packed_by_op(writer: Writer, call: E.Call) -> str:
     return _packed(writer, call.args[0], call.args[1:], call, name)
 
 
-SAYS_ITS_STRUCT_INFO = ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace")
+SAYS_ITS_STRUCT_INFO = (
+    "relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace", "relax.call_tir_with_grad",
+)  # fmt: skip
 """Operators whose calls say what they give, so that their bindings need no annotation."""
 
 CALL_PRINTERS: dict[str, Callable[[Writer, E.Call], str]] = {

@@ -1,0 +1,68 @@
+"""Calls of functions of TensorIR that say by what their gradient is computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mlcweb.ir.dialect import takes_newer_keywords
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.op import Op
+from mlcweb.relax.attrs import Attrs
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.expr import Call, Expr, ExprLike, Tuple, Var, convert_to_expr
+from mlcweb.relax.op.base import OutInfo, argument_tuple, infer_sinfo_args, written
+from mlcweb.relax.op.grad import no_grad, register_gradient
+from mlcweb.relax.op.registry import operator
+
+TE_GRADIENTS: dict[str, Callable[..., Any]] = {}
+"""What `register_te_gradient` has registered, by name."""
+
+
+def without_gradient(call: Call) -> Call:
+    """The plain `call_tir` that such a call makes."""
+    return Call(Op.get("relax.call_tir"), call.args, None, call.sinfo_args, span=call.span)
+
+
+@operator(
+    "relax.call_tir_with_grad",
+    "func",
+    "args",
+    infer=infer_sinfo_args,
+    legalize=lambda builder, call: without_gradient(call),
+)
+@takes_newer_keywords
+def call_tir_with_grad(
+    gvar: GlobalVar, args: ExprLike, out_sinfo: OutInfo, te_grad_name: str,
+    te_grad_kwargs: Mapping[str, Any] | None = None, tir_vars: ExprLike | None = None,
+) -> Call:  # fmt: skip
+    """As `call_tir`, with a gradient.
+
+    Args:
+        te_grad_name: what `relax.training.utils.register_te_gradient` has registered: a function
+            of the gradient of the result and the arguments, which gives those of the arguments.
+        te_grad_kwargs: more arguments for it.
+    """
+    last = () if tir_vars is None else (convert_to_expr(tir_vars),)
+    op = Op.get("relax.call_tir_with_grad")
+    attrs = Attrs({"te_grad_name": te_grad_name, "te_grad_kwargs": dict(te_grad_kwargs or {})})
+    return Call(op, (gvar, argument_tuple(args), *last), attrs, (written(op, out_sinfo, None),))
+
+
+@register_gradient("relax.call_tir_with_grad")
+def _gradient(var: Var, call: Call, gradient: Var, builder: BlockBuilder) -> list[Expr]:
+    assert call.attrs is not None
+    name, arguments = call.attrs["te_grad_name"], call.args[1]
+    function = TE_GRADIENTS.get(name)
+    if function is None:
+        raise DiagnosticError(
+            f'Nothing is registered as the gradient "{name}" of {call.args[0]}; register it by '
+            f'relax.training.utils.register_te_gradient("{name}")'
+        )
+    fields = arguments.fields if isinstance(arguments, Tuple) else [arguments]
+    options = call.attrs["te_grad_kwargs"]
+    hint = re.sub(r"\W", "_", name)
+    partials = builder.emit_te(function, gradient, *fields, **options, primfunc_name_hint=hint)
+    return [no_grad(gradient), partials if len(fields) > 1 else Tuple([partials])]
