@@ -15,10 +15,12 @@ elsewhere).
 import sys
 from importlib.util import find_spec
 
+from mlcweb.compat.class_names import class_name
 from mlcweb.compat.finder import AliasFinder, PackageFinder
 from mlcweb.compat.names import ATTRIBUTES, MODULES, NAMES, VIEWS
 from mlcweb.compat.replaced import ABSENT, HINTS
 from mlcweb.compat.tree import StandInTree, Tree
+from mlcweb.ir.class_names import show_classes
 from mlcweb.playground import magics
 
 _TREE = Tree("mlcweb", "tvm", MODULES, ATTRIBUTES, VIEWS, ABSENT, HINTS, NAMES)
@@ -70,6 +72,7 @@ def install(*, force: bool = False, stand_ins: bool = sys.platform == "emscripte
             _forget(finder.alias)
         magics.FILES.update(dict.fromkeys(WEIGHT_FILES, _weights))
     _TREE.attach_loaded()
+    show_classes(class_name)
 
 
 def uninstall() -> None:
@@ -80,6 +83,7 @@ def uninstall() -> None:
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
     magics.FILES.clear()
+    show_classes(None)
     _TVM.forget()
     for finder in (_TVM, *_STAND_INS, *_TORCH):
         root = sys.modules.get(finder.alias)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.display import Listing, publish
 
 _printers: list[Callable[..., str]] = []
@@ -34,7 +35,7 @@ def text_with_marks(whole: Any, marked: Any) -> str:
     return _marking_printers[-1](whole, marked) if _marking_printers else text(whole)
 
 
-class Scriptable:
+class Scriptable(metaclass=NamedClass):
     """What prints as TVMScript."""
 
     __slots__ = ()

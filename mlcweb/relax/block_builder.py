@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
@@ -120,7 +121,7 @@ class DataflowScope:
             self.builder._begin_binding_block()
 
 
-class BlockBuilder:
+class BlockBuilder(metaclass=NamedClass):
     """Builds functions, and the module that they and the functions they call make up."""
 
     def __init__(self, mod: IRModule | None = None) -> None:

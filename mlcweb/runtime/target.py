@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.codegen.registry import find_target, target_names
+from mlcweb.ir.class_names import NamedClass
 from mlcweb.runtime.device import DEVICE_TYPES, Device
 from mlcweb.runtime.gpu.limits import target_attributes
 from mlcweb.runtime.host.gpu import gpu_device
@@ -40,7 +41,7 @@ class TargetKind:
         return self.name
 
 
-class Target:
+class Target(metaclass=NamedClass):
     """A target from "llvm -mcpu=core-avx2 --num-cores=1", from a mapping with a "kind", or a tag.
 
     `kind.name` is the first word, `attrs` the options: numbers where they are numbers. As a context

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any, Self
 
 from mlcweb.arith import Analyzer
+from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.transform import report_step
@@ -44,7 +45,7 @@ class Step:
     values: tuple[BlockIdentity | Var | int, ...]
 
 
-class ScheduleBase:
+class ScheduleBase(metaclass=NamedClass):
     """The state of a schedule, and how a primitive is carried out on it."""
 
     def __init__(

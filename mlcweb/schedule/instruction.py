@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
+from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.schedule.index_maps import to_record
 from mlcweb.tir.arithmetic import constant_value
@@ -17,7 +18,7 @@ from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.substitute import substitute, variables_in
 
 
-class BlockRV:
+class BlockRV(metaclass=NamedClass):
     """A random variable that stands for a block of the program."""
 
     __slots__ = ()
@@ -26,7 +27,7 @@ class BlockRV:
         return f"tir.BlockRV({id(self):#x})"
 
 
-class LoopRV:
+class LoopRV(metaclass=NamedClass):
     """A random variable that stands for a loop of the program."""
 
     __slots__ = ()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.index_map import IndexMap
+from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.display import Listing, publish
 from mlcweb.schedule.index_maps import from_record
@@ -30,7 +31,7 @@ DecisionProvider = Callable[[Instruction, Sequence[Any], Sequence[Any], Any], An
 """(instruction, inputs, attributes, recorded decision) -> decision to replay with."""
 
 
-class Trace:
+class Trace(metaclass=NamedClass):
     """Instructions, and the decisions of those that sample."""
 
     def __init__(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
+from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node
 from mlcweb.tir import arithmetic
@@ -62,7 +63,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 """How to convert what a field is given, by the field's type."""
 
 
-class Constructor(type):
+class Constructor(NamedClass):
     """The type of the public classes; `make` builds the node, `node_class` is what it is of."""
 
     node_class: type[Node]
