@@ -111,14 +111,14 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "RewriteCUDAGraph IPCAllReduceRewrite LowerGPUIPCAllocStorage SplitCallTIRByPattern"
         ),
         "there is one device here": "RealizeVDevice UpdateVDevice",
+        "it gives buffers the memory of virtual devices, and there is one device here": (
+            "SpecializePrimFuncBasedOnCallSite"
+        ),
         "give a function of TensorIR in its place, by LegalizeOps(customize_legalize_map={...})": (
             "AlterOpImpl FastMathTransform"
         ),
         "write the model in the layout that it is to run in": (
             "OptimizeLayoutTransform AttachAttrLayoutFreeBuffers SplitLayoutRewritePreproc"
-        ),
-        "func.specialize({...}) makes a function for known shapes": (
-            "SpecializePrimFuncBasedOnCallSite"
         ),
     },
     "relax.frontend.nn": {
