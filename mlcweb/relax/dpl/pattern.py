@@ -12,14 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mlcweb.ir.dialect import also_named, takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
-from mlcweb.relax.expr import Expr
-from mlcweb.relax.struct_info import StructInfo, extents
+from mlcweb.relax.expr import Expr, Var
+from mlcweb.relax.struct_info import Extent, StructInfo, extents
 from mlcweb.tir.expr import PrimExpr
+
+if TYPE_CHECKING:
+    from mlcweb.relax.dpl.context import PatternSeq
+    from mlcweb.relax.dpl.match import Found
+
+Used: TypeAlias = "DFPattern | PatternSeq"
+Arguments: TypeAlias = "DFPattern | Sequence[DFPattern] | None"
 
 
 @dataclass(eq=False, slots=True)
@@ -28,7 +35,7 @@ class DFPattern:
     `a(…)` calls; `a ^ b` says that `b` uses `a`, and `a >> b` that nothing else does."""
 
     def __call__(
-        self, *args: Any, varg_default_wildcard: bool = False, add_constraint: bool = True
+        self, *args: object, varg_default_wildcard: bool = False, add_constraint: bool = True
     ) -> CallPattern:
         """A call of what this matches. `add_constraint`: inside of a `PatternContext`, the call
         uses its arguments as far as these are patterns of the context."""
@@ -52,7 +59,7 @@ class DFPattern:
     def __invert__(self) -> NotPattern:
         return NotPattern(self)
 
-    def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
+    def has_attr(self, attrs: Mapping[str, object]) -> AttrPattern:
         """Calls (or functions) that have these attributes as well."""
         return AttrPattern(self, dict(attrs))
 
@@ -67,11 +74,11 @@ class DFPattern:
         """Tensors of this element type."""
         return DataTypePattern(self, dtype)
 
-    def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
+    def has_shape(self, shape: Sequence[Extent]) -> ShapePattern:
         """Tensors of this shape."""
         return ShapePattern(self, extents(shape))
 
-    def match(self, expr: Expr | GlobalVar, var2val: Mapping[Any, Any] | None = None) -> bool:
+    def match(self, expr: Expr | GlobalVar, var2val: Mapping[Var, Expr] | None = None) -> bool:
         """Whether an expression matches. With `var2val` (see `relax.analysis.get_var2val`),
         variables stand for their values."""
         from mlcweb.relax.dpl.match import extract
@@ -79,37 +86,37 @@ class DFPattern:
         return extract(self, expr, var2val) is not None
 
     def extract_matched_expr(
-        self, expr: Expr, var2val: Mapping[Any, Any] | None = None
-    ) -> dict[DFPattern, Any] | None:
+        self, expr: Expr, var2val: Mapping[Var, Expr] | None = None
+    ) -> Found | None:
         """What each part of the pattern matched; None where the expression does not match."""
         from mlcweb.relax.dpl.match import extract
 
         return extract(self, expr, var2val)
 
-    def used_by(self, other: Any, index: int = -1) -> Any:
+    def used_by(self, other: Used, index: int = -1) -> PatternSeq:
         """Say that `other` uses this, as its argument `index` if that is not -1."""
         from mlcweb.relax.dpl.context import used_by
 
         return used_by(self, other, index, only=False)
 
-    def only_used_by(self, other: Any, index: int = -1) -> Any:
+    def only_used_by(self, other: Used, index: int = -1) -> PatternSeq:
         """Say that `other` uses this, and nothing else does."""
         from mlcweb.relax.dpl.context import used_by
 
         return used_by(self, other, index, only=True)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Used) -> PatternSeq:
         return self.used_by(other)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Used) -> PatternSeq:
         return self.only_used_by(other)
 
-    def fork_to(self, *others: Any) -> None:
+    def fork_to(self, *others: Used) -> None:
         """Say that all of `others` use this."""
         for other in others:
             self.used_by(other)
 
-    def dup(self) -> Any:
+    def dup(self) -> Self:
         """A pattern that matches the same, but stands for a value of its own."""
         return _copied(self, {})
 
@@ -132,7 +139,7 @@ def _copied(value: Any, copies: dict[int, Any]) -> Any:
     return copies[id(value)]
 
 
-def to_pattern(value: Any) -> DFPattern:
+def to_pattern(value: object) -> DFPattern:
     """A pattern, or that of one expression."""
     return value if isinstance(value, DFPattern) else ExprPattern(value)
 
@@ -302,7 +309,7 @@ class PrimArrPattern(DFPattern):
 @dataclass(eq=False, slots=True)
 class AttrPattern(DFPattern):
     pattern: DFPattern
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, object] = field(default_factory=dict)
 
 
 NEVER_VARIABLES = (ConstantPattern, ExprPattern, GlobalVarPattern, PrimArrPattern)
@@ -357,12 +364,12 @@ def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> Tuple
     return TupleGetItemPattern(tuple_value, index)
 
 
-def is_shape(shape: Sequence[Any]) -> PrimArrPattern:
+def is_shape(shape: Sequence[Extent]) -> PrimArrPattern:
     """A shape with these extents."""
     return PrimArrPattern(extents(shape))
 
 
-def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
+def has_attr(attrs: Mapping[str, object], pattern: DFPattern | None = None) -> AttrPattern:
     """What has these attributes, and matches `pattern`."""
     return (pattern or wildcard()).has_attr(attrs)
 
@@ -377,13 +384,15 @@ def reject(pattern: DFPattern) -> NotPattern:
     return NotPattern(pattern)
 
 
-def _arguments(args: Any) -> DFPattern:
+def _arguments(args: Arguments) -> DFPattern:
     if args is None:
         return wildcard()
-    return TuplePattern(tuple(args)) if isinstance(args, (list, tuple)) else args
+    return args if isinstance(args, DFPattern) else TuplePattern(tuple(args))
 
 
-def is_call_tir(func_name: str, args: Any = None, tir_vars: DFPattern | None = None) -> CallPattern:
+def is_call_tir(
+    func_name: str, args: Arguments = None, tir_vars: DFPattern | None = None
+) -> CallPattern:
     """A `call_tir` of the function of this name. `args`: patterns of the tensors; None: any."""
     last = () if tir_vars is None else (tir_vars,)
     return is_op("relax.call_tir")(
@@ -391,7 +400,7 @@ def is_call_tir(func_name: str, args: Any = None, tir_vars: DFPattern | None = N
     )
 
 
-def is_call_dps_packed(func_name: str, args: Any = None) -> CallPattern:
+def is_call_dps_packed(func_name: str, args: Arguments = None) -> CallPattern:
     """A `call_dps_packed` of the external function of this name."""
     return is_op("relax.call_dps_packed")(
         ExternFuncPattern(func_name), _arguments(args), add_constraint=False

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from mlcweb.ir.op import Op
+from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, Var, const
@@ -20,7 +21,8 @@ from mlcweb.relax.op.linear_algebra import matmul
 from mlcweb.relax.op.manipulate import expand_dims, permute_dims, reshape
 from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.op.statistical import sum as total
-from mlcweb.relax.struct_info import StructInfo
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.tir.expr import PrimExpr
 
 Gradient: TypeAlias = Callable[[Var, Call, Var, BlockBuilder], Sequence[Expr]]
 """Of a variable, the call that it is bound to and the gradient of the variable: the gradient of
@@ -72,11 +74,20 @@ def _second(call: Call, context: Context) -> StructInfo:
     return infer.tensor(call, 1, context)
 
 
-def _arguments(builder: BlockBuilder, call: Call) -> list[Any]:
-    return [builder.normalize(arg) for arg in call.args]
+def _arguments(builder: BlockBuilder, call: Call) -> list[Expr]:
+    values = (builder.normalize(arg) for arg in call.args)
+    return [value for value in values if isinstance(value, Expr)]
 
 
-def _one_hot(positions: Any, depth: Any, dtype: str) -> Expr:
+def _known(value: Expr) -> tuple[TensorStructInfo, tuple[PrimExpr, ...]]:
+    """What is known of a tensor of known shape, and its shape."""
+    info = value.struct_info
+    assert isinstance(info, TensorStructInfo)
+    assert info.values is not None
+    return info, tuple(info.values)
+
+
+def _one_hot(positions: Expr, depth: PrimExpr, dtype: str) -> Expr:
     """For each position a row in which its element is 1 and the others are 0."""
     numbers = arange(0, depth, dtype=getattr(positions.struct_info, "dtype", None))
     return astype(equal(expand_dims(positions, -1), numbers), dtype)
@@ -85,18 +96,18 @@ def _one_hot(positions: Any, depth: Any, dtype: str) -> Expr:
 def _legalize_nll_loss(builder: BlockBuilder, call: Call) -> Expr:
     gradient, predictions, targets = _arguments(builder, call)[:3]
     assert call.attrs is not None
-    info: Any = predictions.struct_info
+    info, extents = _known(predictions)
     dtype, axis = info.dtype, 0 if info.ndim == 1 else 1
     if len(call.args) > 3:
         weights = builder.emit(take(call.args[3], targets, axis=0))
     else:
         weights = builder.emit(astype(equal(targets, targets), dtype))
-    ignored = const(call.attrs["ignore_index"], targets.struct_info.dtype)
+    ignored = const(call.attrs["ignore_index"], _known(targets)[0].dtype)
     weights = builder.emit(multiply(weights, astype(not_equal(targets, ignored), dtype)))
     scaled: Expr = multiply(negative(gradient), weights)
     if call.attrs["reduction"] == "mean":
         scaled = divide(scaled, total(weights))
-    places: Expr = _one_hot(targets, info.values[axis], dtype)
+    places: Expr = _one_hot(targets, extents[axis], dtype)
     if axis == 1 and info.ndim > 2:  # the classes are the second dimension
         places = permute_dims(places, [0, info.ndim - 1, *range(1, info.ndim - 1)])
     return multiply(expand_dims(scaled, axis), places)
@@ -125,29 +136,21 @@ def nll_loss_backward(
 def _legalize_take(builder: BlockBuilder, call: Call) -> Expr:
     gradient, data, indices = _arguments(builder, call)
     assert call.attrs is not None
-    info, places = data.struct_info, indices.struct_info
-    shape, axis = list(info.values), call.attrs["axis"]
+    (info, whole), (places, positions) = _known(data), _known(indices)
+    shape, axis = list(whole), call.attrs["axis"]
     if axis is None:
-        shape, axis = [_product(shape)], 0
+        shape, axis = [dims.product(shape)], 0
     rows = _one_hot(reshape(indices, [-1]), shape[axis], info.dtype)
     # The dimensions of the indices stand where the axis was; they come first, as one.
     count = places.ndim
-    given: Any = gradient.struct_info
     inside = list(range(axis, axis + count))
-    rest = [place for place in range(given.ndim) if place not in inside]
-    moved = reshape(permute_dims(gradient, [*inside, *rest]), [_product(places.values), -1])
+    rest = [place for place in range(_known(gradient)[0].ndim) if place not in inside]
+    moved = reshape(permute_dims(gradient, [*inside, *rest]), [dims.product(positions), -1])
     summed = matmul(permute_dims(rows, [1, 0]), moved)
     others = [extent for place, extent in enumerate(shape) if place != axis]
     back = list(range(1, len(shape)))
     back.insert(axis, 0)
-    return reshape(permute_dims(reshape(summed, [shape[axis], *others]), back), info.values)
-
-
-def _product(extents: Sequence[Any]) -> Any:
-    result: Any = 1
-    for extent in extents:
-        result = extent * result
-    return result
+    return reshape(permute_dims(reshape(summed, [shape[axis], *others]), back), whole)
 
 
 @operator(
