@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
@@ -21,53 +23,42 @@ _POOLS = {
 }
 
 
-@converter("MaxPool", "AveragePool")
-def _pool(node: Node) -> Expr:
+def _windows(node: Node, kind: str) -> tuple[Callable[..., Expr], bool]:
+    """What pools a tensor over the windows of a node, and whether it is to round extents up."""
     kernel = node.attrs["kernel_shape"]
     rank = len(kernel)
-    build = _POOLS.get((node.op_type, rank))
+    build = _POOLS.get((kind, rank))
     if build is None:
         raise node.unsupported(f"{rank} spatial axes; there are 1 to 3")
-    if len([name for name in node.outputs if name]) > 1:
-        raise node.unsupported("the output Indices")
     strides = node.attrs.get("strides", [1] * rank)
     dilation = node.attrs.get("dilations", [1] * rank)
     padding = window_pads(node, kernel, strides, dilation)
     ceil_mode = bool(node.attrs.get("ceil_mode", 0))
     if ceil_mode:
         padding, ceil_mode = ceil_padding(node.shape(0)[2:], kernel, strides, padding, dilation)
-    return build(
-        node.tensor(0),
-        pool_size=kernel,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        ceil_mode=ceil_mode,
-        count_include_pad=bool(node.attrs.get("count_include_pad", 0)),
-    )
+    window = {"strides": strides, "padding": padding, "dilation": dilation}
+    return partial(build, pool_size=kernel, **window), ceil_mode
+
+
+@converter("MaxPool", "AveragePool")
+def _pool(node: Node) -> Expr:
+    build, ceil_mode = _windows(node, node.op_type)
+    if len([name for name in node.outputs if name]) > 1:
+        raise node.unsupported("the output Indices")
+    counts_padding = bool(node.attrs.get("count_include_pad", 0))
+    return build(node.tensor(0), ceil_mode=ceil_mode, count_include_pad=counts_padding)
 
 
 @converter("LpPool")
 def _lp_pool(node: Node) -> Expr:
     """The p-norm of windows, from the mean of powers; padding counts as zeros."""
-    kernel = node.attrs["kernel_shape"]
-    rank, p = len(kernel), node.attrs.get("p", 2)
-    build = _POOLS.get(("AveragePool", rank))
-    if build is None:
-        raise node.unsupported(f"{rank} spatial axes; there are 1 to 3")
-    strides = node.attrs.get("strides", [1] * rank)
-    dilation = node.attrs.get("dilations", [1] * rank)
-    padding = window_pads(node, kernel, strides, dilation)
-    if node.attrs.get("ceil_mode", 0):
-        padding, partial = ceil_padding(node.shape(0)[2:], kernel, strides, padding, dilation)
-        if partial:
-            raise node.unsupported("ceil_mode=1 with symbolic extents")
+    build, ceil_mode = _windows(node, "AveragePool")
+    if ceil_mode:
+        raise node.unsupported("ceil_mode=1 with symbolic extents")
+    p = node.attrs.get("p", 2)
     powers = op.power(op.abs(node.tensor(0)), number(node, p))
-    mean = build(
-        node.emit(powers), pool_size=kernel, strides=strides, padding=padding, dilation=dilation,
-        count_include_pad=True,
-    )  # fmt: skip
-    total = op.multiply(node.emit(mean), number(node, math.prod(kernel)))
+    mean = build(node.emit(powers), count_include_pad=True)
+    total = op.multiply(node.emit(mean), number(node, math.prod(node.attrs["kernel_shape"])))
     return op.power(total, number(node, 1 / p))
 
 
