@@ -140,6 +140,32 @@ def test_extents_that_must_be_numbers_and_are_symbolic():
         from_onnx(source)
 
 
+def test_channels_that_must_be_a_number_and_are_symbolic():
+    source = model(
+        [node("CausalConvWithState", ["x", "w"], ["y"])],
+        [value("x", (1, "n", 8)), value("w", (4, 1, 3))],
+        [value("y", (1, 4, 8))],
+        opset=24,
+    )
+    with pytest.raises(OpNotImplemented, match=r"CausalConv.*of input 0 are symbolic"):
+        from_onnx(source)
+
+
+@pytest.mark.parametrize("auto_pad", ["", "SAME_UPPER"])
+def test_kernels_of_symbolic_extents_need_their_padding(auto_pad):
+    attributes = [attribute("auto_pad", 3, 4, auto_pad)] if auto_pad else []
+    source = model(
+        [node("ConvInteger", ["x", "w"], ["y"], *attributes)],
+        [value("x", (1, 1, 8, 8), 2), value("w", (1, 1, "n", 3), 2)],
+        [value("y", (1, 1, None, 6), 6)],
+    )
+    if auto_pad:
+        with pytest.raises(OpNotImplemented, match='auto_pad="SAME_UPPER" for windows of symbolic'):
+            from_onnx(source)
+    else:
+        assert from_onnx(source)["main"].ret_struct_info.ndim == 4
+
+
 def test_a_shape_that_depends_on_an_input():
     source = model(
         [node("Reshape", ["x", "s"], ["y"], name="r")],

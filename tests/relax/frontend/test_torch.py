@@ -234,6 +234,16 @@ def test_the_rest_of_a_symbolic_extent_can_be_taken():
     np.testing.assert_array_equal(machine["main"](mlcweb.nd.array(x)).numpy(), x[2:])
 
 
+def test_a_variance_of_the_whole_population_needs_no_number():
+    assert of_rows(lambda x: x.var(0, correction=0))["main"].ret_struct_info.ndim == 1
+
+
+def test_a_norm_with_weights_needs_no_number_of_channels():
+    weights = [torch.ones(4)] * 4
+    module = of_rows(lambda x: F.batch_norm(x.t(), *weights))
+    assert module["main"].ret_struct_info.ndim == 2
+
+
 @pytest.mark.parametrize(
     "function",
     [lambda x: x.split(2), lambda x: x.chunk(2), lambda x: x.unbind(0), lambda x: x.var(0)],

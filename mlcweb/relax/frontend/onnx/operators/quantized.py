@@ -124,10 +124,9 @@ def _matmul_integer(node: Node) -> Expr:
     return op.matmul(_wide(node, 0, 2), _wide(node, 1, 3, columns))
 
 
-def _convolved(node: Node, data: Expr, weight: Expr, index: int) -> Expr:
-    """A convolution by a weight, which is an input of the node."""
+def _convolved(node: Node, data: Expr, weight: Expr) -> Expr:
     rank = node.info_of(data).ndim - 2
-    kernel = node.static_shape(index)[2:]
+    kernel = node.shape_of(weight)[2:]
     strides = node.attrs.get("strides", [1] * rank)
     dilation = node.attrs.get("dilations", [1] * rank)
     return CONVOLUTIONS[rank](
@@ -138,7 +137,7 @@ def _convolved(node: Node, data: Expr, weight: Expr, index: int) -> Expr:
 
 @converter("ConvInteger")
 def _conv_integer(node: Node) -> Expr:
-    return _convolved(node, _wide(node, 0, 2), _wide(node, 1, 3, 0), 1)
+    return _convolved(node, _wide(node, 0, 2), _wide(node, 1, 3, 0))
 
 
 def _requantized(node: Node, total: Expr, factor: Expr, scale: int, zero: int) -> Expr:
@@ -161,7 +160,7 @@ def _qlinear_matmul(node: Node) -> Expr:
 
 @converter("QLinearConv")
 def _qlinear_conv(node: Node) -> Expr:
-    total = node.emit(_convolved(node, _wide(node, 0, 2), _wide(node, 3, 5, 0), 3))
+    total = node.emit(_convolved(node, _wide(node, 0, 2), _wide(node, 3, 5, 0)))
     ndim = node.info_of(total).ndim
     if node.has(8):
         total = node.emit(op.add(total, per_channel(node.tensor(8), ndim)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx.node import Node
+from mlcweb.tir.expr import PrimExpr
 
 
 def window_pads(
-    node: Node, kernel: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+    node: Node, kernel: Sequence[Extent], strides: Sequence[int], dilation: Sequence[int]
 ) -> list[int]:
     """The widths before all spatial axes, then those behind, by `pads` or `auto_pad`."""
     rank = len(kernel)
@@ -20,8 +22,11 @@ def window_pads(
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise node.wrong(f'auto_pad is "{mode}"')
     image = node.static_shape(0, range(2, rank + 2))
+    windows = [extent for extent in kernel if not isinstance(extent, PrimExpr)]
+    if len(windows) < rank:
+        raise node.unsupported(f'auto_pad="{mode}" for windows of symbolic extents')
     before, behind = [], []
-    for extent, window, stride, step in zip(image, kernel, strides, dilation, strict=True):
+    for extent, window, stride, step in zip(image, windows, strides, dilation, strict=True):
         outputs = -(-extent // stride)
         total = max((outputs - 1) * stride + (window - 1) * step + 1 - extent, 0)
         small, large = total // 2, total - total // 2

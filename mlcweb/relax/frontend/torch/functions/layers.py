@@ -183,9 +183,9 @@ def batch_norm(
 ) -> Expr:  # fmt: skip
     if training or running_mean is None:
         raise TorchError("batch_norm in training mode cannot be imported: use model.eval()")
-    channels, dtype = t.extent(input, 1), t.dtype(input)
-    weight = t.const([1.0] * channels, dtype) if weight is None else weight
-    bias = t.const([0.0] * channels, dtype) if bias is None else bias
+    dtype = t.dtype(input)
+    weight = t.const([1.0] * t.extent(input, 1), dtype) if weight is None else weight
+    bias = t.const([0.0] * t.extent(input, 1), dtype) if bias is None else bias
     result = op.nn.batch_norm(
         input, weight, bias, running_mean, running_var, axis=1, epsilon=eps, training=False
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -104,15 +105,12 @@ def var(
     *, correction: float | None = None,
 ) -> Expr:  # fmt: skip
     """With Bessel's correction unless told otherwise, which Relax's `variance` does not have."""
-    shape = t.shape(input)
-    axes = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
-    count = 1
-    for axis in axes:
-        count *= t.extent(input, axis)
     taken = (1 if unbiased else 0) if correction is None else correction
     result = op.variance(input, _axes(dim), keepdim)
     if not taken:
         return result
+    axes = range(len(t.shape(input))) if dim is None else [dim] if isinstance(dim, int) else dim
+    count = math.prod(t.extent(input, axis) for axis in axes)
     return op.multiply(result, t.const(count / (count - taken), t.dtype(input)))
 
 
