@@ -247,10 +247,7 @@ class Timesteps(Module):
     """Sines and cosines of steps in time."""
 
     def __init__(
-        self,
-        num_channels: int,
-        flip_sin_to_cos: bool = False,
-        downscale_freq_shift: float = 1,
+        self, num_channels: int, flip_sin_to_cos: bool = False, downscale_freq_shift: float = 1
     ) -> None:
         self.num_channels = num_channels
         self.flip_sin_to_cos = flip_sin_to_cos

@@ -20,14 +20,11 @@ from mlcweb.tir.expr import Var as PrimVar
 
 
 def from_exported_program(
-    exported_program: Any,
-    *,
-    keep_params_as_input: bool = False,
-    unwrap_unit_return_tuple: bool = False,
-    no_bind_return_tuple: bool = False,
+    exported_program: Any, *, keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False, no_bind_return_tuple: bool = False,
     custom_convert_map: Mapping[str, Callable[[Any, Any], Any]] | None = None,
     run_ep_decomposition: bool = True,
-) -> IRModule:
+) -> IRModule:  # fmt: skip
     """Import a `torch.export.ExportedProgram`.
 
     The arguments are those of `from_fx`; names for `custom_convert_map` are those of ATen
@@ -80,12 +77,9 @@ def _name(target: Any) -> str:
 
 
 def _holder(
-    translator: Translator,
-    program: Any,
-    node: Any,
-    specs: Mapping[str, Any],
+    translator: Translator, program: Any, node: Any, specs: Mapping[str, Any],
     extents: dict[str, PrimVar],
-) -> E.Expr:
+) -> E.Expr:  # fmt: skip
     spec = specs[node.name]
     if spec.kind.name == "USER_INPUT":
         value = node.meta["val"]

@@ -18,15 +18,12 @@ from mlcweb.relax.struct_info import TensorStructInfo
 
 
 def from_fx(
-    model: Any,
-    input_info: Sequence[tuple[Sequence[Any], Any]],
-    *,
-    keep_params_as_input: bool = False,
-    unwrap_unit_return_tuple: bool = False,
+    model: Any, input_info: Sequence[tuple[Sequence[Any], Any]], *,
+    keep_params_as_input: bool = False, unwrap_unit_return_tuple: bool = False,
     no_bind_return_tuple: bool = False,
     custom_convert_map: Mapping[str, Callable[[Any, Any], Any]] | None = None,
     default_image_layout: str = "NCHW",
-) -> IRModule:
+) -> IRModule:  # fmt: skip
     """Import a `torch.fx.GraphModule`.
 
     Args:

@@ -73,11 +73,9 @@ class Translator:
     """One graph being imported."""
 
     def __init__(
-        self,
-        builder: BlockBuilder,
-        custom: Mapping[str, FunctionConverter] | None = None,
+        self, builder: BlockBuilder, custom: Mapping[str, FunctionConverter] | None = None,
         keep_params: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.builder = builder
         self.custom = custom or {}
         self.keep_params = keep_params

@@ -293,12 +293,9 @@ def attention(
 
 @function("pad")
 def pad(
-    t: Translator,
-    input: Expr,
-    pad: Sequence[int],
-    mode: str = "constant",
+    t: Translator, input: Expr, pad: Sequence[int], mode: str = "constant",
     value: float | None = None,
-) -> Expr:
+) -> Expr:  # fmt: skip
     if mode != "constant":
         raise TorchError(f'pad with mode="{mode}" cannot be imported')
     ndim = len(t.shape(input))

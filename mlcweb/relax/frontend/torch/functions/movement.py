@@ -175,13 +175,9 @@ def select(t: Translator, input: E.Expr, dim: int, index: int) -> E.Expr:
 
 @function("slice")
 def slice_(
-    t: Translator,
-    input: E.Expr,
-    dim: int = 0,
-    start: Extent | None = None,
-    end: Extent | None = None,
-    step: int = 1,
-) -> E.Expr:
+    t: Translator, input: E.Expr, dim: int = 0, start: Extent | None = None,
+    end: Extent | None = None, step: int = 1,
+) -> E.Expr:  # fmt: skip
     return _sliced(t, input, dim % len(t.shape(input)), start, end, step)
 
 
@@ -191,13 +187,9 @@ def narrow(t: Translator, input: E.Expr, dim: int, start: int, length: int) -> E
 
 
 def _sliced(
-    t: Translator,
-    input: E.Expr,
-    axis: int,
-    start: Extent | None,
-    end: Extent | None,
+    t: Translator, input: E.Expr, axis: int, start: Extent | None, end: Extent | None,
     step: int | None,
-) -> E.Expr:
+) -> E.Expr:  # fmt: skip
     extent = t.shape(input)[axis]
     whole = 2**31 - 1 if isinstance(extent, PrimExpr) else extent
     start, step = start or 0, step or 1
@@ -317,35 +309,25 @@ def ones(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -
 
 @function("full")
 def full(
-    t: Translator,
-    size: Sequence[Extent],
-    fill_value: Number,
-    *,
-    dtype: object = None,
+    t: Translator, size: Sequence[Extent], fill_value: Number, *, dtype: object = None,
     **ignored: object,
-) -> E.Expr:
+) -> E.Expr:  # fmt: skip
     return _constant(t, size, fill_value, dtype)
 
 
 @function("zeros_like", "new_zeros")
 def zeros_like(
-    t: Translator,
-    input: E.Expr,
-    size: Sequence[Extent] | None = None,
-    dtype: object = None,
+    t: Translator, input: E.Expr, size: Sequence[Extent] | None = None, dtype: object = None,
     **_: object,
-) -> E.Expr:
+) -> E.Expr:  # fmt: skip
     return _constant(t, t.shape(input) if size is None else size, 0.0, dtype or t.dtype(input))
 
 
 @function("ones_like", "new_ones")
 def ones_like(
-    t: Translator,
-    input: E.Expr,
-    size: Sequence[Extent] | None = None,
-    dtype: object = None,
+    t: Translator, input: E.Expr, size: Sequence[Extent] | None = None, dtype: object = None,
     **_: object,
-) -> E.Expr:
+) -> E.Expr:  # fmt: skip
     return _constant(t, t.shape(input) if size is None else size, 1.0, dtype or t.dtype(input))
 
 
@@ -358,14 +340,9 @@ def full_like(
 
 @function("arange")
 def arange(
-    t: Translator,
-    start: Scalar,
-    end: Scalar | None = None,
-    step: Scalar = 1,
-    *,
-    dtype: object = None,
-    **ignored: object,
-) -> E.Expr:
+    t: Translator, start: Scalar, end: Scalar | None = None, step: Scalar = 1, *,
+    dtype: object = None, **ignored: object,
+) -> E.Expr:  # fmt: skip
     if end is None:
         start, end = 0, start
     floats = any(isinstance(value, float) for value in (start, end, step))

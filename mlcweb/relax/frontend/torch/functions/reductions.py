@@ -62,11 +62,9 @@ _of_truth("all", op.min)
 
 
 def _with_place(
-    name: str,
-    reduce: Callable[..., Expr],
-    find: Callable[..., Expr],
+    name: str, reduce: Callable[..., Expr], find: Callable[..., Expr],
     elementwise: Callable[..., Expr],
-) -> None:
+) -> None:  # fmt: skip
     @function(name)
     def convert(
         t: Translator, input: Expr, dim: Expr | int | None = None, keepdim: bool = False
@@ -126,23 +124,15 @@ def cumsum(t: Translator, input: Expr, dim: int, *, dtype: object = None) -> Exp
 
 @function("softmax", "_softmax")
 def softmax(
-    t: Translator,
-    input: Expr,
-    dim: int = -1,
-    *args: object,
-    dtype: object = None,
+    t: Translator, input: Expr, dim: int = -1, *args: object, dtype: object = None,
     **ignored: object,
-) -> Expr:
+) -> Expr:  # fmt: skip
     return op.nn.softmax(_typed(t, input, dtype), dim)
 
 
 @function("log_softmax", "_log_softmax")
 def log_softmax(
-    t: Translator,
-    input: Expr,
-    dim: int = -1,
-    *args: object,
-    dtype: object = None,
+    t: Translator, input: Expr, dim: int = -1, *args: object, dtype: object = None,
     **ignored: object,
-) -> Expr:
+) -> Expr:  # fmt: skip
     return op.nn.log_softmax(_typed(t, input, dtype), dim)
