@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from mlcweb.ir import printing
 from mlcweb.ir.errors import DiagnosticError
@@ -13,6 +13,8 @@ from mlcweb.ir.node import Node, attribute, node, replace
 @node
 class GlobalVar(Node):
     """The name of a function in a module. Equal where the names are equal."""
+
+    is_identity: ClassVar[bool] = True
 
     name_hint: str = attribute()
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
+from mlcweb.ir.pickling import flattened, restored
 from mlcweb.ir.printing import Scriptable
 from mlcweb.ir.span import Span
 
@@ -51,10 +52,26 @@ class Node(Scriptable):
     role_of_field: ClassVar[dict[str, str]] = {}
     child_fields: ClassVar[tuple[str, ...]] = ()
     structural_fields: ClassVar[tuple[str, ...]] = ()
+    is_identity: ClassVar[bool] = False
+    """Whether it is known by its identity, which pickles keep wherever it is referred to."""
 
     def same_as(self, other: object) -> bool:
         """Identity, under TVM's name."""
         return self is other
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Itself, since nothing of it changes."""
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.is_identity:
+            return object.__reduce_ex__(self, protocol)
+        return restored, (flattened(self, _is_part),)
+
+
+def _is_part(value: Any) -> bool:
+    """Whether the list of a pickled node has a value as a part of it."""
+    return isinstance(value, Node) and not value.is_identity
 
 
 @dataclass_transform(

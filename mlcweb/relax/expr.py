@@ -85,6 +85,8 @@ def remember(expr: Expr, info: StructInfo | None) -> None:
 class Var(Expr):
     """A variable, known by its identity."""
 
+    is_identity: ClassVar[bool] = True
+
     name_hint: str = hint()
     struct_info: StructInfo = reference(default=None)
     """None where nothing is known, which a well-formed function does not have."""

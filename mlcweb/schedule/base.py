@@ -116,6 +116,12 @@ class ScheduleBase(metaclass=NamedClass):
         other._function = self._function
         return other
 
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.copy()
+
     def seed(self, seed: int) -> None:
         """Restart the random numbers."""
         self._random.seed(seed)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.class_names import NamedClass
@@ -26,6 +26,12 @@ class BlockRV(metaclass=NamedClass):
     def __repr__(self) -> str:
         return f"tir.BlockRV({id(self):#x})"
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
 
 class LoopRV(metaclass=NamedClass):
     """A random variable that stands for a loop of the program."""
@@ -34,6 +40,12 @@ class LoopRV(metaclass=NamedClass):
 
     def __repr__(self) -> str:
         return f"tir.LoopRV({id(self):#x})"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
 
 
 ExprRV = PrimExpr
@@ -89,6 +101,9 @@ class InstructionKind:
     pure: bool = False
     prints_positional: bool = False
     booleans_as_integers: bool = True
+
+    def __reduce__(self) -> Any:
+        return kind_of, (self.name,)
 
     @staticmethod
     def get(name: str) -> InstructionKind:

@@ -253,6 +253,9 @@ class ScheduleState:
     module: IRModule
     _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
+    def __reduce__(self) -> Any:
+        return ScheduleState, (self.module,)
+
     @property
     def mod(self) -> IRModule:
         """The module, under TVM's name."""

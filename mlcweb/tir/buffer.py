@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from mlcweb.ir import printing
 from mlcweb.ir.errors import DiagnosticError
@@ -38,6 +38,8 @@ class Buffer(Node):
     Empty `strides` mean a compact row-major array. `elem_offset` counts elements from `data` and is
     known to be a multiple of `offset_factor`. Made by `decl_buffer`.
     """
+
+    is_identity: ClassVar[bool] = True
 
     data: Var
     dtype: str = attribute()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
@@ -137,6 +137,8 @@ class PointerType(Node):
 @node
 class Var(PrimExpr):
     """A variable, known by its identity; the name is only for people."""
+
+    is_identity: ClassVar[bool] = True
 
     name: str = hint()
     dtype: str = attribute(default="int32")  # type: ignore[assignment]
