@@ -35,6 +35,7 @@ from mlcweb.relax.expr import (
 from mlcweb.relax.expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
 from mlcweb.relax.op.base import call_dps_packed, call_pure_packed, call_tir
 from mlcweb.relax.op.inplace import call_tir_inplace
+from mlcweb.relax.op.te_grad import call_tir_with_grad
 from mlcweb.relax.struct_info import (
     FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo,
     TensorStructInfo, TupleStructInfo,

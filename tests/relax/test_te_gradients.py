@@ -59,6 +59,11 @@ def test_the_call_names_its_gradient() -> None:
     mod = model()
     call = mod["main"].body.blocks[0].bindings[0].value
     assert call.op.name == "relax.call_tir_with_grad"
+    direct = relax.call_tir_with_grad(
+        call.args[0], call.args[1], R.Tensor((4,), "float32"), "tests.product_gradient",
+        {"factor": 3.0},
+    )  # fmt: skip
+    assert structural_equal(direct, call, map_free_vars=True)
     assert call.attrs["te_grad_name"] == "tests.product_gradient"
     assert call.attrs["te_grad_kwargs"] == {"factor": 3.0}
     text = mod.script()
