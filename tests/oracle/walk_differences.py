@@ -40,7 +40,7 @@ KINDS = (
         "overwritten in between",
     ),
     Kind(
-        "TVM goes wrong", "cache_index", "OutOfBounds|wrong numbers",
+        "TVM goes wrong", "cache_index", "axis .* has|OutOfBounds|wrong numbers",
         "TVM fills as many entries as there are iterations of the block's outermost loop",
     ),
     Kind(
@@ -51,12 +51,20 @@ KINDS = (
         "TVM goes wrong", "split", "OutOfBounds",
         "TVM reads what a predicate compares before it asks whether the iteration exists",
     ),
+    Kind(
+        "TVM goes wrong", "reindex_cache_(read|write)", "OutOfBounds: Axis",
+        "TVM's copy has the iterators of the block without its predicate",
+    ),
+    Kind(
+        "TVM goes wrong", "blockize", "wrong numbers",
+        "TVM takes an iterator that is bound to a constant for 0",
+    ),
     Kind("TVM crashes", "loop_partition|merge|reindex_cache_read", "", "TVM breaks down"),
     Kind(
         "TVM does not read", "", "no attribute 'LetStmt'", "TVM 0.27 has no T.LetStmt",
     ),
     Kind(
-        "TVM does not read", "", "Divide by zero",
+        "TVM does not read", "", r"Divide by zero|/ T\.fabs\(T\.float32\(0",
         "TVM folds a division of floats by the constant 0, and takes it for an error",
     ),
     Kind(
@@ -115,6 +123,28 @@ KINDS = (
         "drives the reduction iterator",
         "right only where the iterations happen not to depend on each other, or an init is done "
         "again without effect",
+    ),
+    Kind(
+        "we refuse", "cache_inplace", "run at once|is not sure to write all of them",
+        "right only where the iterations that run at once touch other elements, or what the copy "
+        "does not hold is written all the same",
+    ),
+    Kind(
+        "we refuse", "cache_write", "takes a buffer with a single writer",
+        "right only where the other writers touch other elements",
+    ),
+    Kind(
+        "we refuse", "decompose_reduction", "repeats the whole|ties spatial and reduction loops",
+        "right only because of the extents of these loops",
+    ),
+    Kind(
+        "we refuse", "reindex.*|pad_einsum|write_at",
+        "not a leaf block|without an iterator|not sure to write|known to stay in|is matched as",
+        "right only where nothing looks at the elements in between, or each iterator has one value",
+    ),
+    Kind(
+        "we refuse", "transform_layout", "has strides",
+        "right only where the strides are those of a compact buffer, which needs none",
     ),
     Kind(
         "we refuse", "bind", "a thread has one index on an axis",

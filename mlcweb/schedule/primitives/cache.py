@@ -298,9 +298,10 @@ def cache_inplace(
     One new block copies the box right before the block, another one copies it back right after.
     The copy keeps the buffer's shape.
 
-    Checked: the block reads such a buffer and writes it too, within the box that it reads; the
-    storage scope exists; the box lies in the buffer; the block runs in order (the loops around it
-    are not parallel, vectorized or bound) and its predicate is always true.
+    Checked: the block reads such a buffer and writes it too, within the box that it reads, or is
+    sure to write all that it declares, which alone is then copied back; the storage scope exists;
+    the box lies in the buffer; the block runs in order (the loops around it are not parallel,
+    vectorized or bound) and its predicate is always true.
 
     rewrite:
         for i in range(4):                              for i in range(4):
@@ -311,13 +312,19 @@ def cache_inplace(
     place = state.block(block)
     buffer = accessed_buffer(place, read_buffer_index, "read")
     _check_in_order(place)
-    box = _box(place, buffer)
+    boxes = _boxes(place, buffer)
     copy = copy_of(buffer, storage_scope, buffer.shape)
     scope = state.scope_of(place)
-    origin = [const(0, side.min.dtype) for side in box]
     stages = [
-        copy_stage(buffer, copy, box, origin, Analyzer(place.domains_around), reads=reads)
-        for reads in (True, False)
+        copy_stage(
+            buffer,
+            copy,
+            box,
+            [const(0, side.min.dtype) for side in box],
+            Analyzer(place.domains_around),
+            reads=reads,
+        )
+        for reads, box in zip((True, False), boxes, strict=True)
     ]
     changed = Redirection(buffer, copy, None).of(place.realize)
     state = state.replaced(place.function, {place.realize: sequence(stages[0], changed, stages[1])})
@@ -338,8 +345,9 @@ def _check_in_order(place: BlockPlace) -> None:
             )
 
 
-def _box(place: BlockPlace, buffer: Buffer) -> list[Range]:
-    """What the block reads of the buffer, where it also writes, in terms of the loops around."""
+def _boxes(place: BlockPlace, buffer: Buffer) -> list[list[Range]]:
+    """What is copied before and after the block, in terms of the loops around: what it reads, and
+    where it writes other elements, these alone."""
     name = place.block.name_hint
     reads, writes = regions_of(place.block.reads, buffer), regions_of(place.block.writes, buffer)
     if not writes:
@@ -351,11 +359,17 @@ def _box(place: BlockPlace, buffer: Buffer) -> list[Range]:
         )
     box = bound_ranges(place.realize, reads[0])
     analyzer = Analyzer(place.domains_around)
+    after = box
     for write in writes:
-        if not contains(box, bound_ranges(place.realize, write), analyzer):
+        written = bound_ranges(place.realize, write)
+        if contains(box, written, analyzer):
+            continue
+        after = written
+        innermost = place.loops[-1] if place.loops else None
+        if len(writes) > 1 or not must_write(place, buffer, innermost, written):
             raise DataflowError(
-                f'The block "{name}" writes other elements of "{buffer.name}" than it reads; the '
-                "copy would not hold what else is around them",
+                f'The block "{name}" writes other elements of "{buffer.name}" than it reads, and '
+                "is not sure to write all of them; the copy would not hold the others",
                 [place.realize],
                 "T.reads of all that the block writes, or cache_write",
             )
@@ -366,4 +380,7 @@ def _box(place: BlockPlace, buffer: Buffer) -> list[Range]:
             [place.realize],
             "cache before a split that does not divide the extent",
         )
-    return [Range(analyzer.simplify(side.min), analyzer.simplify(side.extent)) for side in box]
+    return [
+        [Range(analyzer.simplify(side.min), analyzer.simplify(side.extent)) for side in one]
+        for one in (box, after)
+    ]
