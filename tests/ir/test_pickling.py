@@ -14,7 +14,7 @@ from mlcweb.script import tir as T
 from mlcweb.te import compute, create_prim_func, placeholder
 from mlcweb.tir import Add, BufferStore, Evaluate, For, ForKind, PrimFunc, Schedule, Var, const
 from mlcweb.tir.buffer import decl_buffer
-from tests.schedule.argument_values import PROGRAM
+from tests.programs import THREE_BLOCKS as PROGRAM
 from tests.schedule.case_files import module
 
 

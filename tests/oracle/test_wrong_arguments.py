@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.schedule.argument_values import CALLS, PRELUDE, PROGRAM, calls
+from tests.programs import THREE_BLOCKS as PROGRAM
+from tests.schedule.argument_values import CALLS, PRELUDE, calls
 from tests.schedule.case_files import module
 from tests.schedule.test_argument_classes import CLASSES, TABLE
 

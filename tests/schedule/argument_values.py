@@ -8,27 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-PROGRAM = """
-@T.prim_func
-def main(A: T.Buffer((16, 16), "float32"), D: T.Buffer((16, 16), "float32"),
-         E: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16, 16))
-    for i, j in T.grid(16, 16):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid(16, 16):
-        with T.block("D"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            D[vi, vj] = B[vi, vj] + T.float32(1)
-    for i, k in T.grid(16, 16):
-        with T.block("E"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                E[vi] = T.float32(0)
-            E[vi] = E[vi] + B[vi, vk]
-"""
-
 PRELUDE = """
 block, reader, reduction = sch.get_sblock("B"), sch.get_sblock("D"), sch.get_sblock("E")
 root = sch.get_sblock("root")

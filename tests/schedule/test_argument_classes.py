@@ -18,7 +18,8 @@ from mlcweb.ir import InternalError
 from mlcweb.schedule import BlockRV, ScheduleError
 from mlcweb.script import tir as T
 from mlcweb.tir import Schedule
-from tests.schedule.argument_values import CALLS, PRELUDE, PROGRAM, VALUES, calls
+from tests.programs import THREE_BLOCKS as PROGRAM
+from tests.schedule.argument_values import CALLS, PRELUDE, VALUES, calls
 from tests.schedule.case_files import FOLDER, module
 
 CLASSES = {

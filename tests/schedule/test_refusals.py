@@ -12,28 +12,8 @@ from mlcweb.schedule import ScheduleError
 from mlcweb.schedule.errors import UnsupportedError
 from mlcweb.script import parse
 from mlcweb.tir import Schedule
+from tests.programs import THREE_BLOCKS as PROGRAM
 from tests.schedule.case_files import cases, check, module
-
-PROGRAM = """
-@T.prim_func
-def main(A: T.Buffer((16, 16), "float32"), D: T.Buffer((16, 16), "float32"),
-         E: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16, 16))
-    for i, j in T.grid(16, 16):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid(16, 16):
-        with T.block("D"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            D[vi, vj] = B[vi, vj] + T.float32(1)
-    for i, k in T.grid(16, 16):
-        with T.block("E"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                E[vi] = T.float32(0)
-            E[vi] = E[vi] + B[vi, vk]
-"""
 
 
 def loop(sch, block, position=0):

@@ -11,8 +11,8 @@ from mlcweb.ir import InternalError
 from mlcweb.schedule import ScheduleError
 from mlcweb.schedule.instruction import KINDS, BlockRV, LoopRV
 from mlcweb.tir import IndexMap, Schedule, Var
+from tests.programs import THREE_BLOCKS as PROGRAM
 from tests.schedule.case_files import module
-from tests.schedule.test_refusals import PROGRAM
 
 
 class Loop(int):
