@@ -108,8 +108,9 @@ class OpenclDevice:
         """A program, and the name of the function in it."""
         import pyopencl as cl  # pyright: ignore[reportMissingImports]
 
+        program: Any = cl.Program(self.context, source)  # whose stub knows no `cache_dir=False`
         try:
-            return cl.Program(self.context, source).build(cache_dir=False), entry
+            return program.build(cache_dir=False), entry
         except cl.Error as error:
             match = _LINE.search(str(error))
             line, reason = (int(match[1]), match[2]) if match else (0, str(error))
