@@ -95,7 +95,7 @@ def test_the_simulated_gpu_has_the_padded_tile_too():
 
 
 def test_an_annotation_that_is_none_is_refused():
-    sch = transpose()
-    sch.annotate("A_shared", "buffer_dim_align", [[3, 0, 32, 1]])
+    text = transpose(axis=0, factor=32, offset=1).mod["main"].script()
+    func = from_source(text.replace("[[0, 0, 32, 1]]", "[[3, 0, 32, 1]]"))
     with pytest.raises(TVMError, match="a buffer that the block writes, axis, factor, offset"):
-        tvm.build(sch.mod, target="cuda")
+        tvm.build(func, target="cuda")

@@ -110,8 +110,11 @@ def choose_lanes(place: BlockPlace, tile: RegisterTile) -> Lanes | None:
     return None if best is None else best[1]
 
 
-def _lanes(place: BlockPlace, position: int, tile: RegisterTile) -> tuple[float, Lanes] | None:
-    """How good a loop is for the lanes of vectors, and what that takes."""
+def _lanes(
+    place: BlockPlace, position: int, tile: RegisterTile
+) -> tuple[tuple[bool, float], Lanes] | None:
+    """How good a loop is for the lanes of vectors, and what that takes: loops of a known extent
+    come first, since nothing says how many lanes a symbolic one fills."""
     var = _iterator(place, position)
     extent = _extent(place, position)
     inputs = inputs_of(place.block)
@@ -134,7 +137,8 @@ def _lanes(place: BlockPlace, position: int, tile: RegisterTile) -> tuple[float,
     quality *= (PACKED if apart else 1) * (TRANSPOSED if transposed else 1)
     row = max(rows, key=lambda n: (min(_extent(place, n), tile.rows), n), default=None)
     panels = tuple(varying) if count >= MIN_ROWS * tile.rows else apart
-    return quality, Lanes(position, row, apart, panels, transposed)
+    is_known = extent_of(place.loops[position]) is not None
+    return (is_known, quality), Lanes(position, row, apart, panels, transposed)
 
 
 def _iterator(place: BlockPlace, position: int) -> Var:

@@ -43,7 +43,6 @@ from mlcweb.relax.op.index import (
     gather_elements as gather_elements, gather_nd as gather_nd, index_tensor as index_tensor,
     one_hot as one_hot, strided_slice as strided_slice, take as take,
 )
-from mlcweb.relax.op.te_grad import call_tir_with_grad as call_tir_with_grad
 from mlcweb.relax.op.inplace import (
     call_inplace_packed as call_inplace_packed, call_tir_inplace as call_tir_inplace,
 )
@@ -80,6 +79,9 @@ from mlcweb.relax.op.sorting import (
 from mlcweb.relax.op.statistical import (
     cumprod as cumprod, cumsum as cumsum, max as max, mean as mean, min as min, prod as prod,
     std as std, sum as sum, variance as variance,
+)
+from mlcweb.relax.op.te_grad import (
+    call_tir_with_grad as call_tir_with_grad,
 )
 
 NAMESPACES: tuple[str, ...]
