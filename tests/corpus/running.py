@@ -27,6 +27,9 @@ from mlcweb.tir.substitute import variables_in
 MAX_ITERATIONS = 40_000
 """Programs with more take the interpreter too long."""
 
+MULTIPLICATIONS_OF_A_TILE = 16**3
+"""What one instruction of a tensor core does."""
+
 MAX_ELEMENTS = 1 << 20
 SIZE = 8
 """The value of sizes that are symbols."""
@@ -53,7 +56,9 @@ def functions_of(text: str) -> list[tuple[str, PrimFunc]]:
 
 
 def iterations(statement: Any, outer: float = 1) -> float:
-    """How often the leaves of a statement run, about."""
+    """How often the leaves of a statement run, about; each product of tiles is thousands."""
+    if isinstance(statement, S.Evaluate) and "mma_sync" in str(statement.value):
+        outer *= MULTIPLICATIONS_OF_A_TILE
     if isinstance(statement, S.For):
         outer *= statement.extent.value if isinstance(statement.extent, E.IntImm) else SIZE
     parts = [
