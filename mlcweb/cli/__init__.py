@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import mlcweb
 from mlcweb.cli import compile, records, run, search, serve, tune
 from mlcweb.cli.common import CommandError
+from mlcweb.ir.errors import TVMError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         return options.command(options) or 0
-    except CommandError as error:
+    except (CommandError, TVMError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -47,7 +47,7 @@ def compile_model(options: argparse.Namespace) -> tvmc.Package:
     try:
         model = tvmc.load(options.file, shape_dict=dict(options.shape))
         package = tvmc.compile(model, options.target, tuning_records=options.tuning_records)
-    except (TVMError, OSError) as error:
+    except (TVMError, OSError, ValueError) as error:
         raise CommandError(f"{options.file}: {error}") from None
     print(package)
     if options.stages:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlcweb.cli.common import CommandError, Commands
+from mlcweb.ir.errors import TVMError
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.database import Database, JSONDatabase, TuningRecord
@@ -40,7 +41,7 @@ def show(options: argparse.Namespace) -> None:
         infos = ", ".join(f"{dtype}{shape}" for _, dtype, shape in arguments)
         print(f"{record.seconds * 1e6:12.3f} us  {count:5} schedules  ({infos})")
         if options.trace:
-            print(*(f"    {step}" for step in record.trace.as_python()), sep="\n")
+            print(*(f"    {step}" for step in _steps(record)), sep="\n")
 
 
 def merge(options: argparse.Namespace) -> None:
@@ -69,6 +70,14 @@ def _fastest(database: Database) -> Iterator[tuple[TuningRecord, int]]:
         valid = database.get_top_k(workload, len(database))
         if valid:
             yield valid[0], len(valid)
+
+
+def _steps(record: TuningRecord) -> list[str]:
+    """The steps of a record as Python, or why there are none: others may have written it."""
+    try:
+        return record.trace.as_python()
+    except (TVMError, ValueError) as error:
+        return [f"its steps are damaged: {str(error).splitlines()[0]}"]
 
 
 def _open(folder: Path) -> JSONDatabase:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zipfile import BadZipFile
 
 from mlcweb import compat
 from mlcweb.cli.common import CommandError, Commands
 from mlcweb.cli.compile import add_options, compile_model
-from mlcweb.ir.errors import TVMError
 
 
 def add_command(commands: Commands) -> None:
@@ -44,14 +44,25 @@ def run_model(file: Path, arguments: Sequence[str]) -> None:
 
     from mlcweb.driver import tvmc
 
+    given = _arrays(options.inputs) if options.inputs else {}
     try:
-        given = dict(np.load(options.inputs)) if options.inputs else {}
         result = tvmc.run(package, inputs=given, fill_mode=options.fill)
-    except (TVMError, OSError) as error:
-        raise CommandError(str(error)) from None
+    except ValueError as error:
+        raise CommandError(f"{options.file}: {error}") from None
     print(result)
     if options.outputs:
         np.savez(options.outputs, **result.outputs)
+
+
+def _arrays(file: Path) -> dict[str, Any]:
+    """The arrays of a file that `numpy.savez` has written. Raises: CommandError."""
+    import numpy as np
+
+    try:
+        with file.open("rb") as opened:
+            return dict(np.load(opened))
+    except (ValueError, TypeError, EOFError, BadZipFile) as error:
+        raise CommandError(f"{file} holds no arrays by name: {error}") from None
 
 
 def load_program(file: Path, name: str) -> dict[str, Any]:
@@ -67,7 +78,7 @@ def load_program(file: Path, name: str) -> dict[str, Any]:
     from mlcweb.user_code import diagnostics
 
     try:
-        source = file.read_text(encoding="utf-8")
+        source = file.read_bytes()
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}") from None
     compat.install(force=True)

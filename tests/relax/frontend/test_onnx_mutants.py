@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import mlcweb
 from mlcweb import relax
@@ -85,6 +85,10 @@ def test_the_models_that_mutants_are_made_of_can_be_imported():
             build("ConstantOfShape", ints(2, -1)),
             r'ConstantOfShape "the_node" .*: the result has a negative extent: \(2, -1\)',
         ),
+        (
+            build("ConstantOfShape", ints(2, 3), value=numpy_helper.from_array(floats(2))),
+            r'ConstantOfShape "the_node" .*: value must be a tensor of one element',
+        ),
         (build("MaxPool", [1, 4, 6, 6]), 'the attribute "kernel_shape" is missing'),
         (build("Cast", [2]), 'Cast "the_node" .* the attribute "to" is missing'),
         (
@@ -96,6 +100,11 @@ def test_the_models_that_mutants_are_made_of_can_be_imported():
             build("Tile", [2, 3], ints(-2, 2)),
             r"Tile .* the result has a negative extent: .*-4, 6",
         ),
+        (
+            build("Reshape", np.int64(0), np.int64(6)),
+            r'Reshape "the_node" .*: 1 elements do not fill \(6,\)',
+        ),
+        (build("Constant", value=[1, -1]), r'Constant "the_node" .*: value must be a tensor'),
         (build("ScatterND", [4], ints(0)[None], [1], reduction="or"), 'no reduction "or"'),
     ],
 )

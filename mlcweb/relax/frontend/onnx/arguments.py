@@ -40,7 +40,10 @@ def cast_dtype(node: Node) -> str:
 
 def fill_value(node: Node) -> Known:
     """The one element of ConstantOfShape."""
-    return node.attrs.get("value") or known((1,), (0.0,), "float32")
+    value = node.attrs.get("value", known((1,), (0.0,), "float32"))
+    if not isinstance(value, Known) or len(value.elements) != 1:
+        raise node.wrong("value must be a tensor of one element")
+    return value
 
 
 def reduced_axes(node: Node, ndim: int) -> tuple[list[int], bool]:

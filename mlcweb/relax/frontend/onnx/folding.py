@@ -149,7 +149,7 @@ def _truncates(element: Any, dtype: str) -> bool:
 
 def _constant_of_shape(node: Node, shape: Known) -> Known | None:
     _numbers(*shape.elements)
-    if math.prod(shape.elements) > MAX_ELEMENTS:
+    if min(shape.elements, default=1) < 0 or math.prod(shape.elements) > MAX_ELEMENTS:
         return None
     fill = arguments.fill_value(node)
     return known(shape.elements, fill.elements * math.prod(shape.elements), fill.dtype)

@@ -12,7 +12,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.onnx import arguments, control
 from mlcweb.relax.frontend.onnx.errors import OnnxError, OpNotImplemented, importing
 from mlcweb.relax.frontend.onnx.folding import fold
-from mlcweb.relax.frontend.onnx.known import Known, as_known, known_list
+from mlcweb.relax.frontend.onnx.known import Known, as_known, known, known_list
 from mlcweb.relax.frontend.onnx.node import CONVERTERS, Node, Value, as_expression, converter, title
 from mlcweb.relax.frontend.onnx.schema import Proto
 from mlcweb.relax.frontend.onnx.tensors import host_tensor
@@ -185,11 +185,17 @@ def _constant(node: Node) -> Value:
     raise node.unsupported(f"constants of {', '.join(node.attrs) or 'no value'}")
 
 
+def _tensor(value: Any) -> Value:
+    if not isinstance(value, Known | E.Constant):
+        raise TypeError("value must be a tensor")
+    return value
+
+
 _CONSTANTS = {
-    "value": lambda value: value,
-    "value_float": lambda value: Known((), (value,), "float32"),
+    "value": _tensor,
+    "value_float": lambda value: known((), (value,), "float32"),
     "value_floats": lambda value: known_list(value, "float32"),
-    "value_int": lambda value: Known((), (value,), "int64"),
+    "value_int": lambda value: known((), (value,), "int64"),
     "value_ints": known_list,
 }
 

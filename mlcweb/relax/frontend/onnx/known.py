@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import expr as E
 from mlcweb.relax.constant_data import HostArray, contents, host_array
 from mlcweb.tir import dtype as dtypes
@@ -33,6 +34,10 @@ class Known:
     shape: tuple[int, ...]
     elements: tuple[Element, ...]
     dtype: str
+
+    def __post_init__(self) -> None:
+        if len(self.elements) != math.prod(self.shape):
+            raise DiagnosticError(f"{len(self.elements)} elements do not fill {self.shape}")
 
     @property
     def symbolic(self) -> bool:
