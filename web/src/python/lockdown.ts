@@ -11,7 +11,7 @@
 const KEPT = new Set([
   ..."self location navigator performance crypto origin name console isSecureContext".split(" "),
   ..."crossOriginIsolated setTimeout clearTimeout setInterval clearInterval".split(" "),
-  ..."queueMicrotask structuredClone atob btoa reportError fetch importScripts".split(" "),
+  ..."queueMicrotask structuredClone atob btoa reportError importScripts".split(" "),
   ..."addEventListener removeEventListener dispatchEvent".split(" "),
   ..."onmessage onmessageerror onerror onunhandledrejection onrejectionhandled".split(" "),
   ..."onlanguagechange ononline onoffline onrtctransform".split(" "),
@@ -57,9 +57,11 @@ interface Scope {
 
 /** Take from this worker whatever programs do not need, for good; before any program runs. */
 export function lockDown(scope: object & Scope, base: string): void {
+  // The browser's own is not to be found on any prototype.
+  const fetch = guarded(scope.fetch.bind(scope), base);
   keepOnly(scope.navigator, (name) => KEPT_OF_NAVIGATOR.has(name));
   keepOnly(scope, (name) => KEPT.has(name) || LANGUAGE.has(name));
-  scope.fetch = guarded(scope.fetch.bind(scope), base);
+  scope.fetch = fetch;
 }
 
 /** Delete properties where they are defined, so that no getter is left on a prototype. */
@@ -77,20 +79,36 @@ function keepOnly(object: object, isKept: (name: string) => boolean): void {
 /**
  * `fetch` for programs: of this origin they get the page's own files below `base` only, and without
  * its cookies. What they get of others is up to the document's policy (`connect-src`).
+ *
+ * Programs may replace whatever is global. So what decides is taken now, before any of them runs.
  */
 function guarded(plain: typeof fetch, base: string): typeof fetch {
-  const { origin } = new URL(base);
+  const { Request, TypeError, URL } = globalThis;
+  const urlOf = getter(Request.prototype, "url");
+  const methodOf = getter(Request.prototype, "method");
+  const startsWith = uncurried(String.prototype.startsWith);
+  const origin = `${new URL(base).origin}/`;
   return async (input, init) => {
-    const request = new Request(resolved(input, base), { ...init, credentials: "omit" });
-    const { url, method } = request;
-    if (url.startsWith(`${origin}/`) && !(url.startsWith(base) && READING.has(method)))
+    // Relative to the page: the worker's own address is a blob's.
+    const target = typeof input === "string" ? new URL(input, base) : input;
+    const request = new Request(target, { ...init, credentials: "omit" });
+    const url = urlOf(request);
+    const method = methodOf(request);
+    const reads = method === "GET" || method === "HEAD";
+    if (startsWith(url, origin) && !(startsWith(url, base) && reads))
       throw new TypeError(`Programs may read the page's own files, not ${method} ${url}`);
     return plain(request);
   };
 }
 
-const READING = new Set(["GET", "HEAD"]);
+/** The getter of a property as a function of the object. */
+function getter<T extends object, K extends keyof T>(prototype: T, name: K): (of: T) => T[K] {
+  return uncurried(Object.getOwnPropertyDescriptor(prototype, name)!.get!) as (of: T) => T[K];
+}
 
-function resolved(input: RequestInfo | URL, base: string): RequestInfo | URL {
-  return input instanceof Request ? input : new URL(input, base);
+/** A method as a function whose first argument is the object. */
+function uncurried<This, Rest extends unknown[], Result>(
+  method: (this: This, ...rest: Rest) => Result,
+): (of: This, ...rest: Rest) => Result {
+  return Function.prototype.call.bind(method) as (of: This, ...rest: Rest) => Result;
 }
