@@ -171,3 +171,27 @@ def test_events_of_a_program_do_not_command_its_worker(used_playground):
     expect(console).not_to_contain_text("forged")
     playground.run_to_end("import sys; print('called', hasattr(sys, 'forged'))")
     expect(console).to_contain_text("called False")
+
+
+FORGED_SNAPSHOT = """
+import js
+from pyodide.ffi import create_proxy, to_js
+
+forged = create_proxy(lambda *of: js.Reflect.construct(response, to_js(["forged"])))
+response = js.Response
+trap = to_js({"construct": forged}, dict_converter=js.Object.fromEntries)
+js.Response = js.Proxy.new(response, trap)
+print("the " + "end")
+"""
+
+
+@pytest.mark.thorough
+def test_a_program_changes_nothing_that_later_visits_start_from(open_playground):
+    playground = open_playground(cold=True)
+    # Right after the start, while the snapshot of Python's memory is being stored.
+    playground.run_to_end(FORGED_SNAPSHOT)
+    expect(playground["console"]).to_contain_text("the end")
+    playground.expect_snapshot()
+    playground.page.reload()
+    playground.expect_state("ready")
+    expect(playground["status"]).to_have_attribute("data-start", "restored")

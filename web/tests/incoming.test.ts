@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { isFromWorker, isPicture } from "../src/python/incoming";
 
 const picture = { url: "data:image/png;base64,", width: 1, height: 2, description: "" };
@@ -62,6 +62,17 @@ test("the page ignores what is no message of ours, says so once, and goes on", a
   expect(told).toBe(1);
   receive({ type: "progress", stage: "Loading NumPy", fraction: 1 });
   expect(session.progress).toEqual(["Loading NumPy", 1]);
+  // Of the time before any program runs.
+  const stored = vi.spyOn(await import("../src/python/snapshot"), "store").mockResolvedValue(true);
+  const snapshot = (key: string) => ({ type: "snapshot", key, memory: new Uint8Array(1) });
+  receive(snapshot("ours"));
+  receive({ type: "ready", runtime: {} });
+  receive(snapshot("forged"));
+  receive({ type: "loaded" });
+  receive(snapshot("forged"));
+  receive({ type: "loaded" });
+  expect(stored.mock.calls.map(([key]) => key)).toEqual(["ours"]);
+  session.launch();
   receive({ type: "failed", message: "over" });
   expect(session.state).toBe("failed");
 });

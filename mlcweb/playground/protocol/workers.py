@@ -145,11 +145,12 @@ class LoadedMessage:
 
 
 @dataclass(slots=True)
-class KeptMessage:
-    """Python's memory is kept for the next visit, or could not be."""
+class SnapshotMessage:
+    """Python's memory, for the page to store under that key; it comes before any program runs."""
 
-    type: Literal["kept"]
-    done: bool
+    type: Literal["snapshot"]
+    key: str
+    memory: Uint8Array
 
 
 @dataclass(slots=True)
@@ -235,7 +236,7 @@ FromWorker: TypeAlias = (
     ProgressMessage
     | ReadyMessage
     | LoadedMessage
-    | KeptMessage
+    | SnapshotMessage
     | StartThreadsMessage
     | EndThreadsMessage
     | PongMessage

@@ -83,7 +83,7 @@ def test_the_models_that_mutants_are_made_of_can_be_imported():
         ),
         (
             build("ConstantOfShape", ints(2, -1)),
-            r'ConstantOfShape "the_node" .*: the result has a negative extent: \(2, -1\)',
+            r'ConstantOfShape "the_node" .*: the result has a negative extent: .*\(2, -1\)',
         ),
         (
             build("ConstantOfShape", ints(2, 3), value=numpy_helper.from_array(floats(2))),

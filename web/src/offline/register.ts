@@ -18,7 +18,7 @@ export function registerOffline(session: PythonSession): void {
       }
     }, 1000);
   };
-  session.on("kept", register);
+  session.on("stored", register);
   session.on("state", () => {
     if (session.runtime?.restored) register();
   });

@@ -10,6 +10,7 @@ import { confinedWorker } from "./confined";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import { isFromWorker } from "./incoming";
 import { CallQueue } from "./queue";
+import * as snapshot from "./snapshot";
 import { StallWatch } from "./stall";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./wire";
 
@@ -31,8 +32,8 @@ export interface SessionEvents {
   output: (chunks: OutputChunk[]) => void;
   /** Python tells of something while it is busy. */
   event: (name: string, data: unknown) => void;
-  /** Python's memory is kept for the next start, or could not be. */
-  kept: (done: boolean) => void;
+  /** The snapshot of Python's memory is stored for the next start, or could not be. */
+  stored: (done: boolean) => void;
   /** The worker has sent what is no message of ours. It is told once for each Python. */
   ignored: () => void;
   /** Python has been ended and starts anew; `reason` is a sentence for the reader. */
@@ -85,6 +86,8 @@ export class PythonSession {
   private whole = false;
   private lastId = 0;
   private ignored = false;
+  /** To be stored once all of Python is there. */
+  private snapshot: (FromWorker & { type: "snapshot" }) | null = null;
   /** Who waits until Python's thread is free. */
   private pings: (() => void)[] = [];
   private readonly listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
@@ -94,7 +97,7 @@ export class PythonSession {
     stalled: new Set(),
     output: new Set(),
     event: new Set(),
-    kept: new Set(),
+    stored: new Set(),
     ignored: new Set(),
     restarted: new Set(),
   };
@@ -128,6 +131,7 @@ export class PythonSession {
     this.watch.progress("Starting the worker");
     this.whole = false;
     this.ignored = false;
+    this.snapshot = null;
     this.setState("loading");
     this.setFetching(null);
     const receiver: Receiver = {
@@ -294,10 +298,16 @@ export class PythonSession {
         this.progress = [message.stage, message.fraction];
         this.emit("progress", message.stage, message.fraction);
         break;
+      case "snapshot":
+        // Later it could be one that a program has made.
+        if (this.state === "loading") this.snapshot = message;
+        else this.ignore();
+        break;
       case "loaded":
         this.whole = true;
         this.watch.stop();
         this.setFetching(null);
+        void this.storeSnapshot();
         break;
       case "ready":
         this.watch.stop();
@@ -310,9 +320,6 @@ export class PythonSession {
         break;
       case "endThreads":
         void this.threads.end();
-        break;
-      case "kept":
-        this.emit("kept", message.done);
         break;
       case "pong":
         this.answerPings();
@@ -337,6 +344,12 @@ export class PythonSession {
         this.refuse(message);
         break;
     }
+  }
+
+  private async storeSnapshot(): Promise<void> {
+    const made = this.snapshot;
+    this.snapshot = null;
+    if (made) this.emit("stored", await snapshot.store(made.key, made.memory));
   }
 
   /** Pass on what Python tells; it may be any data, if a program tells it. */

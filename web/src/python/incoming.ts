@@ -10,7 +10,7 @@ const FORMS: Record<FromWorker["type"], (message: Fields) => boolean> = {
   ready: ({ runtime }) => isObject(runtime),
   loaded: () => true,
   pong: () => true,
-  kept: ({ done }) => typeof done === "boolean",
+  snapshot: ({ key, memory }) => isText(key) && memory instanceof Uint8Array,
   startThreads: ({ memory, slots, first, count }) =>
     memory instanceof WebAssembly.Memory &&
     isShared(slots) &&

@@ -83,7 +83,7 @@ function keepOnly(object: object, isKept: (name: string) => boolean): void {
  * Programs may replace whatever is global. So what decides is taken now, before any of them runs.
  */
 function guarded(plain: typeof fetch, base: string): typeof fetch {
-  const { Request, TypeError, URL } = globalThis;
+  const { Request, URL } = globalThis;
   const urlOf = getter(Request.prototype, "url");
   const methodOf = getter(Request.prototype, "method");
   const startsWith = uncurried(String.prototype.startsWith);

@@ -1,6 +1,9 @@
 /**
- * Python's memory, with mlcweb imported, kept for the next visit: restoring it takes a fraction of
- * a start from nothing.
+ * A snapshot of Python's memory, with mlcweb imported, stored for the next visit: restoring it takes a
+ * fraction of a start from nothing.
+ *
+ * The worker makes it and restores it before any program runs there. The page stores it, since programs
+ * do not reach its thread: what a program could change would be in every later visit.
  *
  * Pyodide calls the options behind this private, so everything about them is in this file, and a
  * plain start is always behind it. A snapshot fits one build of Pyodide and one of mlcweb: both
@@ -11,7 +14,7 @@ import type { PyodideAPI } from "pyodide";
 
 const CACHE = "mlcweb-start";
 
-/** Held here, since programs are not to find it. Reading it throws where storage is denied. */
+/** Held here, since programs are not to find it in the worker. Reading it throws where storage is denied. */
 const storage: CacheStorage | null = (() => {
   try {
     return self.caches;
@@ -28,12 +31,12 @@ interface MemoryModule {
 
 export type ModuleFactory = (settings: unknown) => Promise<MemoryModule>;
 
-/** Options for a start whose memory can be kept. */
-export function startToKeep(): object {
+/** Options for a start of which a snapshot can be made. */
+export function startForSnapshot(): object {
   return { _makeSnapshot: true };
 }
 
-/** Options for a start from a kept memory. `factory` is the default export of pyodide.asm.mjs. */
+/** Options for a start from a snapshot. `factory` is the default export of pyodide.asm.mjs. */
 export function startFrom(snapshot: Uint8Array, factory: ModuleFactory): object {
   return {
     _loadSnapshot: snapshot,
@@ -46,21 +49,21 @@ export function startFrom(snapshot: Uint8Array, factory: ModuleFactory): object 
   };
 }
 
-/** The memory as it is now; null where something in it cannot be kept. */
+/** The memory as it is now; null where something in it cannot be stored. */
 export function memoryOf(pyodide: PyodideAPI): Uint8Array | null {
   try {
     return (pyodide as unknown as { makeMemorySnapshot(): Uint8Array }).makeMemorySnapshot();
   } catch {
     return null;
   } finally {
-    // So that memory can be kept, Python has seen a stand-in of the global object until now. Some
+    // So that there can be a snapshot, Python has seen a stand-in of the global object until now. Some
     // functions of the browser refuse to be called on it.
     pyodide.registerJsModule("js", globalThis);
   }
 }
 
-/** The memory kept under `key`, null where there is none or storage is denied. */
-export async function kept(key: string): Promise<Uint8Array | null> {
+/** The snapshot under `key`, null where there is none or storage is denied. */
+export async function stored(key: string): Promise<Uint8Array | null> {
   try {
     if (!storage) return null;
     const found = await (await storage.open(CACHE)).match(address(key));
@@ -72,8 +75,8 @@ export async function kept(key: string): Promise<Uint8Array | null> {
   }
 }
 
-/** Keeps the memory under `key` instead of any other; whether that worked. */
-export async function keep(key: string, memory: Uint8Array): Promise<boolean> {
+/** Stores a snapshot under `key` instead of any other; whether that worked. */
+export async function store(key: string, memory: Uint8Array): Promise<boolean> {
   try {
     if (!storage) return false;
     await forget();
@@ -88,7 +91,7 @@ export async function keep(key: string, memory: Uint8Array): Promise<boolean> {
   }
 }
 
-/** Drops what is kept. */
+/** Drops what is stored. */
 export async function forget(): Promise<void> {
   try {
     await storage?.delete(CACHE);

@@ -55,7 +55,7 @@ export type Changes = Record<string, unknown>;
 
 export type FromTrialWorker = UpMessage | OutcomeMessage;
 
-export type FromWorker = ProgressMessage | ReadyMessage | LoadedMessage | KeptMessage | StartThreadsMessage | EndThreadsMessage | PongMessage | FailedMessage | RestartedMessage | OutputMessage | EventMessage | AnswerMessage | RefusalMessage;
+export type FromWorker = ProgressMessage | ReadyMessage | LoadedMessage | SnapshotMessage | StartThreadsMessage | EndThreadsMessage | PongMessage | FailedMessage | RestartedMessage | OutputMessage | EventMessage | AnswerMessage | RefusalMessage;
 
 export type GpuAccessKind = "load" | "store" | "atomic";
 
@@ -545,12 +545,6 @@ export interface JobMessage {
   job: TrialJob;
 }
 
-/** Python's memory is kept for the next visit, or could not be. */
-export interface KeptMessage {
-  type: "kept";
-  done: boolean;
-}
-
 /** Names of the program that ran last, for the editor to offer: each once, in the order of the text. */
 export interface LiveNames {
   /** With the names of their classes; null where the editor knows nothing of it. */
@@ -943,6 +937,13 @@ export interface ShownTrace {
   id: string;
   title: string;
   steps: Instruction[];
+}
+
+/** Python's memory, for the page to store under that key; it comes before any program runs. */
+export interface SnapshotMessage {
+  type: "snapshot";
+  key: string;
+  memory: Uint8Array;
 }
 
 /** The function as it was given. */

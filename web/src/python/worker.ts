@@ -16,7 +16,9 @@ import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./wire";
 
 type Loader = typeof import("pyodide");
 
-const port = self as unknown as { postMessage(message: FromWorker): void };
+const port = self as unknown as {
+  postMessage(message: FromWorker, transfer?: Transferable[]): void;
+};
 /** Held here, since programs are not to speak for the worker. */
 const post = port.postMessage.bind(port);
 let backlog: Backlog | null = null;
@@ -113,7 +115,7 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   const options = { indexURL: folder, lockFileContents: await lock, packageBaseUrl: folder };
   const key = `${pyodideVersion}-${release.sha256}`;
   const restored = await restore(key, folder, (extra) => loadPyodide({ ...options, ...extra }));
-  const pyodide = restored ?? (await loadPyodide({ ...options, ...snapshot.startToKeep() }));
+  const pyodide = restored ?? (await loadPyodide({ ...options, ...snapshot.startForSnapshot() }));
   progress("Loading mlcweb", 0.7);
   const files = wheel.then((content) => pyodide.unpackArchive(content, "wheel"));
   if (!restored) await files;
@@ -122,6 +124,7 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   pyodide.setStderr(writer("stderr"));
   const version = pyodide.runPython(START) as string;
   const memory = restored ? null : snapshot.memoryOf(pyodide);
+  if (memory) post({ type: "snapshot", key, memory }, [memory.buffer as ArrayBuffer]);
   if (interrupt) pyodide.setInterruptBuffer(interrupt);
   if (threads) threads.onInterrupt = () => pyodide.checkInterrupt();
   rest = loadRest(pyodide, files).finally(restoreFetch);
@@ -142,22 +145,16 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
     () => post({ type: "loaded" }),
     () => post({ type: "loaded" }),
   );
-  if (memory) {
-    const told = rest
-      .then(() => snapshot.keep(key, memory))
-      .then((done) => post({ type: "kept", done }));
-    told.catch(() => undefined);
-  }
   return pyodide;
 }
 
-/** A start from the memory kept by an earlier visit; null where there is none, or it does not work. */
+/** A start from the snapshot of an earlier visit; null where there is none, or it does not work. */
 async function restore(
   key: string,
   folder: string,
   start: (options: object) => Promise<PyodideAPI>,
 ): Promise<PyodideAPI | null> {
-  const memory = await snapshot.kept(key);
+  const memory = await snapshot.stored(key);
   if (!memory) return null;
   try {
     const core = (await import(/* @vite-ignore */ `${folder}pyodide.asm.mjs`)) as {

@@ -64,7 +64,7 @@ export function setUpStatus(
   effect(refresh);
   for (const event of ["state", "progress", "fetching", "stalled", "restarted"] as const)
     session.on(event, refresh);
-  session.on("kept", (done) => {
+  session.on("stored", (done) => {
     status.dataset.snapshot = done ? "stored" : "failed";
   });
 }
