@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 
 from mlcweb.analysis.access_regions import covering
 from mlcweb.analysis.effects import reads_old_elements
@@ -32,7 +33,7 @@ from mlcweb.schedule.rewriting.nests import (
 )
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, shared_prefix
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer, Range, full_region
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, For, ForKind, Stmt, sequence
 
@@ -312,7 +313,7 @@ def cache_inplace(
     place = state.block(block)
     buffer = accessed_buffer(place, read_buffer_index, "read")
     _check_in_order(place)
-    boxes = _boxes(place, buffer)
+    boxes = _boxes(place, buffer, scope_at(state, state.scope_of(place)))
     copy = copy_of(buffer, storage_scope, buffer.shape)
     scope = state.scope_of(place)
     stages = [
@@ -345,7 +346,7 @@ def _check_in_order(place: BlockPlace) -> None:
             )
 
 
-def _boxes(place: BlockPlace, buffer: Buffer) -> list[list[Range]]:
+def _boxes(place: BlockPlace, buffer: Buffer, blocks: Scope) -> list[list[Range]]:
     """What is copied before and after the block, in terms of the loops around: what it reads, and
     where it writes other elements, these alone."""
     name = place.block.name_hint
@@ -357,15 +358,23 @@ def _boxes(place: BlockPlace, buffer: Buffer) -> list[list[Range]]:
             [place.realize],
             "cache_read",
         )
-    box = bound_ranges(place.realize, reads[0])
     analyzer = Analyzer(place.domains_around)
-    after = box
+    innermost = place.loops[-1] if place.loops else None
+
+    def box_of(region: BufferRegion) -> Sequence[Range]:
+        """Its ends are computed anew in each iteration of the copies, so that nothing that is
+        written decides them."""
+        exact = bound_ranges(place.realize, region)
+        sides = relaxed(exact, {}, analyzer)
+        known = known_sides(sides, place, innermost, blocks)
+        return exact if all(map(is_, known, sides)) else covering(known, buffer, analyzer).region
+
+    box = after = box_of(reads[0])
     for write in writes:
-        written = bound_ranges(place.realize, write)
+        written = box_of(write)
         if contains(box, written, analyzer):
             continue
         after = written
-        innermost = place.loops[-1] if place.loops else None
         if len(writes) > 1 or not must_write(place, buffer, innermost, written):
             raise DataflowError(
                 f'The block "{name}" writes other elements of "{buffer.name}" than it reads, and '
