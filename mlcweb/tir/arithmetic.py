@@ -7,6 +7,7 @@ look as they do in TVM.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -54,6 +55,8 @@ def cast(dtype: str, value: Any) -> E.PrimExpr:
         return value
     if dtypes.lanes(dtype) > 1 and dtypes.lanes(value.dtype) == 1:
         return E.Broadcast(cast(dtypes.element_of(dtype), value), dtypes.lanes(dtype))
+    if dtypes.lanes(value.dtype) != dtypes.lanes(dtype):
+        raise TypeError(f"{value} is a vector of type {value.dtype}, and {dtype} is needed here")
     if isinstance(value, E.IntImm):
         return folding.number(dtype, value.value)
     if isinstance(value, E.FloatImm) and dtypes.is_float(dtype):
@@ -63,6 +66,12 @@ def cast(dtype: str, value: Any) -> E.PrimExpr:
     if isinstance(value, E.Broadcast):
         return E.Broadcast(cast(dtypes.element_of(dtype), value.value), value.lanes)
     return E.Cast(dtype, value)
+
+
+def condition_of(value: Any) -> E.PrimExpr:
+    """A value as a condition; a vector as one for each lane."""
+    value = convert(value)
+    return cast(dtypes.truth_value(value.dtype), value)
 
 
 def match_types(a: Any, b: Any) -> tuple[E.PrimExpr, E.PrimExpr]:
@@ -182,20 +191,30 @@ greater_equal = _of_any_types(folding.greater_equal)
 
 
 def logical_and(a: Any, b: Any) -> E.PrimExpr:
-    return folding.logical_and(cast("bool", a), cast("bool", b))
+    return folding.logical_and(*match_types(condition_of(a), condition_of(b)))
 
 
 def logical_or(a: Any, b: Any) -> E.PrimExpr:
-    return folding.logical_or(cast("bool", a), cast("bool", b))
+    return folding.logical_or(*match_types(condition_of(a), condition_of(b)))
 
 
 def logical_not(a: Any) -> E.PrimExpr:
-    return folding.logical_not(cast("bool", a))
+    return folding.logical_not(condition_of(a))
 
 
 def select(condition: Any, true_value: Any, false_value: Any) -> E.PrimExpr:
-    """`true_value` where `condition` holds, else `false_value`; both are computed."""
-    return folding.select(cast("bool", condition), *match_types(true_value, false_value))
+    """`true_value` where `condition` holds, else `false_value`; both are computed. A vector of
+    conditions chooses lane by lane."""
+    condition, sides = condition_of(condition), match_types(true_value, false_value)
+    return folding.select(condition, *in_lanes_of(condition, sides))
+
+
+def in_lanes_of(condition: E.PrimExpr, values: Iterable[E.PrimExpr]) -> list[E.PrimExpr]:
+    """Values that a condition chooses from, as vectors where it is one."""
+    lanes = dtypes.lanes(condition.dtype)
+    if lanes == 1:
+        return list(values)
+    return [cast(dtypes.with_lanes(value.dtype, lanes), value) for value in values]
 
 
 def _bitwise(name: str) -> Any:

@@ -109,7 +109,8 @@ def if_then_else(cond: Any, t: Any, f: Any) -> PrimExpr:
 
 def likely(cond: Any) -> PrimExpr:
     """A condition that nearly always holds."""
-    return call("bool", "likely", cond)
+    cond = convert(cond)
+    return call(cond.dtype, "likely", cond)
 
 
 def min_value(dtype: str) -> PrimExpr:

@@ -75,9 +75,12 @@ class _ToPython(ast.NodeTransformer):
         return ast.parse("\n".join(lines)).body
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        is_vector = "T.Broadcast(" in ast.unparse(node)
         self.generic_visit(node)
         if _call_of(node) in ("T.if_then_else", "T.Select"):
             condition, yes, no = node.args
+            if is_vector:
+                return ast.Call(ast.parse("T.where_lanes", mode="eval").body, node.args, [])
             return ast.IfExp(condition, yes, no)
         return node
 
@@ -133,6 +136,9 @@ def _buffer(
 
 def _cast(dtype: str, value: Any) -> Any:
     """Integers wrap; floats are cut off and kept in range, NaN becomes 0."""
+    if isinstance(value, np.ndarray):
+        lane = dtype.partition("x")[0]
+        return np.array([_cast(lane, element) for element in value], lane)
     to = np.dtype(dtype)
     if to.kind not in "iu":
         return to.type(value)
@@ -147,8 +153,14 @@ def _cast(dtype: str, value: Any) -> Any:
     return to.type(wrapped - size if to.kind == "i" and wrapped >= size // 2 else wrapped)
 
 
+def _iterations(*bounds: int, **options: Any) -> range:
+    return range(*bounds)
+
+
 def _extremum(pick: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def choose(a: Any, b: Any) -> Any:
+        if isinstance(a, np.ndarray):
+            return np.array([choose(*pair) for pair in zip(a, b, strict=True)], a.dtype)
         return next((x for x in (a, b) if x != x), None) or pick(a, b)
 
     return choose
@@ -165,8 +177,9 @@ class Namespace:
     class axis:
         spatial = reduce = scan = opaque = staticmethod(_axis)
 
-    serial = parallel = vectorized = unroll = staticmethod(range)
+    serial = parallel = vectorized = unroll = staticmethod(_iterations)
     alloc_buffer = decl_buffer = staticmethod(_buffer)
+    where_lanes = staticmethod(np.where)
     Cast = staticmethod(_cast)
     max, min = staticmethod(_extremum(max)), staticmethod(_extremum(min))
     truncdiv = staticmethod(_truncdiv)
@@ -178,6 +191,18 @@ class Namespace:
     @staticmethod
     def grid(*extents: int) -> Any:
         return itertools.product(*map(range, extents))
+
+    @staticmethod
+    def allocate(shape: Any, dtype: str, scope: str) -> Any:
+        return _buffer(shape, dtype)
+
+    @staticmethod
+    def Ramp(base: int, stride: int, lanes: int) -> Any:
+        return base + stride * np.arange(lanes)
+
+    @staticmethod
+    def Broadcast(value: Any, lanes: int) -> Any:
+        return np.full(lanes, value, np.asarray(value).dtype)
 
     @staticmethod
     def thread_binding(extent: int, thread: str) -> range:

@@ -309,7 +309,7 @@ def random_program(
     """The program of a seed, of stages of some kinds; `symbolic` sizes, strides and offsets."""
     random = Random(seed)
     draft = Draft(random, symbolic)
-    weights = [WEIGHTS[stage] for stage in among]
+    weights = [WEIGHTS.get(stage, 2) for stage in among]
     most = SMALL_STAGES if draft.small else MAX_STAGES
     chosen = random.choices(among, weights, k=random.randrange(1, most + 1))
     for stage in chosen:

@@ -10,7 +10,13 @@ from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.random_programs.plain_python import evaluate
-from tests.random_programs.test_random_programs import TARGETS, check_numbers
+from tests.random_programs.test_random_programs import LLVM, TARGETS, check_numbers
+
+DIVIDED_VECTORS = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8"), C: T.Buffer((4,), "int8")):
+    C[0:4] = A[0:4] // B[0:4]
+"""
 
 SUM_OF_EACH_THREAD = """
 @T.prim_func
@@ -583,6 +589,31 @@ def test_no_block_is_made_of_a_loop_whose_extent_another_decides():
     for loop in sch.get_loops("B"):
         with pytest.raises(ScheduleError, match='bounds of loop "j" depend on the loop "i"'):
             sch.blockize(loop)
+
+
+@pytest.mark.parametrize("operator", ["//", "%"])
+@pytest.mark.parametrize("target", [*TARGETS, LLVM])
+def test_vectors_of_integers_are_divided_lane_by_lane(operator, target):
+    rows = np.array([[-4, -3, 7, -128], [2, -2, 3, -1]], "int8")
+    arrays = [mlcweb.nd.array(array) for array in (*rows, np.zeros(4, "int8"))]
+    text = DIVIDED_VECTORS.replace("//", operator)
+    mlcweb.build(from_source(text), target=target)["main"](*arrays)
+    wanted = [-2, 1, 2, -128] if operator == "//" else [0, -1, 1, 0]
+    assert arrays[2].numpy().tolist() == wanted
+
+
+@pytest.mark.parametrize("target", [*TARGETS, LLVM])
+def test_a_vector_of_conditions_chooses_lane_by_lane(target):
+    """It was cast to one condition."""
+    text = DIVIDED_VECTORS.replace("A[0:4] // B[0:4]", "T.Select(A[0:4] < B[0:4], A[0:4], 5)")
+    arrays = [mlcweb.nd.array(np.array(row, "int8")) for row in ([1, 4, 3, 0], [2] * 4, [9] * 4)]
+    mlcweb.build(from_source(text), target=target)["main"](*arrays)
+    assert arrays[2].numpy().tolist() == [1, 5, 5, 0]
+
+
+def test_a_vector_is_not_taken_for_one_condition():
+    with pytest.raises(TypeError, match="is a vector of type boolx2, and bool is needed here"):
+        mlcweb.tir.if_then_else(mlcweb.tir.Var("x", "int32x2") < 0, 1, 2)
 
 
 def test_an_integer_beyond_float16_is_infinite():

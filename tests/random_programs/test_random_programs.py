@@ -16,7 +16,14 @@ from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.random_programs.plain_python import evaluate
-from tests.random_programs.stages import WEIGHTS, WITHOUT_BLOCKS, random_program
+from tests.random_programs.stages import (
+    WEIGHTS,
+    WITHOUT_BLOCKS,
+    elementwise,
+    random_program,
+    reduction,
+)
+from tests.random_programs.vectors import MORE_STAGES
 from tests.random_schedules import EVERY_STEP, random_step
 
 TARGETS = ("interpreter", "numpy", "wasm -relaxed_madd=0")
@@ -109,6 +116,19 @@ def test_targets_and_schedules_compute_what_python_computes(first):
 def test_symbolic_shapes_strides_and_offsets(first):
     for seed in range(first, first + CHUNK):
         check(seed, symbolic=True)
+
+
+@pytest.mark.parametrize("first", range(0, 50, CHUNK))
+def test_vectors_and_memory_of_every_kind(first):
+    for seed in range(first, first + CHUNK):
+        check(seed, (*MORE_STAGES, elementwise, reduction))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(50, 350, MANY))
+def test_many_more_vectors(first):
+    for seed in range(first, first + MANY):
+        check(seed, (*MORE_STAGES, elementwise, reduction))
 
 
 @pytest.mark.thorough

@@ -140,6 +140,8 @@ def division(name: str) -> Rule:
             if name == "div" and not floors:
                 return binary(selector, "div", a, b)
             raise UnsupportedError("The remainder of floats is T.fmod", expression.span)
+        if dtypes.lanes(expression.dtype) > 1:
+            return _lane_by_lane(selector, expression, rule)
         if is_unsigned(expression.dtype) or (
             floors and is_positive(b) and selector.indices.interval(a)[0] >= 0
         ):
@@ -149,6 +151,25 @@ def division(name: str) -> Rule:
         return _signed_division(selector, expression, floors, name == "div")
 
     return rule
+
+
+def _lane_by_lane(selector: Selector, expression: E.BinaryExpr, rule: Rule) -> str:
+    """A vector whose lanes are computed one by one."""
+    emit, kind, element = selector.builder.value, typed(expression), dtypes.element_of
+    sides = [(side, selector.value(side)) for side in operands_of(expression)]
+    result, lane_kind = "poison", value_type(element(expression.dtype))
+    for lane in range(dtypes.lanes(expression.dtype)):
+        operands: list[E.PrimExpr] = []
+        for side, vector in sides:
+            if isinstance(side, E.Broadcast) and isinstance(side.value, E.IntImm):
+                operands.append(side.value)
+                continue
+            operand = E.Var("lane", element(side.dtype))
+            selector.values[operand] = emit(f"extractelement {typed(side)} {vector}, i64 {lane}")
+            operands.append(operand)
+        value = rule(selector, type(expression)(*operands))
+        result = emit(f"insertelement {kind} {result}, {lane_kind} {value}, i64 {lane}")
+    return result
 
 
 def _not_zero(selector: Selector, divisor: E.PrimExpr) -> str:

@@ -32,8 +32,9 @@ def not_node(a: Any) -> E.Not:
 
 def select_node(condition: Any, true_value: Any, false_value: Any) -> E.Select:
     """One of two values; both are computed."""
-    condition = arithmetic.cast("bool", arithmetic.convert(condition))
-    return E.Select(condition, *arithmetic.match_types(true_value, false_value))
+    condition = arithmetic.condition_of(condition)
+    sides = arithmetic.match_types(true_value, false_value)
+    return E.Select(condition, *arithmetic.in_lanes_of(condition, sides))
 
 
 def variable(
