@@ -19,9 +19,9 @@ from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, walk
-from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses, may_alias
 from mlcweb.lower.optimize.indices import Indices, Sum
-from mlcweb.lower.optimize.rewriter import bind_ranges, definitions_in
+from mlcweb.lower.optimize.rewriter import bind_ranges, definitions_in, loops_in
 from mlcweb.lower.optimize.unroll import operations_of
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -95,7 +95,8 @@ class _Outlining:
     def is_shareable(self, loop: S.For) -> bool:
         """Whether no register reaches into the loop, and each iteration has elements of its own of
         all that the loop stores, as far as is seen: all indices into a buffer move with the loop
-        alike, and to another place in each iteration."""
+        alike, and to another place in each iteration, which no loop or vector inside leaves for the
+        place of another one."""
         own = {
             part.buffer.data
             for part in S.statements_in(loop.body)
@@ -111,7 +112,10 @@ class _Outlining:
                 continue
             if any(self.accesses.of(index) for index in indices):
                 return False
-            if not movement.is_apart([_base(index) for index in indices]):
+            others = (a.buffer for a in outer if a.buffer.data is not buffer.data)
+            if any(may_alias(buffer, other, self.function) for other in others):
+                return False
+            if not movement.is_apart(indices):
                 return False
         return True
 
@@ -156,6 +160,8 @@ class _Movement:
             if isinstance(part, S.LetStmt) and self.moves(part.value):
                 self.moving.add(part.var)
                 self.lets.append(part)
+        guarded = any(isinstance(part, S.IfThenElse) for part in S.statements_in(loop.body))
+        self.inside = set() if guarded else {inner.loop_var for inner in loops_in(loop.body)}
 
     def moves(self, expression: E.PrimExpr) -> bool:
         return not self.moving.isdisjoint(self.indices.variables(expression))
@@ -165,22 +171,34 @@ class _Movement:
         return frozenset((atom, scale) for atom, scale in total.terms.items() if self.moves(atom))
 
     def is_apart(self, indices: Sequence[E.PrimExpr]) -> bool:
-        """Whether indices into one buffer move alike, and no two iterations meet at one place, as
-        long as other loops stand still."""
-        totals = [self.indices.sum_of(index) for index in indices]
+        """Whether indices into one buffer move alike, and no two iterations meet at one place while
+        at most one of the loops inside moves."""
+        totals = [self.indices.sum_of(_base(index)) for index in indices]
         if len(set(map(self.terms, totals))) > 1:
             return False
         constants = {total.constant for total in totals}
-        index = indices[0]
-        if len(constants) == 1 and self.is_linear(index):
+        shifts = {b - a for a in constants for b in constants if a < b}
+        if len(shifts) > MAX_SHIFTS:
+            return False
+        shifts = shifts.union(*map(self.steps_inside, indices, totals))
+        index = _base(indices[0])
+        if not shifts and self.is_linear(index):
             return True
         places = self.evaluated(index)
         if not places or len(set(places)) < len(places):
             return False
-        shifts = {b - a for a in constants for b in constants if a < b}
-        return len(shifts) <= MAX_SHIFTS and all(
-            {*places}.isdisjoint(place + shift for place in places) for shift in shifts
-        )
+        return all({*places}.isdisjoint(place + shift for place in places) for shift in shifts)
+
+    def steps_inside(self, index: E.PrimExpr, total: Sum) -> set[int]:
+        """How far a vector, or one of the loops inside that nothing guards, goes from a place."""
+        steps: set[int] = set()
+        for var, scale in total.terms.items():
+            if var in self.inside:
+                low, high = self.indices.interval(var)
+                steps.update(scale * n for n in range(1, int(min(high - low, MAX_SHIFTS)) + 1))
+        if isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm):
+            steps.update(index.stride.value * lane for lane in range(1, index.lanes))
+        return steps
 
     def is_linear(self, index: E.PrimExpr) -> bool:
         """Whether an index moves by a constant step, which is not zero."""

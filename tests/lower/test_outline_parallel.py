@@ -4,6 +4,7 @@ import pytest
 
 from mlcweb.lower import lower
 from mlcweb.lower import outline_parallel as module
+from mlcweb.lower.optimize.accesses import of_distinct_arrays
 from mlcweb.lower.outline_parallel import outline_parallel
 from mlcweb.script import from_source
 
@@ -13,9 +14,13 @@ def _small_loops_count(monkeypatch):
     monkeypatch.setattr(module, "MIN_OPERATIONS", 0)
 
 
-def outlined(body, arguments='A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")'):
+ARRAYS = 'A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")'
+
+
+def outlined(body, arguments=ARRAYS, distinct=True):
     lines = "".join(f"    {line}\n" for line in body.splitlines())
-    return outline_parallel(lower(from_source(f"@T.prim_func\ndef main({arguments}):\n{lines}")))
+    func = lower(from_source(f"@T.prim_func\ndef main({arguments}):\n{lines}"))
+    return outline_parallel(of_distinct_arrays(func) if distinct else func)
 
 
 SHARED = {
@@ -32,6 +37,19 @@ SHARED = {
     "inner parts": (
         "for i in T.parallel(8):\n    for j in range(8):\n        B[i * 8 + j] = A[i * 8 + j]"
     ),
+    "columns": (
+        "for i in T.parallel(2):\n    for j, k in T.grid(4, 8):\n"
+        "        B[j * 16 + i * 8 + k] = 0.0"
+    ),
+    "a part that does not divide, under its condition": (
+        "for i in T.parallel(3):\n    for j, k in T.grid(6, 4):\n"
+        "        if i * 4 + k < 10:\n            B[j * 10 + i * 4 + k] = 0.0"
+    ),
+    "vectors": "for i in T.parallel(8):\n    B[i * 8:i * 8 + 8] = A[i * 8:i * 8 + 8]",
+    "two loops in one, tiled": (
+        "for f in T.parallel(16):\n    for j in range(4):\n"
+        "        B[f // 8 * 32 + j * 8 + f % 8] = A[f]"
+    ),
 }
 
 SERIAL = {
@@ -39,6 +57,10 @@ SERIAL = {
     "an element for four": "for i in T.parallel(64):\n    B[i // 4] = B[i // 4] + A[i]",
     "the last one counts": "for i in T.parallel(64):\n    B[i % 16] = A[i]",
     "the neighbour": "for i in T.parallel(63):\n    B[i + 1] = B[i] + A[i]",
+    "tiles that overlap": (
+        "for i in T.parallel(8):\n    for j in range(8):\n        B[i * 4 + j] = A[i * 4 + j]"
+    ),
+    "vectors that overlap": "for i in T.parallel(8):\n    B[i * 4:i * 4 + 8] = A[0:8]",
     "one iteration": "for i in T.parallel(1):\n    B[i] = A[i]",
     "no mark": "for i in range(64):\n    B[i] = A[i]",
 }
@@ -57,6 +79,10 @@ def test_loops_whose_iterations_meet_are_not(name):
 def test_a_place_that_memory_tells_is_taken_for_shared():
     arguments = 'I: T.Buffer((64,), "int32"), B: T.Buffer((64,), "float32")'
     assert not outlined("for i in T.parallel(64):\n    B[I[i]] = 1.0", arguments)
+
+
+def test_arrays_that_may_overlap_are_taken_to_meet():
+    assert not outlined(SHARED["elementwise"], distinct=False)
 
 
 def test_a_small_loop_stays(monkeypatch):
