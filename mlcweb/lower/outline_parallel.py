@@ -11,14 +11,15 @@ then means what it means in order.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, walk
+from mlcweb.lower.index_text import FUNCTIONS, UnknownIndex, index_text
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses, may_alias
 from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.lower.optimize.rewriter import bind_ranges, definitions_in, loops_in
@@ -206,47 +207,31 @@ class _Movement:
         return moving == {self.var} and bool(self.indices.scale_of(index, self.var))
 
     @cached_property
-    def values(self) -> dict[E.Var, list[int] | None]:
-        """The values of the variables that move, in all iterations; none of a loop of too many."""
-        low, high = self.indices.interval(self.var)
-        countable = high - low < MAX_ITERATIONS
-        values = {self.var: list(range(int(low), int(high) + 1)) if countable else None}
-        self.values = values
+    def texts(self) -> dict[E.Var, str]:
+        """The variables that move, as Python, where `i` is the iteration."""
+        texts = {self.var: "i"}
+        self.texts = texts
         for let in self.lets:
-            values[let.var] = self.evaluated(let.value)
-        return values
+            with suppress(UnknownIndex):
+                texts[let.var] = self.text(let.value)
+        return texts
 
-    def evaluated(self, expression: E.PrimExpr) -> list[int] | None:
-        """The values of an integer in all iterations; None where they are not known."""
-        if isinstance(expression, E.Var) and expression in self.moving:
-            return self.values[expression]
-        if isinstance(expression, (E.IntImm, E.Var)):
-            value = expression.value if isinstance(expression, E.IntImm) else 0
-            return [value] * len(self.values[self.var] or ())
-        if isinstance(expression, E.Cast):
-            return self.evaluated(expression.value)
-        function = _FUNCTIONS.get(type(expression))
-        if function is None:
-            return None
-        assert isinstance(expression, E.BinaryExpr)
-        a, b = self.evaluated(expression.a), self.evaluated(expression.b)
-        if a is None or b is None:
-            return None
+    def text(self, index: E.PrimExpr) -> str:
+        """An index as Python; what does not move is zero."""
+        still = dict.fromkeys(self.indices.variables(index) - self.moving, "0")
+        return index_text(index, still | self.texts)
+
+    def evaluated(self, index: E.PrimExpr) -> list[int]:
+        """The values of an index in all iterations; none where there are too many, or they are not
+        known."""
+        low, high = self.indices.interval(self.var)
+        if high - low >= MAX_ITERATIONS:
+            return []
         try:
-            return list(map(function, a, b))
-        except ZeroDivisionError:
-            return None
-
-
-_FUNCTIONS: dict[type[E.PrimExpr], Callable[[int, int], int]] = {
-    E.Add: operator.add,
-    E.Sub: operator.sub,
-    E.Mul: operator.mul,
-    E.FloorDiv: operator.floordiv,
-    E.FloorMod: operator.mod,
-    E.Min: min,
-    E.Max: max,
-}
+            iterations = f"range({int(low)}, {int(high) + 1})"
+            return eval(f"[{self.text(index)} for i in {iterations}]", dict(FUNCTIONS))
+        except (UnknownIndex, ArithmeticError):
+            return []
 
 
 def _base(index: E.PrimExpr) -> E.PrimExpr:

@@ -16,12 +16,11 @@ from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import conjuncts, const_int_bound, same_expression
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.ir.span import Span
-from mlcweb.tir import dtype as dtypes
+from mlcweb.lower.index_text import FUNCTIONS, UnknownIndex, index_text
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.operators import OPERATORS, Family, Key, key_of, keys, operands_of
 from mlcweb.tir.substitute import variables_in
 
 QUICK, THOROUGH = 1 << 13, 1 << 18
@@ -75,15 +74,15 @@ class Access:
             return None
         try:
             clauses = "".join(_clause(loop, fixed, names) for loop in loops)
-            parts = [*names.values(), *(_text(index, names) for index in self.indices)]
-        except _UnknownError:
+            parts = [*names.values(), *(index_text(index, names) for index in self.indices)]
+        except UnknownIndex:
             return None
         for guard in self.guards:
-            with suppress(_UnknownError):
-                clauses += f" if {_text(guard, names)}"
+            with suppress(UnknownIndex):
+                clauses += f" if {index_text(guard, names)}"
         point = f"({''.join(f'{part}, ' for part in parts)})"
         try:
-            rows = eval(f"[{point}{clauses}]" if loops else f"[{point}]", dict(_FUNCTIONS))
+            rows = eval(f"[{point}{clauses}]" if loops else f"[{point}]", dict(FUNCTIONS))
         except (ArithmeticError, ValueError):
             return None
         return Points(list(names), rows)
@@ -122,7 +121,7 @@ def _clause(loop: S.For, fixed: Mapping[E.Var, E.IntImm], names: Mapping[E.Var, 
     name = names[loop.loop_var]
     if loop.loop_var in fixed:
         return f" for {name} in ({fixed[loop.loop_var].value},)"
-    low, extent = _text(loop.min, names), _text(loop.extent, names)
+    low, extent = index_text(loop.min, names), index_text(loop.extent, names)
     return f" for {name} in range({low}, {low} + {extent})"
 
 
@@ -255,36 +254,3 @@ def _wide_axes(access: Access) -> set[str]:
 def _differ(a: Values, b: Values) -> bool:
     """Whether two threads may be different ones; None is an index that may be any."""
     return any(x is None or y is None or x != y for x, y in zip(a, b, strict=True))
-
-
-class _UnknownError(Exception):
-    """An expression that is not told from the variables of loops alone."""
-
-
-_FORMS: dict[Key, str] = {
-    **{
-        key: f"({{}} {OPERATORS[key].symbol} {{}})"
-        for key in keys(Family.ARITHMETIC, Family.COMPARISON, Family.LOGIC, Family.BITWISE, arity=2)
-    },
-    E.Min: "min({}, {})", E.Max: "max({}, {})", E.Div: "truncdiv({}, {})",
-    E.Mod: "truncmod({}, {})", E.Not: "(not {})", "likely": "{}",
-    E.Select: "({1} if {0} else {2})", "if_then_else": "({1} if {0} else {2})",
-}  # fmt: skip
-"""Operators of integers as Python."""
-
-_FUNCTIONS = {"truncdiv": OPERATORS[E.Div].fold, "truncmod": OPERATORS[E.Mod].fold}
-
-
-def _text(node: E.PrimExpr, names: Mapping[E.Var, str]) -> str:
-    """An integer expression as Python."""
-    if isinstance(node, E.Var) and node in names:
-        return names[node]
-    if isinstance(node, E.IntImm):
-        return f"({node.value})"
-    if isinstance(node, E.Cast) and dtypes.is_integer(node.dtype):
-        if dtypes.is_integer(node.value.dtype) and dtypes.bits(node.dtype) >= 32:
-            return _text(node.value, names)
-    form = _FORMS.get(key_of(node))
-    if form is None or dtypes.lanes(node.dtype) > 1:
-        raise _UnknownError
-    return form.format(*(_text(operand, names) for operand in operands_of(node)))
