@@ -1,7 +1,8 @@
 """What the multiprocessors of NVIDIA's GPUs hold, and what some boards reach: published facts.
 
 Limits are those of the "CUDA C++ Programming Guide" (technical specifications by compute
-capability); boards those of data sheets: multiprocessors, boost clock, bandwidth.
+capability) and of NVIDIA's `cuda_occupancy.h`; boards those of data sheets: multiprocessors, boost
+clock, bandwidth.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Multiprocessor:
         shared_unit: Shared memory is given to a block in multiples of this.
         reserved: Bytes of shared memory that the system takes for each block.
         cores: Multiply-adds of float32 in a cycle.
+        partitions: So many parts share out the registers, each to warps of its own.
     """
 
     warps: int
@@ -36,6 +38,7 @@ class Multiprocessor:
     shared_unit: int
     reserved: int
     cores: int
+    partitions: int
 
 
 def _sm(
@@ -48,24 +51,27 @@ def _sm(
     thread_registers: int = 255,
     units: tuple[int, int] = (256, 256),
     reserved: int = 0,
+    partitions: int = 4,
 ) -> Multiprocessor:
     """Memory in units of 1024."""
     sizes = (registers << 10, shared << 10, block_shared << 10)
-    return Multiprocessor(warps, blocks, *sizes, thread_registers, *units, reserved, cores)
+    return Multiprocessor(
+        warps, blocks, *sizes, thread_registers, *units, reserved, cores, partitions
+    )
 
 
 _NEW = {"units": (256, 128), "reserved": 1024}
 
 MULTIPROCESSORS = {
-    "sm_20": _sm(48, 8, 48, 48, 32, 32, 63, (64, 128)),
-    "sm_21": _sm(48, 8, 48, 48, 48, 32, 63, (64, 128)),
+    "sm_20": _sm(48, 8, 48, 48, 32, 32, 63, (64, 128), partitions=2),
+    "sm_21": _sm(48, 8, 48, 48, 48, 32, 63, (64, 128), partitions=2),
     "sm_30": _sm(64, 16, 48, 48, 192, thread_registers=63),
     "sm_35": _sm(64, 16, 48, 48, 192),
     "sm_37": _sm(64, 16, 112, 48, 192, 128),
     "sm_50": _sm(64, 32, 64, 48, 128),
     "sm_52": _sm(64, 32, 96, 48, 128),
     "sm_53": _sm(64, 32, 64, 48, 128),
-    "sm_60": _sm(64, 32, 64, 48, 64),
+    "sm_60": _sm(64, 32, 64, 48, 64, partitions=2),
     "sm_61": _sm(64, 32, 96, 48, 128),
     "sm_62": _sm(64, 32, 64, 48, 128),
     "sm_70": _sm(64, 32, 96, 96, 64),
@@ -93,7 +99,7 @@ class Board:
 
 
 BOARDS = {
-    "nvidia/tesla-k40": Board(15, 745, 288),
+    "nvidia/tesla-k40": Board(15, 875, 288),
     "nvidia/geforce-gtx-1060": Board(10, 1708, 192),
     "nvidia/geforce-gtx-1070": Board(15, 1683, 256),
     "nvidia/geforce-gtx-1080": Board(20, 1733, 320),

@@ -13,9 +13,6 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, constant_shape
 
-WARP_UNIT = 4
-"""A multiprocessor has four parts, and the warps of a block are shared out to all of them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limit:
@@ -53,7 +50,8 @@ def occupancy(
     each thread."""
     warps = -(-threads // 32)
     for_warp = _rounded(registers * 32, hardware.register_unit)
-    in_registers = hardware.registers // for_warp // WARP_UNIT * WARP_UNIT // warps
+    parts = hardware.partitions
+    in_registers = hardware.registers // for_warp // parts * parts // warps
     if registers > hardware.thread_registers:
         in_registers = 0
     limits = [

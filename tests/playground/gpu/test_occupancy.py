@@ -1,5 +1,10 @@
 """Occupancy by the tables of NVIDIA, and the estimate of registers."""
 
+import shutil
+import subprocess
+from pathlib import Path
+from random import Random
+
 import pytest
 
 from mlcweb.playground.gpu.hardware import (
@@ -37,6 +42,58 @@ def test_blocks_at_a_time(
     assert (result.blocks, result.share, result.limits[0].name) == (blocks, share, limit)
 
 
+BY_NVIDIA = """
+#include <limits.h>
+#include <stdio.h>
+#include "cuda_occupancy.h"
+
+int main(void) {
+  int major, minor, threads, registers, warps, file;
+  size_t own, shared, block_shared, reserved;
+  while (scanf("%d %d %d %d %zu %d %d %zu %zu %zu", &major, &minor, &threads, &registers, &own,
+               &warps, &file, &shared, &block_shared, &reserved) == 10) {
+    struct cudaOccDeviceProp device = {
+        major, minor, 1024, warps * 32, file, file, 32, 49152, shared, 1, block_shared, reserved};
+    struct cudaOccFuncAttributes kernel = {
+        .maxThreadsPerBlock = INT_MAX, .numRegs = registers, .numBlockBarriers = 1,
+        .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN, .maxDynamicSharedSizeBytes = own};
+    struct cudaOccDeviceState state = {CACHE_PREFER_SHARED, SHAREDMEM_CARVEOUT_MAX_SHARED};
+    struct cudaOccResult result;
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &kernel, &state, threads, own))
+      return 1;
+    printf("%d\\n", result.activeBlocksPerMultiprocessor);
+  }
+}
+"""
+
+
+def test_blocks_at_a_time_are_those_of_nvidias_own_calculation(tmp_path: Path) -> None:
+    runtime = pytest.importorskip("nvidia.cu13")
+    headers = Path(runtime.__path__[0]) / "include"
+    compiler = shutil.which("cc")
+    if compiler is None or not (headers / "cuda_occupancy.h").is_file():
+        pytest.skip("no C compiler, or no headers of CUDA")
+    (tmp_path / "main.c").write_text(BY_NVIDIA)
+    subprocess.run([compiler, "-w", "-I", headers, "main.c"], cwd=tmp_path, check=True)
+    random = Random(3)
+    questions: list[str] = []
+    expected: list[int] = []
+    for arch, sm in MULTIPROCESSORS.items():
+        major, minor = int(arch[3:-1]), int(arch[-1])
+        for _ in range(100 if major > 2 else 0):  # NVIDIA's begins with Kepler.
+            threads, registers = random.randint(1, 1024), random.randint(16, sm.thread_registers)
+            shared = random.choice([0, random.randint(0, sm.block_shared)])
+            kernel = (major, minor, threads, registers, shared)
+            limits = (sm.warps, sm.registers, sm.shared, sm.block_shared, sm.reserved)
+            questions.append(" ".join(map(str, kernel + limits)))
+            expected.append(occupancy(threads, shared, registers, sm).blocks)
+    text = "\n".join(questions)
+    asked = subprocess.run(
+        ["./a.out"], cwd=tmp_path, input=text, capture_output=True, text=True, check=True
+    )
+    assert [*map(int, asked.stdout.split())] == expected
+
+
 def test_every_tag_of_an_nvidia_gpu_has_its_limits() -> None:
     assert len(tags()) > 200
     assert all(multiprocessor(tag).warps >= 32 for tag in tags())
@@ -45,6 +102,7 @@ def test_every_tag_of_an_nvidia_gpu_has_its_limits() -> None:
 
 def test_peaks_are_those_of_the_data_sheets() -> None:
     peaks = {
+        "nvidia/tesla-k40": 5.04,
         "nvidia/tesla-p100": 10.6,
         "nvidia/nvidia-v100": 15.7,
         "nvidia/nvidia-t4": 8.1,
