@@ -400,6 +400,8 @@ class KernelPrinter(Dispatcher):
     def conversion(self, key: Any, value: Any, dtype: str) -> str:
         text, kind = self.text(value), self.type(dtype, "A value")
         if key is E.Cast:
+            if dtypes.is_integer(dtype) and dtypes.is_float(value.dtype):
+                return self.integer_part(value, dtype, kind)
             if self.is_wgsl or self.language.name == "metal":
                 return f"{kind}({text})"
             return f"(({kind}){self.text(value, ATOM)})"
@@ -411,6 +413,17 @@ class KernelPrinter(Dispatcher):
             return f"reinterpret_<{kind}, {own}>({text})"
         as_type = f"as_{kind}" if self.language.name == "opencl" else f"as_type<{kind}>"
         return f"{as_type}({text})"
+
+    def integer_part(self, value: Any, dtype: str, kind: str) -> str:
+        """A float as an integer: beyond its range the nearest end, as on all targets. GPUs convert
+        to 32 and 64 bits so; C leaves it open."""
+        text = self.text(value, ATOM)
+        if self.language.name == "opencl":
+            return f"convert_{kind}_sat({text})"
+        if dtypes.bits(dtype) < 32:
+            low, high = dtypes.min_value(dtype), dtypes.max_value(dtype)
+            text = f"min(max(((int){text}), {low}), {high})"
+        return f"{kind}({text})" if self.is_wgsl else f"(({kind}){text})"
 
     @on(E.Var)
     def variable(self, var: E.Var) -> str:

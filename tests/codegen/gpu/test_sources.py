@@ -13,7 +13,7 @@ import mlcweb
 from mlcweb.ir.errors import TVMError
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
-from tests.gpu import assert_kernels_give, compile_cuda, nvrtc
+from tests.gpu import assert_kernels_give, compile_cuda, nvrtc, runners
 
 PROGRAMS = (
     "vector_add", "window_sum_shared", "window_sum_cooperative", "matmul_blocking", "matmul_shared",
@@ -117,12 +117,29 @@ X = np.linspace(-3, 3, 256, dtype="float32").reshape(8, 32)
          X[::-1][:, (np.arange(32) * 5 - 3) % 32]),
         ("A[(i - 4) // 3 + 2, j] + T.cast((i - 4) // 3, 'float32')",
          X[(np.arange(8) - 4) // 3 + 2] + ((np.arange(8) - 4) // 3)[:, None]),
+        ("T.cast(T.cast(A[i, j] * T.float32(1e9), 'uint32'), 'float32')",
+         np.clip(X * np.float32(1e9), 0, None).astype("uint32")),
         ("T.cast(T.shift_right(j, i) & 5, 'float32')",
          np.array([[(j >> i) & 5 for j in range(32)] for i in range(8)])),
     ],
 )  # fmt: skip
 def test_operators(value, expected):
     assert_kernels_give(elementwise(value), [X], np.asarray(expected, "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+def test_numbers_beyond_a_small_integer_give_its_nearest_end(dtype):
+    value = f"T.cast(T.cast(A[i, j] * T.float32(30000), '{dtype}'), 'float32')"
+    ends = np.iinfo(dtype)
+    expected = np.clip(np.trunc(X * np.float32(30000)), ends.min, ends.max)
+    func = elementwise(value)
+    if nvrtc() is not None:
+        assert compile_cuda(source(func, "cuda")) == ""
+    if (runner := runners().get("opencl")) is None:
+        pytest.skip("no OpenCL is installed")
+    out = np.zeros_like(X)
+    runner(func, [X.copy(), out])
+    np.testing.assert_array_equal(out, expected)
 
 
 def test_constants_keep_their_value():
