@@ -72,12 +72,12 @@ class Values:
     """Draws values from the arrays and indices in sight.
 
     `exact`: floats are whole numbers, whose sums do not depend on their order. `small`: few
-    operators.
+    operators. `types`: those that values are cast from.
     """
 
     def __init__(
         self, random: Random, arrays: Sequence[Array], indices: Sequence[Index], exact: bool,
-        small: bool, loaded: list[Array],
+        small: bool, loaded: list[Array], types: Sequence[str] = (*INTEGERS, *FLOATS),
     ) -> None:  # fmt: skip
         self.random = random
         self.arrays = arrays
@@ -85,6 +85,7 @@ class Values:
         self.exact = exact
         self.leaves = 0.5 if small else 0.15
         self.loaded = loaded
+        self.types = types
 
     def index(self, extent: int) -> str:
         """An index of a dimension, in bounds."""
@@ -180,7 +181,7 @@ class Values:
             f"T.Select({self.condition(depth)}, {a}, {b})",
             f"T.if_then_else({self.condition(depth)}, {a}, {b})",
             self.guarded(dtype, a),
-            self.cast(dtype, self.value(other := random.choice((*INTEGERS, *FLOATS)), 1), other),
+            self.cast(dtype, self.value(other := random.choice(self.types), 1), other),
         ]  # fmt: skip
         if dtype in INDEX_TYPES:
             forms.append(f"{a} * T.{dtype}({random.randrange(-2, 4)})")

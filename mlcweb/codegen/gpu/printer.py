@@ -38,6 +38,9 @@ _GREATEST = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _CALL = re.compile(r"\w+\(\{\d?\}(, \{\d?\})*\)")
 _ATOM = re.compile(r"\w*\(.*\)")
 
+_WIDENED = (E.Add, E.Sub, E.Mul, E.Div, "shift_left", "bitwise_not", "abs")
+"""Operators whose result may not fit the type of small integers."""
+
 INSTEAD = {
     "shuffle": 'exchange the values through a buffer of scope "warp" or "shared"',
     "shfl": 'exchange the values through a buffer of scope "warp" or "shared"',
@@ -326,6 +329,8 @@ class KernelPrinter(Dispatcher):
         if key not in FORMS:
             self.refuse(expression)
         written, strength = self.operation(expression)
+        if self.is_widened(key, expression.dtype):
+            written, strength = f"(({self.type(expression.dtype, 'A value')})({written}))", ATOM
         return written if strength >= around or strength == ATOM else f"({written})"
 
     def refuse(self, expression: Any) -> None:
@@ -367,12 +372,24 @@ class KernelPrinter(Dispatcher):
             form = f"__h{'min' if key is E.Min else 'max'}({{}}, {{}})"
         brackets = OTHER if _CALL.fullmatch(form) else ATOM
         texts = [self.text(part, brackets) for part in operands]
+        if key in (E.Min, E.Max) and self.is_small(dtype):
+            texts = [f"({self.type(dtype, 'A value')})({text})" for text in texts]
         half = dtype == "float16" and self.language.name == "cuda" and isinstance(key, str)
         if half and key != "if_then_else":
             texts = [f"__half2float({text})" for text in texts]
             form = f"__float2half({form})"
         self.helpers.update(name for name in self.language.functions if f"{name}(" in form)
         return form.format(*texts), ATOM if _ATOM.fullmatch(form) else OTHER
+
+    def is_small(self, dtype: str) -> bool:
+        """Whether values are integers of fewer than 32 bits, with which C computes as with int."""
+        return dtypes.is_integer(dtype) and dtypes.bits(dtype) < 32
+
+    def is_widened(self, key: Any, dtype: str) -> bool:
+        """Whether C gives an operator's result another type, whose value may be another, too."""
+        if key == "abs" and self.language.name == "opencl":
+            return dtypes.is_integer(dtype)  # its result is unsigned
+        return key in _WIDENED and self.is_small(dtype)
 
     def is_natural(self, operands: list[Any]) -> bool:
         """Whether both operands are at least zero, so that to truncate is to round down."""
