@@ -46,7 +46,9 @@ def main({", ".join(parameters)}, D: T.Buffer(({length},), "{dtype}")):
             for i in range({INNER}):
                 D[(b * {THREADS} + t) * {INNER} + i] = {values.value(dtype, 3)}
 """
-    return from_source(text), arrays, dtype
+    func = from_source(text)
+    assert isinstance(func, PrimFunc)
+    return func, arrays, dtype
 
 
 def numbers(rng: np.random.Generator, array: Array) -> np.ndarray[Any, Any]:

@@ -90,6 +90,19 @@ def test_a_call_copies_no_array_and_compiles_nothing(dev, device, monkeypatch):
     assert lib.time_evaluator("main", dev, number=3, repeat=2)(a, b).mean > 0
 
 
+def test_time_is_told_by_the_clock_of_the_gpu(dev, device, monkeypatch):
+    if not getattr(device, "_tick", 0):
+        pytest.skip("the GPU has no clock that is told")
+    host = "mlcweb.runtime.host.wgpu_device.time_by_host"
+    monkeypatch.setattr(host, lambda *arguments: pytest.fail("this machine's clock is asked"))
+    lib = mlcweb.build(threads(), target="webgpu")
+    x = np.zeros((4, 16), "float32")
+    a, b = mlcweb.nd.array(x, dev), mlcweb.nd.array(x, dev)
+    time = lib.time_evaluator("main", dev, number=20, repeat=2)(a, b)
+    assert all(0 < seconds < 60 for seconds in time.results)
+    assert (b.numpy() == 1).all()
+
+
 def test_names_that_wgsl_has_taken(dev):
     func = from_source(
         """
