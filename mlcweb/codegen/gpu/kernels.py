@@ -77,9 +77,11 @@ def kernels_of(
     pass.
 
     Raises:
-        TVMError: the function computes outside of threads.
+        TVMError: the function computes outside of threads, or asks for copies that overlap with
+            what is computed.
         ThreadError: its threads cannot run as they are written.
     """
+    _refuse_pipelines(func)
     lowered = lower_for_device(func, observe)
     allocated = {
         part.buffer.data: part.buffer
@@ -102,6 +104,24 @@ def kernels_of(
                 buffer.span,
             )
     return lowered, kernels
+
+
+_OVERLAPS = ("software_pipeline", "double_buffer")
+"""How annotations begin that ask for it."""
+
+
+def _refuse_pipelines(func: PrimFunc) -> None:
+    for part in S.statements_in(func.body):
+        if not isinstance(part, (S.For, S.Block)):
+            continue
+        for name in part.annotations:
+            if name.startswith(_OVERLAPS):
+                raise TVMError(
+                    f'"{name}" asks for copies that go on while the threads compute, which kernels '
+                    "here do not do; leave the annotation out, and the kernel computes the same, "
+                    "one step after the other",
+                    part.span,
+                )
 
 
 def _launches(statement: S.Stmt, name: str) -> list[S.For]:

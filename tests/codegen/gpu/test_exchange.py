@@ -170,3 +170,25 @@ def test_lanes_exchange_in_both_ways():
     func = through(1, 64, "63 - t", 64)
     a = np.arange(64, dtype="float32")
     assert_kernels_give(func, [a, np.zeros(64, "float32")], (a * 2)[::-1])
+
+
+@pytest.mark.parametrize("annotation", ["software_pipeline_stage", "double_buffer_scope"])
+def test_copies_that_overlap_are_refused(annotation):
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((32, 8), "float32"), B: T.Buffer((32, 8), "float32")):
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        for k in range(8):
+            with T.block("B"):
+                vt, vk = T.axis.remap("SS", [t, k])
+                B[vt, vk] = A[vt, vk]
+"""
+    )
+    sch = tvm.tir.Schedule(func)
+    is_block = annotation == "double_buffer_scope"
+    sch.annotate(sch.get_block("B") if is_block else sch.get_loops("B")[1], annotation, 0)
+    with pytest.raises(TVMError, match=f'"{annotation}" asks for copies that go on'):
+        tvm.build(sch.mod, target="cuda")
+    sch.unannotate(sch.get_block("B") if is_block else sch.get_loops("B")[1], annotation)
+    assert "B[" in source(sch.mod, "cuda")
