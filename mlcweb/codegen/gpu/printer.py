@@ -25,7 +25,7 @@ from mlcweb.ir.visitor import Dispatcher, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import add, const
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.builtins import unsupported
 from mlcweb.tir.operators import key_of, operands_of, operator_name
@@ -37,6 +37,11 @@ OTHER, SUM, PRODUCT, ATOM = range(4)
 _GREATEST = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _CALL = re.compile(r"\w+\(\{\d?\}(, \{\d?\})*\)")
 _ATOM = re.compile(r"\w*\(.*\)")
+
+MAX_COPIES = 256
+"""So many copies of a statement are written, at most, where loops are written out."""
+
+_NAMING = (S.AllocBuffer, S.LetStmt, S.DeclBuffer)
 
 _WIDENED = (E.Add, E.Sub, E.Mul, E.Div, "shift_left", "bitwise_not", "abs")
 """Operators whose result may not fit the type of small integers."""
@@ -106,6 +111,7 @@ class KernelPrinter(Dispatcher):
         self.places: list[Span | None] = []
         self.span: Span | None = None
         self.depth = 1
+        self.copies = 1
         self.dtypes: set[str] = set()
         self.helpers: set[str] = set()
         self.divisions: dict[str, str] = {}
@@ -243,6 +249,8 @@ class KernelPrinter(Dispatcher):
     def loop(self, loop: S.For) -> None:
         if self.vector_copy(loop):
             return
+        if loop.kind is S.ForKind.UNROLLED and self.is_wgsl and self.write_out(loop):
+            return
         self.analyzer.bind(loop.loop_var, loop.domain)
         name, low = self.name(loop.loop_var), self.text(loop.min)
         end = self.text(self.analyzer.simplify(loop.min + loop.extent), SUM)
@@ -255,6 +263,22 @@ class KernelPrinter(Dispatcher):
             header = f"for ({kind} {name} = {low}; {name} < {end}; ++{name})"
         with self.braces(header):
             self.statement(loop.body)
+
+    def write_out(self, loop: S.For) -> bool:
+        """An unrolled loop in a language that cannot ask for it: its iterations one after the
+        other, so that memory of the thread is indexed by numbers and can lie in registers. False
+        where that is too long, or an iteration has memory of its own."""
+        parts = S.statements_in(loop.body)
+        if not isinstance(loop.extent, E.IntImm) or any(isinstance(p, _NAMING) for p in parts):
+            return False
+        self.copies *= loop.extent.value
+        fits = self.copies <= MAX_COPIES
+        if fits:
+            for number in range(loop.extent.value):
+                value = add(loop.min, const(number, loop.loop_var.dtype))
+                self.statement(substitute(loop.body, {loop.loop_var: value}))
+        self.copies //= loop.extent.value
+        return fits
 
     def vector_copy(self, loop: S.For) -> bool:
         """A loop that copies neighbouring elements, as one load and one store of a vector."""
@@ -328,9 +352,7 @@ class KernelPrinter(Dispatcher):
         key = key_of(expression)
         if key not in FORMS:
             self.refuse(expression)
-        written, strength = self.operation(expression)
-        if self.is_widened(key, expression.dtype):
-            written, strength = f"(({self.type(expression.dtype, 'A value')})({written}))", ATOM
+        written, strength = self.in_its_type(key, expression)
         return written if strength >= around or strength == ATOM else f"({written})"
 
     def refuse(self, expression: Any) -> None:
@@ -342,6 +364,13 @@ class KernelPrinter(Dispatcher):
         raise TVMError(
             reason or f"A {type(expression).__name__} has no form in {here}", expression.span
         )
+
+    def in_its_type(self, key: Any, expression: Any) -> tuple[str, int]:
+        """An operation, whose result is of the type that TensorIR says."""
+        if self.is_widened(key, expression.dtype):
+            kind = self.type(expression.dtype, "A value")
+            return f"(({kind})({self.operation(expression)[0]}))", ATOM
+        return self.operation(expression)
 
     def operation(self, expression: Any) -> tuple[str, int]:
         key, operands = key_of(expression), operands_of(expression)
@@ -499,7 +528,11 @@ class KernelPrinter(Dispatcher):
                 "loop instead",
                 node.span,
             )
-        index = self.text(indices[0]) if indices else "0"
+        index = "0"
+        if indices:
+            # What is written out has a number in the place of each loop.
+            first = self.analyzer.simplify(indices[0]) if self.copies > 1 else indices[0]
+            index = self.text(first)
         if owner.dtype == buffer.dtype:
             return f"{self.name(owner)}[{index}]"
         if self.is_wgsl:

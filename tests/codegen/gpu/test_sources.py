@@ -310,3 +310,35 @@ def main(A: T.Buffer((64,), "float32")):
     )
     with pytest.raises(TVMError, match=r'"threadIdx\.x" has extent 64 at loop "i" and 32'):
         mlcweb.build(func, target="cuda")
+
+
+def tiled_sum(extent):
+    return from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((8, {extent}, 4), "float32"), B: T.Buffer((8, 4), "float32")):
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        with T.block("all"):
+            vt = T.axis.spatial(8, t)
+            L = T.alloc_buffer((4,), "float32", scope="local")
+            for i in T.unroll(4):
+                L[i] = T.float32(0)
+            for k in T.unroll({extent}):
+                for i in T.unroll(4):
+                    L[i] = L[i] + A[vt, k, i]
+            for i in T.unroll(4):
+                B[vt, i] = L[i]
+"""
+    )
+
+
+@pytest.mark.parametrize("extent", [3, 100])
+def test_unrolled_loops_are_written_out_where_a_language_cannot_ask_for_it(extent):
+    func = tiled_sum(extent)
+    x = np.random.default_rng(5).integers(-9, 9, (8, extent, 4)).astype("float32")
+    assert_kernels_give(func, [x], x.sum(1))
+    assert source(func, "cuda").count("#pragma unroll") == 4
+    text = source(func, "webgpu")
+    assert "L[3] = L[3] + A[" in text
+    # Four hundred copies would be too many.
+    assert text.count("for (var ") == (0 if extent == 3 else 1)
