@@ -46,12 +46,13 @@ def show(options: argparse.Namespace) -> None:
 
 def merge(options: argparse.Namespace) -> None:
     """Adds the records of other folders to those of one, each once."""
-    from mlcweb.meta_schedule.database import JSONDatabase, exchange
+    from mlcweb.meta_schedule.database import JSONDatabase
 
     sources = [_open(folder) for folder in options.sources]
     into = JSONDatabase(work_dir=options.into)
-    added = sum(exchange.merge(into, source) for source in sources)
-    print(f"{added} records are new in {options.into}, which has {len(into)}")
+    before = len(into)
+    into.merge(*sources)
+    print(f"{len(into) - before} records are new in {options.into}, which has {len(into)}")
 
 
 def prune(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import BaseFunc, IRModule
-from mlcweb.meta_schedule.database.tvm_module import module_of
+from mlcweb.meta_schedule.database.tvm_graph import module_of
 from mlcweb.relax.attrs import Attrs
 from mlcweb.script import from_source
 

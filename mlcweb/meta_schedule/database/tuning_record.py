@@ -9,7 +9,7 @@ from typing import Any
 
 from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
-from mlcweb.meta_schedule.database import tvm_module
+from mlcweb.meta_schedule.database import tvm_graph
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule, Trace
 
@@ -31,7 +31,7 @@ class Workload:
 
     def as_json(self) -> list[str]:
         """The hash, and the module as TVM's records hold one."""
-        return [str(self.shash), tvm_module.save(self.mod)]
+        return [str(self.shash), tvm_graph.save(self.mod)]
 
     @staticmethod
     def from_json(json_obj: Any) -> Workload:
@@ -42,7 +42,7 @@ class Workload:
         """
         if not (isinstance(json_obj, list) and len(json_obj) == 2):
             raise ValueError("a workload is a list of a hash and a module")
-        return Workload(tvm_module.load(json_obj[1]))
+        return Workload(tvm_graph.load(json_obj[1]))
 
 
 class TuningRecord:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import statistics
+import tempfile
 import warnings
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_hash
-from mlcweb.meta_schedule.database import TuningRecord, Workload
-from mlcweb.meta_schedule.database.exchange import load
+from mlcweb.meta_schedule.database import JSONDatabase, TuningRecord, Workload
+from mlcweb.meta_schedule.database.json_lines import RECORDS, WORKLOADS
 from mlcweb.meta_schedule.database.tuning_record import trace_text
 from mlcweb.meta_schedule.events import Trial
 from mlcweb.playground.protocol.search import ReadRecords, RecordGroup, StoredRecord, WorkloadKey
@@ -80,9 +82,11 @@ def read_files(files: Mapping[str, str]) -> ReadRecords:
         TVMError: there is no record in the files.
     """
     groups: dict[int, RecordGroup] = {}
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("always")
-        records = load(files).get_standing_records()
+        for name in (WORKLOADS, RECORDS):
+            Path(folder, name).write_text(files.get(name, ""), encoding="utf-8")
+        records = JSONDatabase(work_dir=folder).get_standing_records()
     for record in records:
         shash = record.workload.shash
         if shash not in groups:

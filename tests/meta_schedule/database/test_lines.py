@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.ir import TVMError
-from mlcweb.meta_schedule.database import JSONDatabase, MemoryDatabase, exchange
+from mlcweb.meta_schedule.database import JSONDatabase
 from mlcweb.meta_schedule.database.json_lines import RECORDS, WORKLOADS
 from tests.meta_schedule.database.records import Other, record, times
 from tests.meta_schedule.matmul import Matmul
@@ -21,11 +21,12 @@ from tests.strategies import examples
 
 @functools.cache
 def files() -> dict[str, bytes]:
-    database = MemoryDatabase()
-    for number in range(4):
-        database.commit_tuning_record(record(database, 1.0 + number, factor=2**number))
-        database.commit_tuning_record(record(database, 11.0 + number, module=Other))
-    return {name: text.encode() for name, text in exchange.dump(database).items()}
+    with tempfile.TemporaryDirectory() as folder:
+        database = JSONDatabase(work_dir=folder)
+        for number in range(4):
+            database.commit_tuning_record(record(database, 1.0 + number, factor=2**number))
+            database.commit_tuning_record(record(database, 11.0 + number, module=Other))
+        return {name: Path(folder, name).read_bytes() for name in (WORKLOADS, RECORDS)}
 
 
 FOREIGN = st.one_of(
@@ -41,6 +42,13 @@ def opened(folder: Path) -> JSONDatabase:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return JSONDatabase(work_dir=folder)
+
+
+def held(content: dict[str, bytes]) -> JSONDatabase:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in content.items():
+            Path(folder, name).write_bytes(data)
+        return opened(Path(folder))
 
 
 @examples(60)
@@ -104,12 +112,9 @@ def test_whatever_a_line_holds_it_is_read_or_skipped(data) -> None:
     else:
         item = with_another_value(item, data)
     lines[number] = json.dumps(item)
-    texts = {key: content.decode() for key, content in files().items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        database = exchange.load({**texts, name: "\n".join(lines)})
+    database = held({**files(), name: "\n".join(lines).encode()})
     assert len(database) >= (4 if name == WORKLOADS else 7)
-    known = {r.trace_text for r in exchange.load(texts).get_all_tuning_records()}
+    known = {r.trace_text for r in held(files()).get_all_tuning_records()}
     for each in database.get_all_tuning_records():
         assert each.as_json()
         if each.trace_text in known and name == RECORDS:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlcweb.meta_schedule.database import JSONDatabase, MemoryDatabase, UnionDatabase, exchange
+from mlcweb.meta_schedule.database import JSONDatabase, MemoryDatabase, UnionDatabase
 from tests.meta_schedule.database.records import Other, record, times
 from tests.meta_schedule.matmul import Matmul
 
@@ -45,7 +45,7 @@ def test_the_newer_of_two_that_are_alike_counts_and_failures_do_not(database) ->
     assert best(database) == (2.0, 2.0)
 
 
-def test_merging_brings_what_counts_and_says_how_much() -> None:
+def test_merging_brings_what_counts() -> None:
     one, other = MemoryDatabase(), MemoryDatabase()
     for database in (one, other):
         database.commit_tuning_record(record(database, *CONFIRMED))
@@ -53,27 +53,8 @@ def test_merging_brings_what_counts_and_says_how_much() -> None:
     for seconds in (LUCKY, CONFIRMED):
         source.commit_tuning_record(record(source, *seconds))
     source.commit_tuning_record(record(source, 5.0, module=Other))
-    assert exchange.merge(one, source) == 1
-    assert exchange.merge(one, source) == 0
+    one.merge(source)
+    one.merge(source)
     assert times(one) == [3.0, 5.0]
-    assert exchange.merge(other, UnionDatabase(source, one)) == 1
-
-
-def test_text_holds_all_of_any_database() -> None:
-    database = MemoryDatabase()
-    for number in range(3):
-        database.commit_tuning_record(record(database, 1.0 + number, factor=2**number))
-        database.commit_tuning_record(record(database, 11.0 + number, module=Other))
-    files = exchange.dump(UnionDatabase(database))
-    assert sorted(files) == ["database_tuning_record.json", "database_workload.json"]
-    assert [len(text.splitlines()) for _, text in sorted(files.items())] == [6, 2]
-    again = exchange.load(files)
-    assert times(again) == times(database)
-    assert exchange.dump(again) == files
-    assert len(exchange.load({})) == 0
-    with pytest.warns(UserWarning, match="line 6, is skipped"):
-        cut = exchange.load(
-            {name: text[:-9] for name, text in files.items() if "work" not in name}
-            | {name: text for name, text in files.items() if "work" in name}
-        )
-    assert times(cut) == times(database)[:5]
+    other.merge(UnionDatabase(source, one))
+    assert len(other) == 2
