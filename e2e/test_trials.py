@@ -199,7 +199,7 @@ from tvm.meta_schedule.events import Confirmed, Trial
 from tvm.meta_schedule.history import History
 from tvm.meta_schedule.measure.artifact import random_inputs
 from tvm.meta_schedule.search import search
-from tvm.meta_schedule.strategy.replay import CallFunction
+from tvm.meta_schedule.search_strategy.replay import CallFunction
 
 module = Copy
 runner = ms.runner.LocalRunner().open(random_inputs(module))

@@ -29,7 +29,7 @@ from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.local_runner import LocalRunner
 from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.meta_schedule.search import search
-from mlcweb.meta_schedule.strategy.replay import CallFunction
+from mlcweb.meta_schedule.search_strategy.replay import CallFunction
 
 
 @tvm.script.ir_module

@@ -17,17 +17,17 @@ from mlcweb.meta_schedule import (
     tir_integration,
     tune,
 )
-from mlcweb.meta_schedule.measure.local_builder import Builder
+from mlcweb.meta_schedule.builder import Builder
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
-from mlcweb.meta_schedule.cost_model.feature_extractor import FeatureExtractor
+from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 from mlcweb.meta_schedule.utils import Profiler
 from mlcweb.meta_schedule.measure_callback import MeasureCallback
-from mlcweb.meta_schedule.space.mutators import Mutator
+from mlcweb.meta_schedule.mutator import Mutator
 from mlcweb.meta_schedule.space.postprocs import Postproc
 from mlcweb.meta_schedule.space.rules import ScheduleRule
-from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, SearchStrategy
-from mlcweb.meta_schedule.space.generator import SpaceGenerator
+from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, SearchStrategy
+from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 from mlcweb.meta_schedule.tir_integration import compile_tir, tune_tir
 from mlcweb.meta_schedule.tune import TuneConfig, tune_tasks

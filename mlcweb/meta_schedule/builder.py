@@ -1,13 +1,109 @@
-"""TVM's path to what builds the programs of a search."""
+"""How programs are built, as an argument: `builder=` of the tuning functions."""
 
-from mlcweb.meta_schedule.measure.local_builder import (
-    Builder,
-    BuilderInput,
-    BuilderResult,
-    LocalBuilder,
-    PyBuilder,
-)
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlcweb.ir import IRModule
+from mlcweb.runtime.build import build
+from mlcweb.runtime.registry import get_global_func
+from mlcweb.runtime.target import Target
+
+Hook = Callable[..., Any] | str | None
+"""A function in the place of a default one, or the name of a registered function."""
+
+
+def hook_function(function: Hook) -> Callable[..., Any] | None:
+    """A function, or the registered one of a name."""
+    return get_global_func(function) if isinstance(function, str) else function
+
+
+@dataclass(slots=True, eq=False)
+class BuilderInput:
+    """A program to build."""
+
+    mod: IRModule
+    target: Target
+    params: Any = None
+
+
+@dataclass(slots=True, eq=False)
+class BuilderResult:
+    """Where the artifact is, or why there is none."""
+
+    artifact_path: str | None
+    error_msg: str | None = None
+
+
+class Builder:
+    """Builds programs; subclasses define `build`."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether a search may build as it does by itself."""
+        return False
+
+    def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
+        """A result for each program."""
+        raise NotImplementedError(f"{type(self).__name__}.build")
+
+    @staticmethod
+    def create(kind: str = "local", **options: Any) -> LocalBuilder:
+        """The builder "local"."""
+        if kind != "local":
+            raise ValueError(f'Unknown builder "{kind}"; there is "local"')
+        return LocalBuilder(**options)
+
+
+PyBuilder = Builder
+"""What builders of a program's own are subclasses of, in TVM."""
+
+
+@dataclass(slots=True, eq=False)
+class LocalBuilder(Builder):
+    """Programs are built on this machine.
+
+    Attributes:
+        max_workers: processes that build in a search; they are those that measure.
+        timeout_sec: seconds that one program may take there.
+        f_build: makes a module from a program, a target and its parameters: a function, or the name
+            of a registered one; `tvm.build` by default.
+        f_export: writes a module to a file and gives its path; by default one that
+            `tvm.runtime.load_module` reads, in a new folder.
+    """
+
+    max_workers: int | None = None
+    timeout_sec: float = 30.0
+    f_build: Hook = None
+    f_export: Hook = None
+
+    @property
+    def is_default(self) -> bool:
+        return self.f_build is None and self.f_export is None
+
+    def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
+        """Build programs one after the other, in this process. What fails says why."""
+        return [self._result(item) for item in build_inputs]
+
+    def _result(self, item: BuilderInput) -> BuilderResult:
+        build_module = hook_function(self.f_build) or (
+            lambda mod, target, _: build(mod, target=target)
+        )
+        export = hook_function(self.f_export) or _exported
+        try:
+            return BuilderResult(str(export(build_module(item.mod, item.target, item.params))))
+        except Exception as error:  # one program that cannot be built stops no other
+            return BuilderResult(None, f"LocalBuilder: An exception occurred\n{error}")
+
+
+def _exported(module: Any) -> str:
+    path = Path(tempfile.mkdtemp(), "module.wasm")
+    module.export_library(str(path))
+    return str(path)
+
 
 create = Builder.create
-
-__all__ = ["Builder", "BuilderInput", "BuilderResult", "LocalBuilder", "PyBuilder", "create"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlcweb.meta_schedule.builder import BuilderResult
 from mlcweb.meta_schedule.events import Confirmed, Event, Trial
-from mlcweb.meta_schedule.measure.local_builder import BuilderResult
-from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
+from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.task_scheduler import Listener, TaskScheduler
 from mlcweb.schedule import Schedule
 

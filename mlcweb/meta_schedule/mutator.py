@@ -1,24 +1,294 @@
 """Mutators: how evolutionary search changes the decisions of a trace."""
 
-from mlcweb.meta_schedule.space.mutators import (
-    MutateComputeLocation,
-    MutateParallel,
-    MutateThreadBinding,
-    MutateTileSize,
-    MutateUnroll,
-    Mutator,
-    PyMutator,
-)
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import signature
+from itertools import accumulate, takewhile
+from math import prod
+from operator import mul
+from typing import TYPE_CHECKING, Any, Self
+
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.space import of_kind
+from mlcweb.meta_schedule.space.multi_level_tiling import COOPERATIVE_FETCH
+from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT
+from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
+from mlcweb.schedule.analysis.block_facts import SPATIAL, extent_of, is_root
+from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.primitives.sampling import locations
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import Block, For
+
+if TYPE_CHECKING:
+    from mlcweb.meta_schedule.task import Task
+
+
+class Mutator(ABC):
+    """Changes one decision of a trace."""
+
+    def _initialize_with_tune_context(self, context: Task) -> None:  # noqa: B027
+        """Learn of the task; most mutators need not."""
+
+    @abstractmethod
+    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+        """A trace with another decision and without post-processing; None where there is nothing
+        to change."""
+
+    def clone(self) -> Self:
+        """A mutator of the same options, for another task."""
+        return copy(self)
+
+    @staticmethod
+    def create(kind: str) -> dict[Mutator, float]:
+        """The default mutators and their probabilities for a kind of target: "wasm", or "llvm" as
+        TVM has them."""
+        return of_kind(kind).mutator_probs()
+
+
+class PyMutator(Mutator):
+    """What mutators of a program's own are subclasses of, in TVM. Their `apply` may leave the
+    generator of random numbers out, and be called without one."""
+
+    def __init_subclass__(cls) -> None:
+        apply = vars(cls).get("apply")
+        if apply is None:
+            return
+        takes_generator = len(signature(apply).parameters) > 2
+
+        @wraps(apply)
+        def called(self: Any, trace: Trace, rng: Any = None) -> Trace | None:
+            return apply(self, trace, rng) if takes_generator else apply(self, trace)
+
+        cls.apply = called
+
+
+def sampled_for(trace: Trace, keys: Collection[str]) -> list[Instruction]:
+    """The `sample_categorical` steps whose result is the value of an annotation with one of the
+    keys."""
+    made = {
+        output: inst
+        for inst in trace.insts
+        if inst.kind.name == "SampleCategorical"
+        for output in inst.outputs
+    }
+    sampling = []
+    for inst in trace.insts:
+        if inst.kind.name == "Annotate" and inst.attrs[0] in keys:
+            source = made.get(inst.inputs[1]) if isinstance(inst.inputs[1], Var) else None
+            if source is not None and source not in sampling:
+                sampling.append(source)
+    return sampling
+
+
+class MutateComputeLocation(Mutator):
+    """Chooses another location for one of the blocks with a sampled location."""
+
+    mod: IRModule | None = None
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        self.mod = context.mod
+
+    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+        """See `Mutator.apply`. A ValueError where the mutator knows of no task."""
+        if self.mod is None:
+            raise ValueError("MutateComputeLocation needs a TuneContext with a module")
+        if not any(inst.kind.name == "SampleComputeLocation" for inst in trace.insts):
+            return None
+        candidates = _other_locations(trace, self.mod)
+        if not candidates:
+            return None
+        inst, decisions = rng.choice(candidates)
+        return trace.with_decision(inst, rng.choice(decisions), True)
+
+
+def _other_locations(trace: Trace, mod: IRModule) -> list[tuple[Instruction, list[int]]]:
+    """The sampling steps that could decide otherwise, with what they could decide: known only in
+    the state of the program at that step."""
+    sch = Schedule(mod, error_render_level="none")
+    alternatives: list[tuple[Instruction, list[int]]] = []
+    sampling = iter([inst for inst in trace.insts if inst.kind.sampling])
+
+    def note(_: Instruction, inputs: Any, attrs: Any, decision: Any) -> Any:
+        inst = next(sampling)
+        if inst.kind.name == "SampleComputeLocation":
+            block = sch.get(inputs[0])
+            assert isinstance(block, Block)
+            numbers = [number for number, _ in locations(sch.state, block.identity)]
+            others = [number for number in numbers if number != decision]
+            if others:
+                alternatives.append((inst, others))
+        return decision
+
+    try:
+        trace.apply_to_schedule(sch, remove_postproc=True, decision_provider=note)
+    except ScheduleError:
+        return []
+    return alternatives
+
+
+@dataclass(eq=False)
+class MutateParallel(Mutator):
+    """Changes how many iterations run in parallel, to a number at which other loops are fused.
+
+    Args:
+        max_jobs_per_core: the most parallel iterations for each core.
+    """
+
+    max_jobs_per_core: int
+    cores: int = 1
+    mod: IRModule | None = None
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        target: Any = context.target
+        self.cores = int(target.attrs.get("num-cores", 1)) if target is not None else 1
+        self.mod = context.mod
+
+    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+        """See `Mutator.apply`. A ValueError where the mutator knows of no task."""
+        if self.mod is None:
+            raise ValueError("MutateParallel needs a TuneContext with a module")
+        notes = [i for i in trace.insts if i.kind.name == "Annotate" and i.attrs[0] == PARALLEL]
+        if not notes:
+            return None
+        inst = rng.choice(notes)
+        block, present = inst.inputs
+        most = self.max_jobs_per_core * self.cores
+        bounds = [n for n in _bounds(trace, self.mod) if n <= most and n != present]
+        if not bounds:
+            return None
+        return _with_step(trace, inst, replace(inst, inputs=(block, rng.choice(bounds))))
+
+
+def _bounds(trace: Trace, mod: IRModule) -> list[int]:
+    """The numbers of iterations that the outer loops of each block have, fused."""
+    sch = Schedule(mod, error_render_level="none")
+    try:
+        trace.apply_to_schedule(sch, remove_postproc=True)
+    except ScheduleError:
+        return []
+    bounds = {1}
+    for place in sch.state.index.blocks.values():
+        if not is_root(place):
+            outer = takewhile(_is_fusible, place.loops)
+            bounds.update(accumulate((extent_of(loop) or 1 for loop in outer), mul))
+    return sorted(bounds)
+
+
+def _is_fusible(loop: For) -> bool:
+    return loop_type(loop) == SPATIAL and extent_of(loop) is not None
+
+
+def _with_step(trace: Trace, old: Instruction, new: Instruction) -> Trace:
+    """The trace without post-processing, and with one step replaced."""
+    simplified = trace.simplified(remove_postproc=True)
+    return Trace([new if inst is old else inst for inst in simplified.insts], simplified.decisions)
+
+
+class MutateTileSize(Mutator):
+    """Moves a factor from one tile of a loop to another, or chooses another vector length for
+    cooperative fetching."""
+
+    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+        tilings = [inst for inst in trace.insts if _is_tiling(inst, trace)]
+        lengths = sampled_for(trace, (COOPERATIVE_FETCH,))
+        candidates = [*tilings, *lengths]
+        if not candidates:
+            return None
+        inst = rng.choice(candidates)
+        if inst in lengths:
+            others = [n for n in range(len(inst.attrs[0])) if n != trace.get_decision(inst)]
+            return trace.with_decision(inst, rng.choice(others), True) if others else None
+        tiles = _moved_factor(list(trace.get_decision(inst)), _limit(inst), rng)
+        return None if tiles is None else trace.with_decision(inst, tiles, True)
+
+
+def _is_tiling(inst: Instruction, trace: Trace) -> bool:
+    if inst.kind.name != "SamplePerfectTile":
+        return False
+    tiles = trace.get_decision(inst) or ()
+    return len(tiles) >= 2 and prod(tiles) > 1
+
+
+def _limit(inst: Instruction) -> int | None:
+    limit = int(constant_value(inst.attrs[1]) or -1)
+    return limit if limit >= 1 else None
+
+
+def _moved_factor(tiles: list[int], limit: int | None, rng: random.Random) -> list[int] | None:
+    """The tiles after one of all possible moves; None where the limit of the innermost tile
+    allows none."""
+    last = len(tiles) - 1
+    moves = [
+        (source, target, factor)
+        for source, tile in enumerate(tiles)
+        for factor in range(2, tile + 1)
+        if tile % factor == 0
+        for target in range(len(tiles))
+        if target != source and (target != last or limit is None or tiles[last] * factor <= limit)
+    ]
+    if not moves:
+        return None
+    source, target, factor = rng.choice(moves)
+    tiles[source] //= factor
+    tiles[target] *= factor
+    return tiles
+
+
+class MutateUnroll(Mutator):
+    """Chooses another of the bounds of unrolling, with their probabilities."""
+
+    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+        sampling = sampled_for(trace, (UNROLL_EXPLICIT, UNROLL_IMPLICIT))
+        if not sampling:
+            return None
+        inst = rng.choice(sampling)
+        weights = [float(constant_value(p) or 0.0) for p in inst.attrs[1]]
+        weights[trace.get_decision(inst)] = 0.0
+        if not any(weights):
+            return None
+        decision = rng.choices(range(len(weights)), weights)[0]
+        return trace.with_decision(inst, decision, True)
+
+
+class MutateThreadBinding(Mutator):
+    """Chooses another number of threads, of those that a loop is split by and then bound."""
+
+    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+        sampling = _sampled_threads(trace)
+        if not sampling:
+            return None
+        inst = rng.choice(sampling)
+        current = trace.get_decision(inst)
+        others = [n for n in range(len(inst.attrs[0])) if n != current]
+        return trace.with_decision(inst, rng.choice(others), True) if others else None
+
+
+def _sampled_threads(trace: Trace) -> list[Instruction]:
+    """The `sample_categorical` steps whose result is the extent of a loop that is bound."""
+    bound = {
+        inst.inputs[0]
+        for inst in trace.insts
+        if inst.kind.name == "Bind" and str(inst.attrs[0]).startswith("threadIdx")
+    }
+    factors = {
+        factor
+        for inst in trace.insts
+        if inst.kind.name == "Split"
+        for factor, part in zip(inst.inputs[1:], inst.outputs, strict=True)
+        if part in bound and isinstance(factor, Var)
+    }
+    return [
+        inst
+        for inst in trace.insts
+        if inst.kind.name == "SampleCategorical" and inst.outputs[0] in factors
+    ]
+
 
 create = Mutator.create
-
-__all__ = [
-    "MutateComputeLocation",
-    "MutateParallel",
-    "MutateThreadBinding",
-    "MutateTileSize",
-    "MutateUnroll",
-    "Mutator",
-    "PyMutator",
-    "create",
-]

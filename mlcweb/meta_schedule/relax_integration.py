@@ -20,8 +20,8 @@ from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.database.json_database import JSONDatabase
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
-from mlcweb.meta_schedule.space.generator import SpaceGenerator
-from mlcweb.meta_schedule.strategy.search_strategy import SearchStrategy
+from mlcweb.meta_schedule.search_strategy.search_strategy import SearchStrategy
+from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.meta_schedule.tir_integration import tune_tir
 from mlcweb.meta_schedule.tune import check_options, tune_tasks_async
 from mlcweb.meta_schedule.tune_context import (

@@ -10,7 +10,7 @@ from mlcweb.meta_schedule.measure.local_runner import (
     RunnerFuture,
     RunnerInput,
 )
-from mlcweb.meta_schedule.strategy.search_strategy import RunnerResult
+from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
 
 Runner = PyRunner
 

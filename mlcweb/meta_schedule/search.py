@@ -22,7 +22,7 @@ from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import reference_target, warn_of_other_device
 from mlcweb.meta_schedule.measure.measuring import Finalists, Measuring
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed
-from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
+from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.tune_context import SearchStrategyType, SpaceGeneratorType, TuneContext
 from mlcweb.meta_schedule.utils import gc_frozen
 from mlcweb.runtime.host import clock

@@ -8,8 +8,8 @@ from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.database.database import Database
-from mlcweb.meta_schedule.space.generator import SpaceGenerator
-from mlcweb.meta_schedule.strategy.search_strategy import SearchStrategy
+from mlcweb.meta_schedule.search_strategy.search_strategy import SearchStrategy
+from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 from mlcweb.meta_schedule.tune import TuneConfig, check_options, tune_tasks_async
 from mlcweb.meta_schedule.tune_context import SpaceGeneratorType, TuneContext, normalized

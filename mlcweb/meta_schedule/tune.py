@@ -8,9 +8,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from mlcweb.meta_schedule.builder import Builder, LocalBuilder
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
-from mlcweb.meta_schedule.measure.local_builder import Builder, LocalBuilder
 from mlcweb.meta_schedule.measure.local_runner import (
     LocalRunner,
     OpenRunner,

@@ -13,15 +13,15 @@ from mlcweb.ir.module import the_function_name
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel, RandomModel
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
-from mlcweb.meta_schedule.space.generator import SpaceGenerator
-from mlcweb.meta_schedule.space.mutators import Mutator
-from mlcweb.meta_schedule.space.postprocs import Postproc
-from mlcweb.meta_schedule.strategy.evolutionary_search import EvolutionarySearch
-from mlcweb.meta_schedule.strategy.search_strategy import (
+from mlcweb.meta_schedule.mutator import Mutator
+from mlcweb.meta_schedule.search_strategy.evolutionary_search import EvolutionarySearch
+from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
     RunnerResult,
     SearchStrategy,
 )
+from mlcweb.meta_schedule.space.postprocs import Postproc
+from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
 from mlcweb.tir.function import PrimFunc

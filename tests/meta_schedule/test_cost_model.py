@@ -16,7 +16,7 @@ from mlcweb.meta_schedule.cost_model import (
 )
 from mlcweb.meta_schedule.cost_model.boosted_trees import fit
 from mlcweb.meta_schedule.cost_model.learned_model import MAX_SAMPLES, rank, together
-from mlcweb.meta_schedule.feature_extractor import NAMES, features
+from mlcweb.meta_schedule.cost_model.loop_features import NAMES, features
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.tir import Schedule
 from tests.meta_schedule.matmul import Matmul, seconds, tiles

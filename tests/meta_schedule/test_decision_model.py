@@ -2,7 +2,7 @@
 
 import random
 
-from mlcweb.meta_schedule.strategy.decision_model import MIN_SAMPLES, DecisionModel
+from mlcweb.meta_schedule.search_strategy.decision_model import MIN_SAMPLES, DecisionModel
 from mlcweb.schedule import Trace
 from mlcweb.tir import Schedule
 from tests.meta_schedule.matmul import Matmul

@@ -15,7 +15,7 @@ from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
 from mlcweb.meta_schedule.measure.measuring import ROUNDS, Finalists
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, Seconds
 from mlcweb.meta_schedule.search import search
-from mlcweb.meta_schedule.strategy.replay import CallFunction
+from mlcweb.meta_schedule.search_strategy.replay import CallFunction
 from mlcweb.tir import Schedule
 from tests.meta_schedule.programs import Double, tile
 

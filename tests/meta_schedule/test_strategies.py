@@ -10,8 +10,8 @@ from mlcweb.meta_schedule import TuneContext, search_strategy
 from mlcweb.meta_schedule.cost_model import NumPyModel, RandomModel
 from mlcweb.meta_schedule.database import MemoryDatabase
 from mlcweb.meta_schedule.measure.measuring import ROUNDS
+from mlcweb.meta_schedule.search_strategy.decisions import divisors, factorisations
 from mlcweb.meta_schedule.space_generator import ScheduleFn
-from mlcweb.meta_schedule.strategy.decisions import divisors, factorisations
 from mlcweb.meta_schedule.tune import tune_tasks
 from mlcweb.tir import Schedule
 from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, tiles

@@ -7,9 +7,9 @@ import pytest
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.cost_model import NumPyModel, thread_features
-from mlcweb.meta_schedule.cost_model.feature_extractor import FeatureExtractor
 from mlcweb.meta_schedule.cost_model.learned_model import rank
 from mlcweb.meta_schedule.cost_model.thread_features import passes, sectors
+from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.playground.gpu.hardware import multiprocessor
 from mlcweb.playground.gpu.occupancy import occupancy

@@ -7,8 +7,8 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb import meta_schedule as ms
+from mlcweb.meta_schedule.builder import LocalBuilder
 from mlcweb.meta_schedule.database.json_database import RECORDS
-from mlcweb.meta_schedule.measure.local_builder import LocalBuilder
 from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig, LocalRunner
 from mlcweb.meta_schedule.measure.measuring import FINALISTS, ROUNDS
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing

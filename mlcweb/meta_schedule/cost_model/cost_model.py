@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
+    from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
     from mlcweb.meta_schedule.task import Task
 
 

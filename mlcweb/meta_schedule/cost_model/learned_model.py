@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
-from mlcweb.meta_schedule.cost_model.feature_extractor import FeatureExtractor
+from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
+    from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
     from mlcweb.meta_schedule.task import Task
 
 

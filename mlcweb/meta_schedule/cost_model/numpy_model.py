@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.meta_schedule.cost_model import boosted_trees, linear
-from mlcweb.meta_schedule.cost_model.feature_extractor import FeatureExtractor
 from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel
+from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
     import numpy as np

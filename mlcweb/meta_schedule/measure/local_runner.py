@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.arg_info import ArgInfo, TensorInfo
-from mlcweb.meta_schedule.measure.artifact import (
-    Artifact,
-    ModuleArtifact,
-    TrialInputs,
-    random_contents,
-)
-from mlcweb.meta_schedule.measure.local_builder import (
+from mlcweb.meta_schedule.builder import (
     Builder,
     BuilderInput,
     Hook,
     LocalBuilder,
     hook_function,
 )
+from mlcweb.meta_schedule.measure.artifact import (
+    Artifact,
+    ModuleArtifact,
+    TrialInputs,
+    random_contents,
+)
 from mlcweb.meta_schedule.measure.runner import Runner, Seconds, Timing
-from mlcweb.meta_schedule.strategy.search_strategy import RunnerResult
+from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
 from mlcweb.runtime.device import Device, device
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.library import load_module

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlcweb.meta_schedule.space import DEFAULTS, Defaults
-from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
-from mlcweb.meta_schedule.space.mutators import (
+from mlcweb.meta_schedule.mutator import (
     MutateComputeLocation,
     MutateParallel,
     MutateThreadBinding,
@@ -14,6 +12,8 @@ from mlcweb.meta_schedule.space.mutators import (
     MutateUnroll,
     Mutator,
 )
+from mlcweb.meta_schedule.space import DEFAULTS, Defaults
+from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.postprocs import (
     DisallowDynamicLoop,
     Postproc,

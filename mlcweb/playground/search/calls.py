@@ -15,8 +15,8 @@ from mlcweb.meta_schedule.measure.local_runner import LocalRunner
 from mlcweb.meta_schedule.measure.measuring import FINALISTS
 from mlcweb.meta_schedule.measure.runner import Runner
 from mlcweb.meta_schedule.search import search
-from mlcweb.meta_schedule.strategy.replay import CallFunction
-from mlcweb.meta_schedule.strategy.search_strategy import SearchStrategy
+from mlcweb.meta_schedule.search_strategy.replay import CallFunction
+from mlcweb.meta_schedule.search_strategy.search_strategy import SearchStrategy
 from mlcweb.playground import trace_view
 from mlcweb.playground.protocol.search import (
     MAX_SEARCHES,

@@ -9,8 +9,12 @@ from typing import Any
 
 from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.measure.measuring import reason_of
-from mlcweb.meta_schedule.strategy.decisions import choices
-from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, SearchStrategy, peeked
+from mlcweb.meta_schedule.search_strategy.decisions import choices
+from mlcweb.meta_schedule.search_strategy.search_strategy import (
+    MeasureCandidate,
+    SearchStrategy,
+    peeked,
+)
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
 
 

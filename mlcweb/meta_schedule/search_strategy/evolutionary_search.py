@@ -18,9 +18,9 @@ from itertools import accumulate, islice
 from mlcweb.ir import TVMError, structural_hash
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, trace_text
-from mlcweb.meta_schedule.strategy.decision_model import DecisionModel
-from mlcweb.meta_schedule.strategy.decisions import crossed, with_other_decision
-from mlcweb.meta_schedule.strategy.search_strategy import (
+from mlcweb.meta_schedule.search_strategy.decision_model import DecisionModel
+from mlcweb.meta_schedule.search_strategy.decisions import crossed, with_other_decision
+from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
     RunnerResult,
     SearchStrategy,
