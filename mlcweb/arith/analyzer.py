@@ -15,6 +15,7 @@ from mlcweb.arith.digits import Sum
 from mlcweb.arith.equality import Interning, same_expression
 from mlcweb.arith.int_set import Domains, IntSet, eval_set, upper_limits
 from mlcweb.arith.interval import ConstIntBound
+from mlcweb.arith.known import under_constraints, without_hint
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.rules_comparison import TRUE, negation
 from mlcweb.arith.rules_integer import quotient_of_product
@@ -47,8 +48,9 @@ class ProofStrength(IntEnum):
 
 
 class Extension(Flag):
-    """What TVM's simplifier does where it is asked to; the analyzer does without being asked what
-    it knows of that."""
+    """What TVM's simplifier does where it is asked to. Inequalities are chained only then
+    (`TransitivelyProveInequalities`); of the others the analyzer does without being asked what it
+    knows."""
 
     NoExtensions = 0
     TransitivelyProveInequalities = 1
@@ -84,7 +86,7 @@ class Analyzer:
         self.modular_set_of_variable: dict[E.Var, ModularSet] = {}
         self.symbolic_domains: dict[E.Var, Range] = {}
         self._value_of_variable: dict[E.Var, E.PrimExpr] = {}
-        self._constraints: list[E.PrimExpr] = []
+        self.constraints: list[E.PrimExpr] = []
         self._known_bounds: list[tuple[E.PrimExpr, ConstIntBound]] = []
         self._forget()
         for variable, domain in (domains or {}).items():
@@ -167,11 +169,15 @@ class Analyzer:
     @contextmanager
     def constraint(self, condition: E.PrimExpr | bool) -> Iterator[None]:
         """While active, `condition` is taken to hold."""
-        assumptions = self._constraints, self._known_bounds
+        assumptions = self.constraints, self._known_bounds
         answers = self._bounds, self._modular_sets, self._simplified
         forms = self.rewritten, self.canonical_values
-        parts = [self.rewrite(part) for part in conjuncts(convert(condition))]
-        self._constraints, self._known_bounds = list(assumptions[0]), list(assumptions[1])
+        parts = [
+            part
+            for given in conjuncts(convert(condition))
+            for part in conjuncts(self.rewrite(without_hint(given)))
+        ]
+        self.constraints, self._known_bounds = list(assumptions[0]), list(assumptions[1])
         remainders = self.modular_set_of_variable
         self.modular_set_of_variable = dict(remainders)
         self._forget()
@@ -180,13 +186,13 @@ class Analyzer:
         try:
             yield
         finally:
-            self._constraints, self._known_bounds = assumptions
+            self.constraints, self._known_bounds = assumptions
             self.modular_set_of_variable = remainders
             self._bounds, self._modular_sets, self._simplified = answers
             self.rewritten, self.canonical_values = forms
 
     def _assume(self, condition: E.PrimExpr) -> None:
-        self._constraints.append(condition)
+        self.constraints.append(condition)
         match condition:
             case E.EQ(
                 E.FloorMod(E.Var() as variable, E.IntImm(value=divisor)),
@@ -243,13 +249,25 @@ class Analyzer:
         """The expression that a variable stands for, or the variable."""
         return self._value_of_variable.get(variable, variable)
 
+    @property
+    def chains_inequalities(self) -> bool:
+        """Whether a < b and b < c is to prove a < c."""
+        return bool(self.enabled_extensions & Extension.TransitivelyProveInequalities)
+
+    def known_value(self, variable: E.Var) -> E.PrimExpr:
+        """`value_of`, or true or false where the constraints are about the variable itself."""
+        value = self.value_of(variable)
+        if value is variable and self.constraints and variable.dtype == "bool":
+            return under_constraints(value, self)
+        return value
+
     def simplify(self, expr: E.PrimExpr, steps: int = 2) -> E.PrimExpr:
         """The expression in its simplest form, as TVM writes it; itself where it is simple. `steps`
         is TVM's: the form is found in as many as it takes."""
         if isinstance(expr, E.EqualOp):
             expr = expr.asobject()
         if isinstance(expr, _LEAVES):
-            return self.value_of(expr) if isinstance(expr, E.Var) else expr
+            return self.known_value(expr) if isinstance(expr, E.Var) else expr
         cached = self._simplified.get(expr)
         if cached is None:
             try:
@@ -321,7 +339,7 @@ class Analyzer:
             return self.can_prove(condition.a) and self.can_prove(condition.b)
         if isinstance(condition, E.Or):
             return self.can_prove(condition.a) or self.can_prove(condition.b)
-        if any(same_expression(condition, known) for known in self._constraints):
+        if any(same_expression(condition, known) for known in self.constraints):
             return True
         if isinstance(condition, E.LT):
             return self.is_less(condition.a, condition.b)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.arith.interval import INDEX_TYPES, RULES, ConstIntBound, operand_pair, type_bound
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.operators import Key, key_of
+from mlcweb.tir.operators import Key, key_of, operator_name
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -68,9 +68,34 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> ConstIntBound | Non
     return ConstIntBound(lowest, min(bound.max_value, divisor - step + lowest))
 
 
+def _rounded_logarithm(value: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound | None:
+    """Of `ceil(log2(x))`, where x is an integer greater than 0, cast to a float."""
+    match value:
+        case E.Call(args=[E.Call(args=[E.Cast(value=power)]) as logarithm]) if (
+            operator_name(value) == "ceil" and operator_name(logarithm) == "log2"
+        ):
+            low, high = analyzer.const_int_bound(power)
+            # Both are exact: a float64 holds the integers up to 2**53.
+            if 0 < low and high <= 2**53 and logarithm.dtype == "float64":
+                return ConstIntBound((int(low) - 1).bit_length(), (int(high) - 1).bit_length())
+    return None
+
+
+def _shift_left(expression: E.Call, analyzer: Analyzer) -> ConstIntBound | None:
+    """What is not negative, shifted by fewer bits than its type has."""
+    value, bits = map(analyzer.const_int_bound, expression.args)
+    if value.min_value < 0 or not 0 <= bits.min_value <= bits.max_value < 64:
+        return None
+    if value.max_value == inf:
+        return None
+    least = int(value.min_value) << int(bits.min_value)
+    bound = ConstIntBound(least, int(value.max_value) << int(bits.max_value))
+    return bound if bound.is_within(bound_of_type(expression.dtype)) else None
+
+
 def _cast(expression: E.Cast, analyzer: Analyzer) -> ConstIntBound | None:
     if dtypes.is_float(expression.value.dtype):
-        return None
+        return _rounded_logarithm(expression.value, analyzer)
     value = analyzer.const_int_bound(expression.value)
     source = bound_of_type(expression.value.dtype)
     if not value.is_within(source):
@@ -83,5 +108,6 @@ _RULES: dict[Key, Callable[[Any, Analyzer], ConstIntBound | None]] = {
     E.IntImm: lambda expression, analyzer: ConstIntBound(expression.value, expression.value),
     E.FloorMod: _floormod,
     E.Cast: _cast,
+    "shift_left": _shift_left,
     "likely": lambda expression, analyzer: analyzer.const_int_bound(expression.args[0]),
 }

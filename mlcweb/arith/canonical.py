@@ -46,7 +46,7 @@ def canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
 def _value(expression: E.PrimExpr, analyzer: Analyzer) -> Value:
     cls = type(expression)
     if cls is E.Var:
-        return analyzer.value_of(expression)  # type: ignore[arg-type]
+        return analyzer.known_value(expression)  # type: ignore[arg-type]
     if cls in _CONSTANTS:
         return expression
     known = analyzer.canonical_values.get(expression)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith import (
+    known,
     rules_comparison,
     rules_extremum,
     rules_integer,
@@ -45,7 +46,7 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     """The expression after the local rules, operands first."""
     cls = type(expression)
     if cls is E.Var:
-        return analyzer.value_of(expression)  # type: ignore[arg-type]
+        return analyzer.known_value(expression)  # type: ignore[arg-type]
     if cls in _LEAVES:
         return expression
     result = analyzer.rewritten.get(expression)
@@ -59,7 +60,12 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
 
 
 def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
-    """The rule of this node, where it has one."""
+    """The rule of this node, where it has one; then what the constraints say of a condition."""
+    result = _by_rule(expression, analyzer)
+    return known.under_constraints(result, analyzer) if analyzer.constraints else result
+
+
+def _by_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     if isinstance(expression, (E.BinaryExpr, E.ComparisonExpr)):
         made = rules_vector.of_vectors(expression, analyzer)
         if made is None:

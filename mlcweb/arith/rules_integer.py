@@ -431,6 +431,10 @@ def _length(expression: E.PrimExpr) -> int:
 
 def _cast(expression: E.Cast, analyzer: Analyzer) -> E.PrimExpr:
     value = expression.value
+    if isinstance(value, E.FloatImm) and dtypes.is_integer(expression.dtype):
+        low, high = dtypes.min_value(expression.dtype), dtypes.max_value(expression.dtype)
+        whole = value.value.is_integer() and low <= value.value <= high
+        return integer(int(value.value), expression.dtype) if whole else expression
     if isinstance(value, (E.IntImm, E.FloatImm)) or value.dtype == expression.dtype:
         return cast(expression.dtype, value)
     return expression

@@ -7,11 +7,11 @@ from math import ceil, inf, log2
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.interval import ConstIntBound
+from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.folding import integer, logical_and, logical_or
+from mlcweb.tir.folding import integer, less_equal, logical_and, logical_or
 from mlcweb.tir.operators import Key, operands_of, operator_name
 
 if TYPE_CHECKING:
@@ -36,11 +36,23 @@ def _connective(
             if isinstance(wider, E.NE) and isinstance(narrower, E.EQ):
                 if _other_constant(wider, narrower):
                     return narrower if decided is FALSE else wider
+        if decided is TRUE and (joined := _less_or_equal(a, b)) is not None:
+            return analyzer.rewrite(joined)
         if type(b) is type(expression):
             return analyzer.rewrite(join(join(a, b.a), b.b))
         return expression
 
     return rule
+
+
+def _less_or_equal(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr | None:
+    """x < y or x == y is x <= y."""
+    order, other = (a, b) if isinstance(a, E.LT) else (b, a)
+    if isinstance(order, E.LT) and isinstance(other, E.EQ) and is_index_type(order.a.dtype):
+        for x, y in ((other.a, other.b), (other.b, other.a)):
+            if same_expression(order.a, x) and same_expression(order.b, y):
+                return less_equal(x, y)
+    return None
 
 
 def _other_constant(a: E.NE, b: E.EQ) -> bool:

@@ -17,9 +17,12 @@ BOUND_CHECKERS = register_option("tir.instrument_bound_checkers", bool)
 UNROLL_LOOP = register_option("tir.UnrollLoop", dict)
 """Which loops the pass UnrollLoop writes out."""
 
+SIMPLIFY = register_option("tir.Simplify", dict)
+"""What the pass Simplify does beyond the usual."""
+
 UNUSED: dict[type, str] = {
     dict: (
-        "tir.Simplify tir.StmtSimplify tir.HoistIfThenElse tir.HoistExpression tir.RemoveNoOp "
+        "tir.StmtSimplify tir.HoistIfThenElse tir.HoistExpression tir.RemoveNoOp "
         "tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute"
     ),
     bool: (

@@ -15,7 +15,7 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
 from mlcweb.ir.visitor import Mutator, rewrite_nodes, walk
-from mlcweb.lower import named_passes, unroll_loop
+from mlcweb.lower import named_passes, stmt_simplify, unroll_loop
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -35,6 +35,7 @@ from mlcweb.tir.stmt import Block, For, ForKind
 from mlcweb.tir.stmt_functor import renew_defs
 
 prim_func_pass = PrimFuncPass.decorator
+StmtSimplifyConfig = stmt_simplify.StmtSimplifyConfig
 UnrollLoopConfig = unroll_loop.UnrollLoopConfig
 
 
@@ -65,7 +66,7 @@ def _verify_memory(func: PrimFunc) -> PrimFunc:
 _LOWERING: dict[str, LoweringPass] = {
     name.removeprefix(PREFIX): run
     for run in (
-        simplify, lower_init_block, convert_blocks_to_loops, flatten_buffers, hoist_if_then_else,
+        lower_init_block, convert_blocks_to_loops, flatten_buffers, hoist_if_then_else,
         hoist_expression, partition_loops, name_common_subexpressions, storage_rewrite,
     )
     for name in (info.name for info in run.infos)
@@ -77,6 +78,8 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "UnrollLoop": lambda func: simplify(_rewritten(func, unroll_loop.UnrollLoop())),
     "ForceNarrowIndexToInt32": narrow_all_indices,
     "RenormalizeSplitPattern": simplify,
+    "Simplify": stmt_simplify.stmt_simplify,
+    "StmtSimplify": stmt_simplify.stmt_simplify,
     "UnifyThreadBinding": unify_thread_bindings,
     "VerifyMemory": _verify_memory,
 }

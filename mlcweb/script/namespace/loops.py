@@ -58,9 +58,15 @@ def grid(*extents: Any) -> constructs.Loops:
     return constructs.Loops(tuple(loop_range(extent, None) for extent in extents))
 
 
-def python_range(start: Any, stop: Any = None, step: Any = 1) -> constructs.Loops:
-    """Python's `range` as a plain loop."""
-    return serial(start, stop, step=step)
+def python_range(
+    start: Any,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    annotations: Mapping[str, Any] | None = None,
+) -> constructs.Loops:
+    """Python's `range` as a plain loop, which may be annotated."""
+    return serial(start, stop, annotations=annotations, step=step)
 
 
 def _stepping(domain: Range, step: Any) -> tuple[Range, int]:

@@ -266,6 +266,10 @@ def _outer_names(self: StatementParser, node: ast.Global | ast.Nonlocal) -> None
 
 def _if(self: StatementParser, node: ast.If) -> None:
     condition = self.evaluator.operand(node.test)
+    if isinstance(
+        condition, E.EqualOp
+    ):  # of expressions that Python compared outside of the script
+        condition = condition.asobject()
     if not isinstance(condition, E.PrimExpr):
         # Python's own condition chooses while the script is read.
         self.statements(node.body if condition else node.orelse)

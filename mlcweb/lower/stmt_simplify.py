@@ -1,0 +1,146 @@
+"""The pass `tvm.tir.transform.Simplify`, with its options.
+
+It does what the pass of the same name in the pipeline does (`mlcweb.lower.simplify`), and puts
+values in the place of the names they were given, which before code generation would only be undone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from mlcweb.arith import Extension, same_expression
+from mlcweb.arith.interval import ConstIntBound, is_index_type
+from mlcweb.arith.rules_comparison import negation
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import replace
+from mlcweb.ir.transform import PassContext
+from mlcweb.ir.visitor import on, walk
+from mlcweb.lower.options import SIMPLIFY
+from mlcweb.lower.simplify import Simplification
+from mlcweb.lower.statement_simplifier import NOTHING
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import reads_memory, substitute
+
+
+@dataclass(frozen=True, slots=True)
+class StmtSimplifyConfig:
+    """What is done beyond the usual: a < b and b < c prove a < c; the operands of `and` and `or`
+    are simplified by what the other one says. The other options of TVM change nothing here."""
+
+    transitively_prove_inequalities: bool = False
+    convert_boolean_to_and_of_ors: bool = False
+    apply_constraints_to_boolean_branches: bool = False
+    propagate_knowns_to_prove_conditional: bool = False
+    propagate_knowns_to_simplify_expressions: bool = False
+
+
+def stmt_simplify(func: PrimFunc) -> PrimFunc:
+    """Simplify as TVM's pass does, by the option "tir.Simplify".
+
+    Raises:
+        TVMError: the option has a field that TVM does not know.
+    """
+    options = PassContext.current().config.get(SIMPLIFY, {})
+    try:
+        config = StmtSimplifyConfig(**options)
+    except TypeError:
+        fields = ", ".join(StmtSimplifyConfig.__slots__)
+        raise TVMError(f'The option "{SIMPLIFY}" has {fields}, not {", ".join(options)}') from None
+    return func.with_body(_StmtSimplification(func, config).rewrite(func.body))
+
+
+class _StmtSimplification(Simplification):
+    def __init__(self, func: PrimFunc, config: StmtSimplifyConfig) -> None:
+        super().__init__()
+        self.config = config
+        if config.transitively_prove_inequalities:
+            self.analyzer.enabled_extensions |= Extension.TransitivelyProveInequalities
+        self.named_values: dict[E.Var, E.PrimExpr] = {}
+        for buffer in func.buffer_map.values():
+            for extent in buffer.shape:
+                self.not_negative(extent)
+
+    def not_negative(self, extent: E.PrimExpr) -> None:
+        """Learn of the variable of an extent, `x * scale + shift`, that the extent is 0 or more."""
+        total = self.analyzer.canonical_sum(extent) if is_index_type(extent.dtype) else None
+        terms = list(total.items()) if total is not None else []
+        if total is None or len(terms) != 1:
+            return
+        (digit, scale), shift = terms[0], total.constant
+        if isinstance(digit.source, E.Var) and digit.lower == 1 and digit.upper is None:
+            if scale > 0:
+                self.analyzer.update(digit.source, ConstIntBound(-(shift // scale), inf))
+
+    def rewrite(self, node: Any) -> Any:
+        if self.config.apply_constraints_to_boolean_branches and isinstance(node, (E.And, E.Or)):
+            return self.connective(super().rewrite(node))
+        return super().rewrite(node)
+
+    def connective(self, condition: E.PrimExpr) -> E.PrimExpr:
+        """`a and b` where each is simplified as if the other held; `a or b` as if it did not."""
+        if not isinstance(condition, (E.And, E.Or)):
+            return condition
+        is_and = isinstance(condition, E.And)
+        a, b = self.connective(condition.a), self.connective(condition.b)
+        with self.analyzer.constraint(a if is_and else negation(a)):
+            b = self.rewrite(b)
+        with self.analyzer.constraint(b if is_and else negation(b)):
+            a = self.rewrite(a)
+        return self.analyzer.simplify(type(condition)(a, b))
+
+    @on(S.LetStmt)
+    def let(self, statement: S.LetStmt) -> S.Stmt:
+        value = self.rewrite(statement.value)
+        if reads_memory(value):
+            return self.named(statement, value)
+        constant = isinstance(value, (E.IntImm, E.FloatImm, E.Var))
+        if not constant and not is_index_type(value.dtype):
+            self.named_values[statement.var] = value
+            return self.named(statement, value)
+        self.analyzer.bind(statement.var, value)
+        if any(statement.var in _described_by(buffer) for buffer in _buffers(statement.body)):
+            return self.named(statement, value)
+        return self.rewrite(substitute(statement.body, {statement.var: value}))
+
+    def named(self, statement: S.LetStmt, value: E.PrimExpr) -> S.Stmt:
+        body = self.rewrite(statement.body)
+        same = value is statement.value and body is statement.body
+        return statement if same else replace(statement, value=value, body=body)
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> S.Stmt:
+        if self.named_values:
+            proof = self.rewrite(substitute(branch.condition, self.named_values))
+            if isinstance(proof, E.IntImm):
+                branch = replace(branch, condition=proof)
+        return super().branch(branch)
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        """A store of what is in its place does nothing."""
+        new = self.rewrite_children(store)
+        value = new.value
+        if isinstance(value, E.BufferLoad) and value.buffer is new.buffer:
+            if all(map(same_expression, value.indices, new.indices)):
+                return NOTHING
+        return new
+
+
+def _buffers(body: S.Stmt) -> set[Buffer]:
+    """The buffers that a statement accesses or declares."""
+    return {
+        node.buffer
+        for node in walk(body)
+        if isinstance(node, (E.BufferLoad, S.BufferStore, S.DeclBuffer, S.AllocBuffer))
+    }
+
+
+def _described_by(buffer: Buffer) -> list[E.Var]:
+    """The variables that say where a buffer is and how large."""
+    parts = (buffer.data, buffer.elem_offset, *buffer.shape, *buffer.strides)
+    return [node for part in parts for node in walk(part) if isinstance(node, E.Var)]
