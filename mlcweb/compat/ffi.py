@@ -1,7 +1,8 @@
 """`tvm_ffi` and `tvm.ffi`: the registry of functions, arrays and containers, under its names."""
 
-from mlcweb.compat.containers import Array, Map, String
+from mlcweb.compat.containers import Array, Map, String, convert
 from mlcweb.ir.node import Node as Object
+from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.runtime.device import Device, device
 from mlcweb.runtime.module import Module
 from mlcweb.runtime.module import PackedFunc as Function
@@ -30,6 +31,7 @@ __all__ = [
     "Shape",
     "String",
     "Tensor",
+    "convert",
     "device",
     "dtype",
     "from_dlpack",
@@ -38,4 +40,6 @@ __all__ = [
     "register_func",
     "register_global_func",
     "remove_global_func",
+    "structural_equal",
+    "structural_hash",
 ]

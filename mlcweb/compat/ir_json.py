@@ -6,8 +6,10 @@ import json
 from importlib import import_module
 from typing import Any
 
+from mlcweb.compat.node_json import from_table, to_table
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import BaseFunc, IRModule
+from mlcweb.ir.node import Node
 from mlcweb.meta_schedule.database.tvm_graph import module_of
 from mlcweb.relax.attrs import Attrs
 from mlcweb.script import from_source
@@ -16,21 +18,23 @@ DictAttrs = Attrs
 """Attributes by name."""
 
 FORMAT = "mlcweb-script"
+NODES = "mlcweb-nodes"
 
 _HOMES = {"ir": ("mlcweb.ir", "mlcweb.compat.containers"), "relax": ("mlcweb.relax",)}
 
 
-def save_json(node: IRModule | BaseFunc) -> str:
-    """A module or a function as JSON: its text, with all constants.
+def save_json(node: Node | IRModule) -> str:
+    """A node as JSON: of a module or a function its text, with all constants.
 
     Raises:
-        TVMError: it is neither; a part of a function says nothing by itself.
+        TVMError: it is no node of the IR, or has a part that has no form in JSON.
     """
-    if not isinstance(node, (IRModule, BaseFunc)):
+    if not isinstance(node, (Node, IRModule)):
         raise TVMError(
-            f"Modules and functions are saved as JSON, not a {type(node).__name__}: print it by "
-            "script()"
+            f"Nodes of the IR are saved as JSON, not a {type(node).__name__}: print it by script()"
         )
+    if not isinstance(node, (IRModule, BaseFunc)):
+        return json.dumps({"format": NODES, **to_table(node)})
     return json.dumps({"format": FORMAT, "script": node.script(show_meta=True)})
 
 
@@ -43,6 +47,8 @@ def load_json(json_str: str) -> Any:
     content = json.loads(json_str)
     if isinstance(content, dict) and content.get("format") == FORMAT:
         return from_source(content["script"])
+    if isinstance(content, dict) and content.get("format") == NODES:
+        return from_table(content)
     try:
         return module_of(content)
     except (ValueError, KeyError, TypeError) as error:

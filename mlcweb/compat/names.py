@@ -249,6 +249,7 @@ ATTRIBUTES: dict[str, str] = {
     "relax.FuncType": "relax.FuncStructInfo",
     "relax.Type": "relax.StructInfo",
     "relax.prim_value": "relax.PrimValue",
+    "relax.expr.make_shape": "relax.ShapeExpr",
     "relax.VDevice": "ir.global_info.VDevice",
     "relax.DummyGlobalInfo": "ir.global_info.DummyGlobalInfo",
     "relax.get_shape_of": "relax.op.shape_of",

@@ -65,7 +65,6 @@ _ROWS: dict[str, str] = {
     "schedules are measured here by ms.runner.LocalRunner, or on other machines with Dask": (
         "meta_schedule.runner.rpc_runner"
     ),
-    "write the pass with relax.PyExprMutator": "relax.binding_rewrite",
     "Python functions are called from models by R.call_packed and tvm.register_func": (
         "relax.base_py_module relax.BasePyModule"
     ),
@@ -140,7 +139,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     },
     "relax": {
         "write the model as @I.ir_module, and Python around it": "BasePyModule",
-        "write the pass with relax.PyExprMutator": "DataflowBlockRewrite",
         "relax.build makes the instructions": "ExecBuilder",
     },
     "arith": {

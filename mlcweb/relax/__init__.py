@@ -9,7 +9,8 @@ Where things live:
 - op/: the operators. One `register` line and one function for each; see op/registry.py.
 - block_builder.py builds functions, normalize.py brings what it is given into normal form,
   emit_te.py turns tensor expressions into functions of TensorIR and calls of them.
-- expr_functor.py: visitors and mutators; binding.py: parameters and extents made constant.
+- expr_functor.py: visitors and mutators; binding.py: parameters and extents made constant;
+  binding_rewrite.py: dataflow blocks changed binding by binding.
 - transform/: the passes; pipeline.py: their usual sequences.
 
 Scripts are read and printed by `mlcweb.script` (parser/relax.py, printer/relax.py), where the names
@@ -45,6 +46,7 @@ __getattr__ = lazy_attributes(
     __name__,
     {
         "pipeline": ("get_pipeline", "register_pipeline"),
+        "binding_rewrite": ("DataflowBlockRewrite",),
         "transform": (),
         "frontend": (),
         "dpl": (),

@@ -25,6 +25,7 @@ from mlcweb.relax.operators import ExprOperators
 from mlcweb.relax.struct_info import (
     Extent,
     FuncStructInfo,
+    ObjectStructInfo,
     ShapeLike,
     StructInfo,
     TensorStructInfo,
@@ -64,6 +65,14 @@ class DeducedExpr(Expr):
     asked for, and remembered; a copy of the node with other parts starts without it."""
 
     struct_info_: StructInfo | None = field(init=False, default=None)
+
+    @property
+    def ty(self) -> Any:
+        """The struct info, under its name since 2026; None while that of a part is not known."""
+        try:
+            return self.struct_info
+        except DiagnosticError:
+            return None
 
     if not TYPE_CHECKING:
 
@@ -180,6 +189,11 @@ class Call(DeducedExpr):
         sinfo_args: Sequence[StructInfo] | StructInfo | None = None,
         span: Span | None = None,
     ) -> None:
+        if isinstance(op, Var) and op.struct_info is not None:
+            if not isinstance(op.struct_info, (FuncStructInfo, ObjectStructInfo)):
+                raise ValueError(
+                    f"Only functions can be called; {op.name_hint} is a {op.struct_info}"
+                )
         self.op = op
         self.args = tuple(args)
         self.attrs = attrs if attrs is None or isinstance(attrs, Attrs) else Attrs(attrs)
@@ -206,7 +220,7 @@ class Tuple(DeducedExpr):
         self.span = span
 
     def __getitem__(self, index: int) -> RelaxExpr:
-        return self.fields[index]
+        return _item(self.fields, index, "Tuple")
 
     def __iter__(self) -> Iterator[RelaxExpr]:
         return iter(self.fields)
@@ -235,7 +249,7 @@ class ShapeExpr(DeducedExpr):
         self.span = span
 
     def __getitem__(self, index: int) -> PrimExpr:
-        return self.values[index]
+        return _item(self.values, index, "ShapeExpr")
 
     def __iter__(self) -> Iterator[PrimExpr]:
         return iter(self.values)
@@ -299,6 +313,11 @@ class MatchCast(Binding):
 
     structural_order: ClassVar[tuple[str, ...]] = ("value", "struct_info", "var")
 
+    @property
+    def ty(self) -> StructInfo:
+        """`struct_info`, under its name since 2026."""
+        return self.struct_info
+
 
 @node
 class BindingBlock(Node):
@@ -337,6 +356,15 @@ class SeqExpr(DeducedExpr):
         self.body = body
         self.struct_info_ = None
         self.span = span
+
+
+Item = TypeVar("Item")
+
+
+def _item(items: tuple[Item, ...], index: int, of: str) -> Item:
+    if not -len(items) <= index < len(items):
+        raise IndexError(f"{of} index out of range: there are {len(items)}, and none is {index}")
+    return items[index]
 
 
 def as_seq(body: Value) -> SeqExpr:

@@ -7,11 +7,12 @@
   that saves.
 - virtual_machine.py (`relax.VirtualMachine`) checks arguments (sizes.py) and keeps functions ready
   to run for shapes that it has met: frame.py. packed.py calls registered functions, builtins.py has
-  what the machine does itself, explicit_memory.py is for programs that allocate themselves,
-  profiling.py tells where the time goes, instrument.py lets functions see each call.
+  what the machine does itself (registered.py: under TVM's names), explicit_memory.py is for
+  programs that allocate themselves, profiling.py tells where the time goes, instrument.py lets
+  functions see each call.
 """
 
-from mlcweb.relax_vm import vm_build
+from mlcweb.relax_vm import registered, vm_build
 from mlcweb.relax_vm.executable import Executable, VMExecutable
 from mlcweb.relax_vm.instrument import VMInstrumentReturnKind
 from mlcweb.relax_vm.memory_report import MemoryReport
@@ -29,5 +30,6 @@ __all__ = [
     "VMInstrumentReturnKind",
     "VirtualMachine",
     "build",
+    "registered",
     "vm_build",
 ]

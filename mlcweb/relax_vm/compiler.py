@@ -16,6 +16,7 @@ from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax import struct_info as S
+from mlcweb.relax.analysis.struct_info import is_base_of
 from mlcweb.relax.analysis.variables import free_symbolic_vars, free_vars
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.builtins import BUILTINS
@@ -109,6 +110,11 @@ class FunctionCompiler:
             captured = tuple(range(len(self.captured)))
             self.values[self.itself] = self.emit_to(vm.MakeFunction, self.name, captured)
         body = self.body(self.func.body)
+        declared, given = self.func.ret_struct_info, self.func.body.struct_info
+        if declared is not None and not is_base_of(declared, given):
+            self.emit(vm.Match, body.result, declared, f'the return value of "{self.name}"')
+            check = self.out.pop()
+            body = vm.Body((*body.instructions, check), body.result)
         body = vm.Body((*self.out, *body.instructions), body.result)
         tensors = [(register, constant) for constant, register in self.tensors.values()]
         outer = (
@@ -161,7 +167,8 @@ class FunctionCompiler:
     def bind(self, binding: E.Binding) -> None:
         if isinstance(binding, E.MatchCast):
             register = self.operand(binding.value)
-            self.emit(vm.Match, register, binding.struct_info, binding.var.name_hint)
+            place = f'the match_cast of "{binding.var.name_hint}"'
+            self.emit(vm.Match, register, binding.struct_info, place)
             self.values[binding.var] = register
         elif isinstance(binding.value, E.Function):
             self.local_function(binding.var, binding.value)

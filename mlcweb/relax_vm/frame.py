@@ -349,7 +349,7 @@ def _match(steps: Steps, position: int, item: vm.Match) -> Step:
 
     def match() -> None:
         matching = Matching(frame.sizes)
-        matching.match(frame.registers[item.source], item.info, f'"{item.name}"')
+        matching.match(frame.registers[item.source], item.info, item.place)
         frame.sizes = matching.finish()
 
     return match

@@ -134,11 +134,12 @@ class MakeScalar(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class Match(Instruction):
-    """The check that a value is what a struct info says, which gives values to new extents."""
+    """The check that a value is what a struct info says, which gives values to new extents.
+    `place` says in messages which value."""
 
     source: Register
     info: StructInfo
-    name: str
+    place: str
 
     @property
     def reads(self) -> tuple[Register, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.relax import dims
 from mlcweb.relax import struct_info as S
-from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
+from mlcweb.runtime.arguments import ArgumentDtypeError, ArgumentTypeError, ArgumentValueError
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
@@ -58,7 +58,8 @@ class Matching:
         """Check one value. `place` says in messages what it is.
 
         Raises:
-            ArgumentTypeError: it is of another kind, or has other elements.
+            ArgumentTypeError: it is of another kind.
+            ArgumentDtypeError: it has other elements.
             ArgumentValueError: its shape is another.
         """
         if isinstance(info, S.TensorStructInfo):
@@ -113,9 +114,11 @@ def _tensor(self: Matching, value: object, info: S.TensorStructInfo, place: str)
         hint = "; pass tvm.nd.array(x)" if hasattr(value, "__array__") else ""
         raise ArgumentTypeError(f"{place} should be {info}, but is {described(value)}{hint}")
     if info.dtype and value.dtype != info.dtype:
-        raise ArgumentTypeError(f"{place} should be {info}, but is {described(value)}")
+        raise ArgumentDtypeError(f"{place} should be {info}, but is {described(value)}")
     if info.ndim not in (-1, value.ndim):
-        raise ArgumentValueError(f"{place} should be {info}, but is {described(value)}")
+        raise ArgumentValueError(
+            f"{place} should be {info}, of ndim {info.ndim}, but is {described(value)}"
+        )
     for extent, found in zip(info.values or (), value.shape, strict=False):
         self.extent(extent, found, value, info, place)
 

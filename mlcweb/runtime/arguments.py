@@ -30,6 +30,11 @@ class ArgumentValueError(TVMError, ValueError):
     """A call with arguments of the wrong size."""
 
 
+class ArgumentDtypeError(ArgumentTypeError, ArgumentValueError):
+    """A call with a tensor of other elements: an error of type for compiled functions of TVM, and
+    one of value for its virtual machine."""
+
+
 class Signature:
     """What a function takes. `check` returns the plain values that a kernel gets."""
 

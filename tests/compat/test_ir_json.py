@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlcweb import compat
+from mlcweb import compat, relax, tir
 from mlcweb.ir import TVMError, assert_structural_equal
 from mlcweb.relax.dpl import wildcard
 from mlcweb.script import ir as I
@@ -44,6 +44,29 @@ def test_programs_survive(ir, what):
     text = ir.save_json(program)
     assert_structural_equal(ir.load_json(text), program)
     assert ir.load_json(json_str=text).script() == program.script()
+
+
+@pytest.mark.parametrize(
+    "parts", [("fill", "body"), ("fill", "params"), ("main", "ret_struct_info")]
+)
+def test_parts_of_programs_survive(ir, parts):
+    part = getattr(Model[parts[0]], parts[1])
+    for node in part if isinstance(part, tuple) else [part]:
+        assert_structural_equal(ir.load_json(ir.save_json(node)), node, map_free_vars=True)
+
+
+def test_one_variable_stays_one(ir):
+    x = tir.Var("x", "int64")
+    loaded = ir.load_json(ir.save_json(x * x + relax.PrimValue(x).value))
+    assert loaded.a.a is loaded.a.b is loaded.b
+
+
+def test_a_text_makes_nodes_alone(ir):
+    table = '{"format": "mlcweb-nodes", "root": {"node": 0}, "nodes": [%s]}'
+    with pytest.raises(TVMError, match="no class of the IR"):
+        ir.load_json(table % '{"class": "subprocess.Popen", "fields": {"args": "true"}}')
+    with pytest.raises(TVMError, match="has no form in JSON"):
+        ir.save_json(relax.const(WEIGHT))
 
 
 def test_a_module_that_tvm_has_saved(ir):
