@@ -134,6 +134,11 @@ KINDS = (
         "right only where the other writers touch other elements",
     ),
     Kind(
+        "we refuse", "cache_read",
+        'statement .* outside of blocks.*; this takes a buffer with a single writer',
+        "TVM does not see what is stored outside of blocks",
+    ),
+    Kind(
         "we refuse", "decompose_reduction", "repeats the whole|ties spatial and reduction loops",
         "right only because of the extents of these loops",
     ),

@@ -15,8 +15,9 @@ from mlcweb.schedule.errors import ArgumentError
 from mlcweb.schedule.state import BlockPlace, domains_of
 from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
+from mlcweb.tir.dtype import lanes
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BlockRealize, DeclBuffer, For
+from mlcweb.tir.stmt import BlockRealize, BufferStore, DeclBuffer, For
 from mlcweb.tir.substitute import substitute, uses_any
 
 _STORAGE_RANKS = {"global": 0, "shared": 1, "warp": 2}
@@ -109,6 +110,9 @@ def use_of_memory(node: Node, buffer: Buffer) -> str | None:
             return f'a region of it is matched as buffer "{part.buffer.name}"'
         if part is buffer.data:
             return "its address is used"
+        if isinstance(part, (BufferLoad, BufferStore)) and part.buffer is buffer:
+            if any(lanes(index.dtype) > 1 for index in part.indices):
+                return "vectors of its elements are accessed"
     return None
 
 

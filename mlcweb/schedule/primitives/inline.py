@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, same_expression
@@ -83,14 +83,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     for reader in (*blocks.readers.get(buffer, ()), *blocks.undeclared_readers.get(buffer, ())):
         check_within_guards(place, reader, f'the {reader.title} reads "{buffer.name}" without it')
         check_own_threads(place, place, reader)
-    for unit in blocks.units:
-        use = use_of_memory(unit.realize, buffer)
-        if use is not None:
-            raise DataflowError(
-                f'The buffer "{buffer.name}" cannot be inlined into the {unit.title}: {use}',
-                [unit.statement],
-                "keep the buffer, and move its block with compute_at",
-            )
+    _check_elements(blocks.units, buffer)
     state = state.replaced(place.function, {place.realize: None})
     scope = state.block(scope.block.identity)
     state = state.with_fields(scope, body=inliner.rewrite(scope.block.body))
@@ -122,6 +115,7 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     check_own_threads(place, producer, place)
     check_not_output(state, producer, "cache_write of the producer first")
     check_complete(state, producer)
+    _check_elements((place, producer), buffer)
     outer, inner = _storing_realize(producer, buffer)
     stored = inner.block.body
     assert isinstance(stored, BufferStore)
@@ -198,6 +192,18 @@ def _with_regions(block: Block) -> Block:
     order = {buffer: n for n, buffer in enumerate(dict.fromkeys(found))}
     reads = sorted(regions.reads, key=lambda region: order.get(region.buffer, len(order)))
     return replace(block, reads=tuple(reads), writes=regions.writes)
+
+
+def _check_elements(units: Iterable[BlockPlace], buffer: Buffer) -> None:
+    """Raise DataflowError where a unit uses a buffer otherwise than element by element."""
+    for unit in units:
+        use = use_of_memory(unit.realize, buffer)
+        if use is not None:
+            raise DataflowError(
+                f'The buffer "{buffer.name}" cannot be inlined into the {unit.title}: {use}',
+                [unit.statement],
+                "keep the buffer, and move its block with compute_at",
+            )
 
 
 def _check_no_init(place: BlockPlace) -> None:

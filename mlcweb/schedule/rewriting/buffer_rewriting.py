@@ -18,6 +18,7 @@ from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import domains_of
 from mlcweb.tir.arithmetic import is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
+from mlcweb.tir.dtype import lanes
 from mlcweb.tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
 from mlcweb.tir.substitute import BufferMutator
@@ -245,6 +246,8 @@ class LayoutRewriter(IndexMutator):
         new = self.rewrite_children(node)
         if node.buffer is not self.old:
             return new
+        if any(lanes(index.dtype) > 1 for index in new.indices):
+            self._refuse("it is accessed by vectors, whose elements the new layout takes apart")
         return replace(new, buffer=self.new, indices=self._indices(new.indices))
 
     @on(MatchBufferRegion)
