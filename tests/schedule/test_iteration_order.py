@@ -358,3 +358,33 @@ def test_step(name):
             outputs(sch.mod, arrays, target), outputs(before, arrays), strict=True
         ):
             np.testing.assert_array_equal(got, want)
+
+
+HALVED_INDEX = """
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((6,), "float32")
+    for i in range(6):
+        with T.block("B"):
+            vi = T.axis.spatial(6, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i, r in T.grid(8, 4):
+        with T.block("C"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + B[(vi + vr) // 2]
+"""
+
+
+def test_what_an_iteration_makes_for_itself_is_found_in_halves():
+    """compute_at makes (r % 2 + 3) // 2 + 1 elements from r // 2 on, which are all that is read."""
+    before = module(HALVED_INDEX)
+    sch = Schedule(before)
+    i, r = sch.get_loops("C")
+    outer, inner = sch.split(i, [None, 4])
+    sch.reorder(outer, r, inner)
+    sch.compute_at("B", r)
+    sch.parallel(outer)
+    arrays = [np.arange(6, dtype="float32"), np.zeros(8, "float32")]
+    np.testing.assert_array_equal(outputs(sch.mod, arrays)[1], outputs(before, arrays)[1])

@@ -35,7 +35,7 @@ from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, shared_prefix
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.expr import LT, FloorDiv, IntImm, PrimExpr, Var
+from mlcweb.tir.expr import GE, LT, FloorDiv, FloorMod, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BufferStore, For, IterType
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
@@ -305,10 +305,27 @@ def contains(
     return all(
         inner.min_value is not None
         and inner.max_value is not None
-        and analyzer.can_prove(inner.min_value >= outer.min)
-        and analyzer.can_prove(inner.max_value < outer.min + outer.extent)
+        and _is_known(inner.min_value >= outer.min, analyzer)
+        and _is_known(inner.max_value < outer.min + outer.extent, analyzer)
         for inner, outer in zip(sides, box, strict=True)
     )
+
+
+def _is_known(comparison: PrimExpr, analyzer: Analyzer) -> bool:
+    """Whether a comparison holds. That (x + 7) // 2 is x // 2 + (x % 2 + 7) // 2, as boxes that
+    compute_at finds ask for, is seen by a linear system."""
+    if analyzer.can_prove(comparison):
+        return True
+    if not isinstance(comparison, (LT, GE)):
+        return False
+    if not any(isinstance(node, FloorMod) for node in walk(comparison)):
+        return False
+    system = LinearSystem()
+    for var in variables_in(comparison):
+        system.name(var, *analyzer.const_int_bound(var))
+    opposite = GE if isinstance(comparison, LT) else LT
+    system.require_condition(opposite(comparison.a, comparison.b), {})
+    return system.solution() is None
 
 
 def _exceeds(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
