@@ -30,6 +30,7 @@ MODULES: dict[str, str] = {
     "tir.meta_schedule": "meta_schedule",
     "tir.dlight": "dlight",
     "s_tir.dlight": "dlight",
+    "dlight.analysis.common_analysis": "dlight.analysis",
     "tirx": "tir",
     "tir.stmt": "tir",
     "tir.function": "tir",
@@ -114,8 +115,13 @@ _FILES: dict[tuple[str, ...], str] = {
     "relax.expr_functor relax.block_builder relax.global_info relax.pipeline",
     ("relax.analysis",): "relax.analysis.analysis relax.analysis.estimate_memory_usage",
     ("relax.transform",): "relax.transform.transform relax.transform.fast_math "
-    "relax.transform.legalize_ops",
+    "relax.transform.legalize_ops relax.transform.attach_external_modules "
+    "relax.transform.fold_batch_norm_to_conv2d_for_inference "
+    "relax.transform.ipc_allreduce_rewrite relax.transform.lazy_transform_params "
+    "relax.transform.lower_gpu_ipc_alloc_storage relax.transform.optimize_layout_transform "
+    "relax.transform.remove_redundant_reshape",
     ("relax.op", "relax.op.nn", "relax.op.image"): (
+        "relax.op.binary relax.op.unary relax.op.ternary relax.op.datatype relax.op.grad.grad "
         "relax.op.mask relax.op.op_attrs relax.op.nn.nn relax.op.image.image relax.op.sampling "
         "relax.op.builtin.builtin relax.op.memory.memory relax.op.memory.view "
         "relax.op.vm.vm"
@@ -177,9 +183,25 @@ _FILES: dict[tuple[str, ...], str] = {
     ),
     ("testing.te_workload",): "meta_schedule.testing",
     ("script.ir_builder",): "script.ir_builder.base",
+    ("script.ir_builder.ir",): "script.ir_builder.ir.ir script.ir_builder.ir.frame",
+    ("script.ir_builder.tir",): (
+        "script.ir_builder.tir.ir script.ir_builder.tir.frame script.ir_builder.tir.utils "
+        "script.ir_builder.tir.tirx"
+    ),
+    ("script.ir_builder.relax",): ("script.ir_builder.relax.ir script.ir_builder.relax.frame"),
+    ("relax.frontend.nn",): (
+        "relax.frontend.nn.core relax.frontend.nn.modules relax.frontend.nn.extern "
+        "relax.frontend.nn.subroutine relax.frontend.nn._tensor_op"
+    ),
+    ("dlight.base",): "dlight.base.utils",
+    ("topi.image",): "topi.image.dilation2d topi.image.grid_sample topi.image.resize",
     ("script.printer",): "script.highlight script.printer.doc script.printer.doc_printer",
     ("runtime.target", "runtime"): "runtime.target.target target.target target.tag",
-    ("runtime.target",): "runtime.target.tag runtime.target.detect_target",
+    ("runtime.target",): (
+        "runtime.target.tag runtime.target.detect_target runtime.target.tag_registry "
+        "runtime.target.tag_registry.registry runtime.target.tag_registry.arm_cpu "
+        "runtime.target.tag_registry.aws_cpu runtime.target.tag_registry.riscv_cpu"
+    ),
     ("runtime.build", "runtime"): "driver runtime.build",
     ("testing",): "testing.utils testing.aot testing.runner testing.auto_scheduler",
     (): "contrib",
@@ -252,7 +274,7 @@ ATTRIBUTES: dict[str, str] = {
     "relax.expr.make_shape": "relax.ShapeExpr",
     "relax.VDevice": "ir.global_info.VDevice",
     "relax.DummyGlobalInfo": "ir.global_info.DummyGlobalInfo",
-    "relax.get_shape_of": "relax.op.shape_of",
+    "relax.get_shape_of": "relax.op.base.get_shape_of",
     "relax.analysis.type_lca": "relax.analysis.struct_info_lca",
     "relax.analysis.type_base_check": "relax.analysis.struct_info_base_check",
     "relax.analysis.tir_vars_in_type": "relax.analysis.tir_vars_in_struct_info",

@@ -79,12 +79,29 @@ _ROWS: dict[str, str] = {
         "topi.nn.deformable_conv2d topi.nn.fifo_buffer topi.nn.lstm topi.nn.qnn "
         "topi.nn.winograd_util topi.vision.nms topi.vision.roi_align topi.sparse"
     ),
+    "the instructions of one kind of GPU or accelerator are not offered by name; "
+    'tvm.build(mod, target="cuda") writes its source (lesson 7)': "backend dlight.adreno",
+    "caches of language models are not here; keep the state in tensors that methods take and give "
+    "back": "relax.frontend.nn.llm",
+    "save the model as ONNX: relax.frontend.onnx.from_onnx reads it": "relax.frontend.tflite",
+    "operators are lowered by relax.transform.LegalizeOps(customize_legalize_map={...})": (
+        "relax.transform.legalize_ops.adreno relax.transform.legalize_ops.binary "
+        "relax.transform.legalize_ops.ccl relax.transform.legalize_ops.common "
+        "relax.transform.legalize_ops.create relax.transform.legalize_ops.datatype "
+        "relax.transform.legalize_ops.distributed relax.transform.legalize_ops.grad "
+        "relax.transform.legalize_ops.image relax.transform.legalize_ops.index "
+        "relax.transform.legalize_ops.inspect_op relax.transform.legalize_ops.linear_algebra "
+        "relax.transform.legalize_ops.manipulate relax.transform.legalize_ops.nn "
+        "relax.transform.legalize_ops.qdq relax.transform.legalize_ops.search "
+        "relax.transform.legalize_ops.statistical relax.transform.legalize_ops.unary "
+        "relax.transform.legalize_ops.vision"
+    ),
     "it is an operator of relax that is not here; relax.op.call_tir calls a function of yours": (
         "relax.op.ccl relax.op.distributed relax.op.vision"
     ),
     "run a program with python -m mlcweb run": "exec",
     "mlcweb is Python; tvm.register_func and tvm.get_global_func reach its registry": (
-        "libinfo _ffi"
+        "libinfo _ffi ir.json_compact"
     ),
 }
 
@@ -119,6 +136,10 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "write the model in the layout that it is to run in": (
             "OptimizeLayoutTransform AttachAttrLayoutFreeBuffers SplitLayoutRewritePreproc"
         ),
+    },
+    "relax.analysis": {
+        "relax.transform.ConvertLayout chooses layouts": "suggest_layout_transforms",
+        "an expression's struct info says what is known of it: x.struct_info": "get_static_type",
     },
     "relax.frontend.nn": {
         "keep the state in tensors that methods take and give back": "KVCache",

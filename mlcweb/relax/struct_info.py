@@ -15,6 +15,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, definition, node
 from mlcweb.ir.span import Span
 from mlcweb.ir.structural import structural_equal, structural_hash
+from mlcweb.relax.errors import ShapeError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import cast, const, convert
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
@@ -40,7 +41,10 @@ def extent(value: Extent) -> PrimExpr:
     if isinstance(expression, IntImm):
         return const(expression.value, "int64")
     if not dtypes.is_integer(expression.dtype):
-        raise DiagnosticError(f"An extent is an integer, not {expression} of {expression.dtype}")
+        raise DiagnosticError(
+            "the value in ShapeStructInfo can only have dtype of int64: an extent is an integer, "
+            f"not {expression} of {expression.dtype}"
+        )
     return cast("int64", expression)
 
 
@@ -106,6 +110,8 @@ class ShapeStructInfo(StructInfo):
         self, values: Sequence[Extent] | None = None, ndim: int = -1, span: Span | None = None
     ) -> None:
         self.values = None if values is None else extents(values)
+        if self.values is not None and ndim not in (-1, len(self.values)):
+            raise ShapeError(f"A shape of {len(self.values)} extent(s) does not have {ndim}")
         self.ndim = ndim if self.values is None else len(self.values)
         self.span = span
 
@@ -135,9 +141,11 @@ class TensorStructInfo(StructInfo):
         self.dtype = "" if dtype in (None, "void") else str(dtype)
         if self.dtype:
             dtypes.parse(self.dtype)
+        if not isinstance(ndim, int) or ndim < -1:
+            raise DiagnosticError(f"ndim is how many dimensions there are, or -1, not {ndim!r}")
         known = _count_of(shape)
         if known >= 0 and ndim not in (-1, known):
-            raise DiagnosticError(f"A tensor of shape {shape} does not have {ndim} dimension(s)")
+            raise ShapeError(f"A tensor of shape {shape} does not have {ndim} dimension(s)")
         self.shape = shape
         self.vdevice = vdevice
         self.ndim = known if known >= 0 else ndim

@@ -112,7 +112,10 @@ class Executable:
         return "\n\n".join(function_python(plan) for plan in self.plans.values())
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function on the processor, as of a virtual machine."""
+        """A function on the processor, as of a virtual machine; what tells of the executable
+        itself, too, as TVM has it in executables that were loaded."""
+        if name in ("stats", "as_text", "as_python") and name not in self.function_names:
+            return getattr(self, name)
         return self._machine[name]
 
     @cached_property

@@ -101,6 +101,21 @@ def test_well_formedness():
     assert relax.analysis.well_formed(relax.Function([x], relax.SeqExpr([dataflow], x)))
 
 
+def test_an_extent_of_a_bound_variable_is_defined():
+    x = relax.Var("x", Tensor((4,)))
+    y = relax.Var("y", Tensor((tir.Var("n", "int64"),)))
+    block = relax.BindingBlock([relax.VarBinding(y, relax.op.add(x, x))])
+    func = relax.Function([x], relax.SeqExpr([block], y), Tensor(ndim=1))
+    assert not relax.analysis.well_formed(func, check_struct_info=False)
+
+
+def test_shapes_where_they_are_known():
+    n = tir.Var("n", "int64")
+    shape = relax.op.base.get_shape_of(relax.Var("x", Tensor((4, n))))
+    assert isinstance(shape, relax.ShapeExpr) and list(shape) == [4, n]
+    assert isinstance(relax.op.base.get_shape_of(relax.Var("y", Tensor(ndim=2))), relax.Call)
+
+
 def test_binding_parameters_and_extents():
     bound = chain.bind_symbolic_vars({"n": 3})
     assert bound.params[0].struct_info == Tensor((3, 4), "float32")

@@ -219,6 +219,7 @@ def test_branches_that_name_the_result_read_back():
             "where it is not seen",
         ),
         ("R.print(x, format='')\n    return x", r"pure=False"),
+        ("R.add(x, x)\n    return x", "must be bound to a variable"),
         ("y = R.call_tir(cls.f, (x,))\n    return y", "say what the call writes|not defined"),
     ],
 )  # fmt: skip

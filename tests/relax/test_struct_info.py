@@ -3,6 +3,7 @@
 import pytest
 
 from mlcweb import relax, tir
+from mlcweb.ir import DiagnosticError
 from mlcweb.relax import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -181,6 +182,29 @@ def test_deduction(call, result):
 def test_what_does_not_fit_is_named(call, error, message):
     with pytest.raises(error, match=message):
         _ = call().struct_info
+
+
+def test_dimensions_that_do_not_go_with_the_shape():
+    for info in (lambda: TensorStructInfo((2, 3), ndim=3), lambda: ShapeStructInfo([2, 3], ndim=1)):
+        with pytest.raises(ValueError, match="does not have"):
+            info()
+    with pytest.raises(DiagnosticError, match="or -1, not -2"):
+        TensorStructInfo(ndim=-2)
+    with pytest.raises(DiagnosticError, match="can only have dtype of int64"):
+        ShapeStructInfo([tir.Var("n", "float32")])
+
+
+def test_items_of_tuples_and_shapes():
+    pair, shape = relax.Tuple([relax.Var("a"), relax.Var("b")]), relax.ShapeExpr([4, 5])
+    assert pair[-1].name_hint == "b" and shape[-2] == 4 and pair.ty is None
+    for items, name in ((pair, "Tuple"), (shape, "ShapeExpr")):
+        with pytest.raises(IndexError, match=f"{name} index out of range: there are 2"):
+            items[2]
+
+
+def test_only_functions_are_called():
+    with pytest.raises(ValueError, match="Only functions can be called; x is a"):
+        relax.Call(relax.Var("x", TensorStructInfo((2,))), [])
 
 
 def test_numbers_are_no_operands():

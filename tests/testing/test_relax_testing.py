@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
-from mlcweb import relax
+from mlcweb import relax, tir
 from mlcweb.script import ir as I
 from mlcweb.script import relax as R
-from mlcweb.testing.relax import get_relax_attention_module, get_relax_matmul_module, nn, vm
+from mlcweb.testing.relax import (
+    dump_ast,
+    get_relax_attention_module,
+    get_relax_matmul_module,
+    nn,
+    vm,
+)
 
 DRAW = np.random.default_rng(1)
 
@@ -89,3 +95,47 @@ def test_registered_functions_are_called() -> None:
     machine = relax.VirtualMachine(relax.build(Packed), tvm.cpu())
     saved = vm.check_saved_func(machine, "main", tvm.nd.array(x), tvm.nd.array(y))
     np.testing.assert_array_equal(saved.numpy(), np.tile(x + y, (1, 2)))
+
+
+def test_nodes_with_the_names_of_their_fields():
+    x = relax.Var("x", relax.TensorStructInfo([4, tir.Var("n", "int64")], "float16"))
+    assert dump_ast(relax.Var("y")) == 'Var(name_hint="y")'
+    assert (
+        dump_ast(x)
+        == """\
+Var(
+    name_hint="x",
+    struct_info=TensorStructInfo(
+        dtype=float16,
+        shape=ShapeExpr(
+            values=[
+                PrimExpr(value=`T.int64(4)`),
+                PrimExpr(value=`n`)
+            ],
+            struct_info=ShapeStructInfo(
+                ndim=2,
+                values=[
+                    PrimExpr(value=`T.int64(4)`),
+                    PrimExpr(value=`n`)
+                ]
+            )
+        )
+    )
+)"""
+    )
+    call = relax.op.concat([x, x], axis=1)
+    text = dump_ast(call, include_struct_info_annotations=False)
+    assert "".join(text.split()) == (
+        'Call(op=Op(name="relax.concat"),args=[Tuple(fields=[Var(name_hint="x"),Var(name_hint="x")])],'
+        'attrs={"axis":1})'
+    )
+    assert "attrs" not in dump_ast(call, include_call_attrs=False)
+    constant = relax.VarBinding(relax.DataflowVar("c"), relax.const([1, 2]))
+    block = relax.DataflowBlock([constant])
+    func = relax.Function([x], relax.SeqExpr([block], x), relax.ObjectStructInfo())
+    text = dump_ast(func.with_attr("global_symbol", "f"), include_ty_annotations=False)
+    assert text.startswith('Function(\n    params=[Var(name_hint="x")],\n    body=SeqExpr(')
+    assert 'var=DataflowVar(name_hint="c"),' in text and "value=Constant(data=[1 2])" in text
+    assert text.endswith('is_pure=True,\n    attrs={"global_symbol": "f"}\n)')
+    with pytest.raises(TypeError, match="not a int"):
+        dump_ast(3)

@@ -10,7 +10,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
 from mlcweb.relax.analysis.uses import contains_impure_call
 from mlcweb.relax.normalize import is_leaf
-from mlcweb.relax.struct_info import StructInfo
+from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
 
@@ -115,6 +115,8 @@ class _Check:
         if isinstance(binding, E.MatchCast):
             self.visible.update(definable_tir_vars_in_struct_info(binding.struct_info))
             self.extents(binding.struct_info, binding.var)
+        elif isinstance(binding.var.struct_info, (TensorStructInfo, ShapeStructInfo)):
+            self.extents(binding.var.struct_info, binding.var)
         self.define(binding.var)
 
     def parts(self, value: E.Value) -> None:

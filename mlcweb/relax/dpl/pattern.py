@@ -69,6 +69,7 @@ class DFPattern:
         return StructInfoPattern(self, struct_info)
 
     has_ty = has_struct_info
+    has_type = has_struct_info
 
     def has_dtype(self, dtype: str) -> DataTypePattern:
         """Tensors of this element type."""
@@ -227,8 +228,11 @@ class TuplePattern(DFPattern):
         self.fields = tuple(self.fields)
 
     def __getitem__(self, index: int | None) -> TupleGetItemPattern:
-        if index is not None and not 0 <= index < len(self.fields):
-            raise IndexError(f"The tuple has {len(self.fields)} field(s), no field {index}")
+        if index is not None:
+            count = len(self.fields)
+            if not -count <= index < count:
+                raise IndexError(f"The tuple has {count} field(s), no field {index}")
+            index %= count
         return TupleGetItemPattern(self, index)
 
     def __len__(self) -> int:

@@ -237,6 +237,14 @@ def shape_of(expr: ExprLike) -> Call:
     return call(shape_of, expr)
 
 
+def get_shape_of(expr: ExprLike) -> Expr:
+    """The shape of a tensor: its extents where they are known, else `shape_of`."""
+    result = shape_of(expr)
+    info = result.struct_info
+    values = info.values if isinstance(info, ShapeStructInfo) else None
+    return result if values is None else ShapeExpr(values)
+
+
 def _infer_shape_to_tensor(call: Call, context: Context) -> StructInfo:
     info = infer.shape(call, 0, context)
     return TensorStructInfo(None if info.ndim == -1 else [info.ndim], "int64", ndim=1)

@@ -21,7 +21,9 @@ from mlcweb.relax.normalize import merged
 from mlcweb.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
+    ShapeStructInfo,
     StructInfo,
+    TensorStructInfo,
     TupleStructInfo,
 )
 from mlcweb.script import relax as R
@@ -367,6 +369,12 @@ def _expression(self: FunctionReader, node: ast.Expr, last: bool) -> None:
     if isinstance(value, N.Attributes):
         self.attrs.update(value.values)
     elif isinstance(value, E.Expr):
+        if isinstance(value.ty, (TensorStructInfo, ShapeStructInfo)):
+            raise self.error(
+                "Non-void relax expressions must be bound to a variable: give the value of this "
+                "statement a name, or leave the statement out",
+                node,
+            )
         self.bind(self.name_of_nothing(value), value, None, node)
     elif isinstance(value, N.MatchCastPair):
         raise self.error("Give it a name: `y = R.match_cast(…)`", node)

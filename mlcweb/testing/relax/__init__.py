@@ -1,7 +1,8 @@
-"""`tvm.relax.testing`: layers of the first notebooks, small models, and functions that tests of the
-virtual machine call."""
+"""`tvm.relax.testing`: layers of the first notebooks, small models, functions that tests of the
+virtual machine call, and nodes as text with the names of their fields."""
 
-from mlcweb.testing.relax import nn, vm
+from mlcweb.testing.relax import ast_printer, nn, vm
+from mlcweb.testing.relax.ast_printer import dump_ast
 from mlcweb.testing.relax.models import (
     get_relax_attention_module, get_relax_matmul_module,
 )  # fmt: skip
