@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, is_barrier, is_shared
 from mlcweb.arith import Analyzer
@@ -21,7 +21,7 @@ from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
-from mlcweb.ir.visitor import Dispatcher, on, walk
+from mlcweb.ir.visitor import Dispatcher, children, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -269,16 +269,15 @@ class KernelPrinter(Dispatcher):
         other, so that memory of the thread is indexed by numbers and can lie in registers. False
         where that is too long, or an iteration has memory of its own."""
         parts = S.statements_in(loop.body)
-        if not isinstance(loop.extent, E.IntImm) or any(isinstance(p, _NAMING) for p in parts):
+        if self.copies * _copies(loop) > MAX_COPIES or any(isinstance(p, _NAMING) for p in parts):
             return False
-        self.copies *= loop.extent.value
-        fits = self.copies <= MAX_COPIES
-        if fits:
-            for number in range(loop.extent.value):
-                value = add(loop.min, const(number, loop.loop_var.dtype))
-                self.statement(substitute(loop.body, {loop.loop_var: value}))
-        self.copies //= loop.extent.value
-        return fits
+        extent = cast(E.IntImm, loop.extent).value
+        self.copies *= extent
+        for number in range(extent):
+            value = add(loop.min, const(number, loop.loop_var.dtype))
+            self.statement(substitute(loop.body, {loop.loop_var: value}))
+        self.copies //= extent
+        return True
 
     def vector_copy(self, loop: S.For) -> bool:
         """A loop that copies neighbouring elements, as one load and one store of a vector."""
@@ -543,6 +542,17 @@ class KernelPrinter(Dispatcher):
     @on(E.Let)
     def inner_let(self, let: E.Let) -> str:
         return self.text(substitute(let.body, {let.var: let.value}), ATOM)
+
+
+def _copies(statement: S.Stmt) -> int:
+    """How often a statement stands in the text where all unrolled loops in this one are written
+    out; too often where that is not known."""
+    inside = [_copies(part) for part in children(statement) if isinstance(part, S.Stmt)]
+    most = max(inside, default=1)
+    if not isinstance(statement, S.For) or statement.kind is not S.ForKind.UNROLLED:
+        return most
+    extent = statement.extent
+    return most * extent.value if isinstance(extent, E.IntImm) else MAX_COPIES + 1
 
 
 def _shortest(value: float) -> str:
