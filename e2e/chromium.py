@@ -25,6 +25,14 @@ FLAGS = [
 ]
 """Started with these it makes no traffic of its own."""
 
+WITH_SOFTWARE_GPU = [
+    *(flag for flag in FLAGS if flag != "--disable-gpu"),
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+    "--enable-features=Vulkan",
+]
+"""With these Chromium has a GPU, which computes on the processor."""
+
 SYSTEM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -10,14 +10,6 @@ from playwright.sync_api import BrowserContext, BrowserType, expect
 from e2e import chromium
 from e2e.playground import LIMIT_MS, Playground
 
-FLAGS = [
-    *(flag for flag in chromium.FLAGS if flag != "--disable-gpu"),
-    "--enable-unsafe-webgpu",
-    "--use-webgpu-adapter=swiftshader",
-    "--enable-features=Vulkan",
-]
-"""With these Chromium has a GPU, which computes on the processor."""
-
 MATMUL = """\
 import numpy as np
 import tvm
@@ -83,6 +75,24 @@ print("still right:", np.allclose(C.numpy(), a @ b, rtol=1e-4))
 print("takes time:", lib.time_evaluator("main", dev, number=1)(A, B, C).mean > 0)
 """
 
+MAXIMUM = """
+
+@T.prim_func
+def largest(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128,), "float32")):
+    for i in T.thread_binding(128, thread="threadIdx.x"):
+        for k in range(128):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.min_value("float32")
+                B[vi] = T.max(B[vi], A[vi, vk])
+
+
+B = tvm.nd.empty((128,), device=dev)
+tvm.build(largest, target="webgpu")(A, B)
+print("largest:", np.array_equal(B.numpy(), a.max(1)))
+"""
+
 ERRORS = """
 import mlcweb.runtime.host.gpu as gpu
 
@@ -122,7 +132,9 @@ print("as NumPy:", np.allclose(arrays[2].numpy(), a @ b, rtol=1e-4))
 def new_context(browser_type: BrowserType) -> Iterator[Callable[..., BrowserContext]]:
     """As that of all tests, of a browser with a GPU."""
     with ExitStack() as stack:
-        browser = browser_type.launch(executable_path=chromium.find(), args=FLAGS)
+        browser = browser_type.launch(
+            executable_path=chromium.find(), args=chromium.WITH_SOFTWARE_GPU
+        )
         stack.callback(browser.close)
 
         def start(**options: Any) -> BrowserContext:
@@ -136,12 +148,13 @@ def new_context(browser_type: BrowserType) -> Iterator[Callable[..., BrowserCont
 @pytest.mark.parametrize("isolated", [True, False])
 def test_a_matmul_on_shared_memory_runs_on_webgpu(open_playground, isolated):
     playground: Playground = open_playground(isolated=isolated)
-    playground.run_to_end(MATMUL + TIMES)
+    playground.run_to_end(MATMUL + TIMES + MAXIMUM)
     console = playground["console"]
     expect(console).to_contain_text("on a GPU: True")
     expect(console).to_contain_text("right: True")
     expect(console).to_contain_text("still right: True")
     expect(console).to_contain_text("takes time: True")
+    expect(console).to_contain_text("largest: True")
     expect(console).not_to_contain_text("simulated")
 
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ PEER_FILES = {
         "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm",
     ),
 }
+"""What is served of each of the peers, by folder."""
 
 TITLES = {
     "page": "page",
@@ -90,10 +91,21 @@ def open_page(
     Raises:
         NotForThis: something that the page is made of is not there.
     """
+    worker = open_worker(chromium, stack, PEER_FILES, config)
+    return [PageEngine(name, worker) for name in names]
+
+
+def open_worker(
+    chromium: Callable[[], Browser],
+    stack: ExitStack,
+    peers: Mapping[str, Sequence[str]],
+    config: Mapping[str, Any],
+) -> Worker:
+    """The worker of the page, which answers for all engines."""
     if not PYODIDE.is_dir():
         raise NotForThis("no Pyodide: `npm ci && npm run vendor` in web/ gets it")
     root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    assemble(root)
+    assemble(root, peers)
     page = chromium().new_page()
     with page.expect_event("worker") as started:
         page.goto(f"{serve(stack, root)}?config={quote(json.dumps(config))}")
@@ -102,16 +114,16 @@ def open_page(
     worker.evaluate(
         "async () => { while (!self.ask) await new Promise((then) => setTimeout(then, 20)); }"
     )
-    return [PageEngine(name, worker) for name in names]
+    return worker
 
 
-def launch(stack: ExitStack) -> Browser:
+def launch(stack: ExitStack, flags: Sequence[str] = FLAGS) -> Browser:
     """A headless Chromium, which is closed with the stack."""
     path = find()
     if path is None:
         raise NotForThis("no Chromium: `python e2e/chromium.py` gets one")
     playwright = stack.enter_context(sync_playwright())
-    browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    browser = playwright.chromium.launch(executable_path=path, args=[*flags])
     stack.callback(browser.close)
     return browser
 
@@ -126,16 +138,16 @@ def serve(stack: ExitStack, root: Path) -> str:
     return server.url
 
 
-def assemble(root: Path) -> None:
+def assemble(root: Path, peers: Mapping[str, Sequence[str]]) -> None:
     """Put together what is served: the page, Pyodide, the sources of this tree, and the peers."""
     shutil.copytree(Path(__file__).parent / "page", root, dirs_exist_ok=True)
     shutil.copytree(PYODIDE, root / "pyodide")
     with zipfile.ZipFile(root / "sources.zip", "w") as archive:
         for package in ("mlcweb", "benchmarks"):
-            for path in sorted((ROOT / package).rglob("*.py")):
-                if "node_modules" not in path.parts:
+            for path in sorted((ROOT / package).rglob("*.*")):
+                if path.suffix in (".py", ".js") and "node_modules" not in path.parts:
                     archive.write(path, path.relative_to(ROOT))
-    for folder, files in PEER_FILES.items():
+    for folder, files in peers.items():
         (root / folder).mkdir(parents=True)
         for file in files:
             if (PEERS / file).is_file():

@@ -11,7 +11,10 @@ import numpy as np
 from pyodide.ffi import to_js  # pyright: ignore[reportMissingImports]
 
 from benchmarks.bench import Bench
+from benchmarks.browser.on_gpu import GpuBench
 from benchmarks.kernels import WORKLOADS
+from benchmarks.kernels.on_gpu import ON_GPU
+from benchmarks.kernels.workload import Workload
 from mlcweb.runtime.host import clock
 
 MIN_BATCH = 8e-3
@@ -28,6 +31,11 @@ class Page:
         self.page_sample = bench.sample
         self.page_forget = bench.forget
         self.page_peak = lambda _: bench.peak()
+        gpu = GpuBench()
+        self.webgpu_prepare = gpu.prepare
+        self.webgpu_sample = gpu.sample
+        self.webgpu_forget = gpu.forget
+        self.webgpu_overhead = lambda _: gpu.overhead()
 
     def numpy_prepare(self, name: str) -> None:
         workload = WORKLOADS[name.partition("/")[0]]
@@ -56,18 +64,23 @@ class Page:
     def numpy_forget(self, name: str) -> None:
         del self._numpy[name]
 
-    def peer_data(self, name: str) -> Any:
+    def peer_data(self, engine: str, name: str) -> Any:
         """The operator, and the inputs as [[Float32Array, shape], …]."""
-        workload = WORKLOADS[name.partition("/")[0]]
+        workload = _workload(engine, name)
         inputs, _ = workload.arguments()
         return to_js([workload.operator, [[array.reshape(-1), array.shape] for array in inputs]])
 
-    def peer_check(self, name: str, result: Any) -> None:
+    def peer_check(self, engine: str, name: str, result: Any) -> None:
         """An AssertionError where another engine computes something else than NumPy."""
-        workload = WORKLOADS[name.partition("/")[0]]
+        workload = _workload(engine, name)
         _, expected = workload.arguments()
         computed = np.asarray(result.to_py())
         if workload.operator == "conv2d" and not np.allclose(computed, expected.reshape(-1), 1e-3):
             batch, filters, rows, columns = expected.shape
             computed = computed.reshape(batch, rows, columns, filters).transpose(0, 3, 1, 2)
         workload.check(np.ascontiguousarray(computed), expected)
+
+
+def _workload(engine: str, name: str) -> Workload:
+    on_gpu = engine in ("tfjs-webgpu", "ort-webgpu", "jax")
+    return (ON_GPU if on_gpu else WORKLOADS)[name.partition("/")[0]]

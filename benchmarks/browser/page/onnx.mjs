@@ -92,6 +92,9 @@ const BRANCHES = {
     node("Relu", [`${y}_sum`], `${y}_hidden`),
     node("Gemm", [`${y}_hidden`, w1, b1], y, intAttribute("transB", 1)),
   ],
+  mean: (x, _, y) => [
+    node("ReduceMean", [x], y, intsAttribute("axes", [1]), intAttribute("keepdims", 0)),
+  ],
   conv2d: (x, [w], y) => [node("Conv", [x, w], y, intsAttribute("kernel_shape", [3, 3]))],
 };
 

@@ -13,7 +13,7 @@ const BATCH = 8;
 export const PEERS = { tfjs: loadTfjs, ort: loadOrt };
 
 /** A computation's timer: warms up at first, then runs in batches long against the clock's step. */
-async function sampler(run) {
+export async function sampler(run) {
   let number = 1;
   const batch = async () => {
     const start = performance.now();
@@ -35,7 +35,7 @@ async function sampler(run) {
   };
 }
 
-function engine(make) {
+export function engine(make) {
   const prepared = new Map();
   return {
     async prepare(name, operator, inputs) {
@@ -51,7 +51,7 @@ function engine(make) {
   };
 }
 
-async function loadScript(path) {
+export async function loadScript(path) {
   const response = await fetch(path);
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   (0, eval)(await response.text());
@@ -81,12 +81,13 @@ async function loadTfjs() {
 }
 
 /** The fastest way to say each computation in TensorFlow.js. Weights may be transposed before. */
-const TFJS = {
+export const TFJS = {
   matmul: (tf, values) => ({ compute: (a, b) => tf.matMul(a, b), arguments: values }),
   bmm_relu: (tf, values) => ({ compute: (a, b) => tf.relu(tf.matMul(a, b)), arguments: values }),
   relu: (tf, values) => ({ compute: (a) => tf.relu(a), arguments: values }),
   add: (tf, values) => ({ compute: (a, b) => tf.add(a, b), arguments: values }),
   softmax: (tf, values) => ({ compute: (a) => tf.softmax(a), arguments: values }),
+  mean: (tf, values) => ({ compute: (a) => tf.mean(a, 1), arguments: values }),
   mlp: (tf, [x, w0, b0, w1, b1]) => ({
     compute: (x, w0, b0, w1, b1) => {
       const hidden = tf.fused.matMul({ a: x, b: w0, bias: b0, activation: "relu" });

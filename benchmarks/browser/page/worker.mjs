@@ -1,6 +1,7 @@
 /** One worker that holds all engines: mlcweb and NumPy in Pyodide, loaded as the playground loads
  * them, and the peers. The harness calls `self.ask(engine, method, name)`. */
 
+import { GPU_PEERS } from "./gpu_peers.mjs";
 import { PEERS } from "./peers.mjs";
 
 const folder = new URL("pyodide/", self.location.href).href;
@@ -38,9 +39,11 @@ const peers = {};
 self.ask = async (engine, method, name) => {
   const page = await python;
   if (engine === "page" || engine === "numpy") return page[`${engine}_${method}`](name);
-  peers[engine] ??= await PEERS[engine]();
+  // Python waits for the GPU, for which it has to be called so that it can be suspended.
+  if (engine === "webgpu") return page[`webgpu_${method}`].callPromising(name);
+  peers[engine] ??= await { ...PEERS, ...GPU_PEERS }[engine]();
   const peer = peers[engine];
   if (method !== "prepare") return peer[method](name);
-  page.peer_check(name, await peer.prepare(name, ...page.peer_data(name)));
+  page.peer_check(engine, name, await peer.prepare(name, ...page.peer_data(engine, name)));
   return null;
 };

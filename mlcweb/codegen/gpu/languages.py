@@ -349,7 +349,7 @@ WGSL = Language(
         "log1p": "log(1.0 + {})",
         "hypot": "length(vec2({}, {}))",
         "isnan": "{0} != {0}",
-        "isinf": "abs({}) > 3.40282347e+38f",
+        "isinf": "abs({}) > 3.4028234e+38f",
         "copysign": "select(-abs({0}), abs({0}), {1} >= 0.0)",
         "sigmoid": "1.0 / (1.0 + exp(-{}))",
         "erf": "erf_({})",

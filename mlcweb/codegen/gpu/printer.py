@@ -556,13 +556,14 @@ def _copies(statement: S.Stmt) -> int:
 
 
 def _shortest(value: float) -> str:
-    """The shortest decimal that is the same float32."""
-    exact = struct.pack("f", max(-_GREATEST, min(_GREATEST, value)))
+    """The shortest decimal that is the same float32, and not beyond the greatest: browsers refuse
+    what would have to be rounded down to it."""
+    value = max(-_GREATEST, min(_GREATEST, value))
+    exact = struct.pack("f", value)
 
     def is_exact(text: str) -> bool:
         number = float(text)
-        within = abs(number) < _GREATEST * (1 + 2**-25)
-        return within and struct.pack("f", max(-_GREATEST, min(_GREATEST, number))) == exact
+        return abs(number) <= _GREATEST and struct.pack("f", number) == exact
 
-    text = next(filter(is_exact, (f"{value:.{digits}g}" for digits in range(1, 10))))
+    text = next(filter(is_exact, (f"{value:.{digits}g}" for digits in range(1, 18))))
     return text if "e" in text or "." in text else f"{text}.0"
