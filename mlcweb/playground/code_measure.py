@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
+from typing import Any
 
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.codegen.registry import RELAXED_MADD
@@ -15,6 +17,7 @@ from mlcweb.runtime.device import cpu
 from mlcweb.runtime.host import clock_step, in_browser
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.machine_peak import MachinePeak, machine_peak, measured_again
+from mlcweb.script import from_source
 from mlcweb.tir import PrimFunc
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.dtype import size_in_bytes
@@ -54,9 +57,26 @@ def measure(program_id: str, function_name: str, fused: bool | None = None) -> C
         rate=operations / times.median,
         fused=".relaxed_madd" in kernel.source,
         peak=_peak(func),
+        call=_call_seconds(),
         clock_step=clock_step(),
         isolated=engine().shared if in_browser() else None,
     )
+
+
+NOTHING = """
+@T.prim_func
+def main(A: T.Buffer((1,), "float32")):
+    A[0] = T.float32(0)
+"""
+
+
+@cache
+def _call_seconds() -> float:
+    """What a call takes that has next to nothing to do."""
+    nothing: Any = from_source(NOTHING)
+    library = build(nothing, "wasm")
+    evaluator = library.time_evaluator("main", cpu(), repeat=REPEATS, min_repeat_ms=1)
+    return evaluator(nd.empty((1,))).median
 
 
 def argument_bytes(func: PrimFunc) -> int:

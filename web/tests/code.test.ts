@@ -109,6 +109,7 @@ describe("roofline", () => {
       rate: 30e9,
       fused: true,
       peak,
+      call: 1e-6,
       clockStep: 5e-6,
       isolated: true,
     };
@@ -117,6 +118,9 @@ describe("roofline", () => {
     );
     expect(sentence("copy", { ...measurement, operations: 0, rate: 0 })).toBe(
       "copy takes 1 ms and does no arithmetic.",
+    );
+    expect(sentence("small", { ...measurement, seconds: 1.5e-6, operations: 0 })).toBe(
+      "small takes 1.5 µs and does no arithmetic. Most of that is the call itself (1 µs).",
     );
   });
 });

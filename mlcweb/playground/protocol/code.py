@@ -138,6 +138,7 @@ class CodeMeasurement:
         bytes: of all arguments, each once.
         rate: operations a second.
         fused: whether the code uses fused multiply-adds.
+        call: seconds of a call that has nothing to do.
         clock_step: in seconds.
         isolated: None outside of browsers.
     """
@@ -149,5 +150,6 @@ class CodeMeasurement:
     rate: float
     fused: bool
     peak: MachinePeak
+    call: float
     clock_step: float
     isolated: bool | None

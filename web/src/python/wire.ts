@@ -251,6 +251,8 @@ export interface CodeMeasurement {
   /** Whether the code uses fused multiply-adds. */
   fused: boolean;
   peak: MachinePeak;
+  /** Seconds of a call that has nothing to do. */
+  call: number;
   /** In seconds. */
   clockStep: number;
   /** Null outside of browsers. */

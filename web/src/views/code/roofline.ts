@@ -112,10 +112,12 @@ function marks(
 
 /** What was measured, in one sentence. */
 export function sentence(name: string, measurement: CodeMeasurement): string {
-  const { seconds, rate, operations } = measurement;
-  if (!operations) return `${name} takes ${timing(seconds)} and does no arithmetic.`;
+  const { seconds, rate, operations, call } = measurement;
+  // Of what little is left besides, nothing can be said.
+  const calling = 2 * call > seconds ? ` Most of that is the call itself (${timing(call)}).` : "";
+  if (!operations) return `${name} takes ${timing(seconds)} and does no arithmetic.${calling}`;
   const share = Math.round((100 * rate) / peakOf(measurement));
-  return `${name} takes ${timing(seconds)}: ${gflops(rate)}, ${share} % of the peak of ${gflops(peakOf(measurement))}.`;
+  return `${name} takes ${timing(seconds)}: ${gflops(rate)}, ${share} % of the peak of ${gflops(peakOf(measurement))}.${calling}`;
 }
 
 /** Both peaks in one line: side by side their labels would lie on each other, or on a roof. */
@@ -125,7 +127,8 @@ function roofLabel({ flops, fusedFlops }: MachinePeak): string {
 }
 
 function numbers({ measurement, simulated }: Measured): TemplateResult {
-  const { seconds, repeats, operations, bytes, rate, peak, clockStep, isolated } = measurement;
+  const { seconds, repeats, operations, bytes, rate, peak, call, clockStep, isolated } =
+    measurement;
   const intensity = operations / bytes;
   const bandwidth = (value: number): string => `${short(value / 1e9)} GB/s`;
   const kernel = [
@@ -153,6 +156,7 @@ function numbers({ measurement, simulated }: Measured): TemplateResult {
         ["Peak, fused", peak.fusedFlops === null ? "not available" : gflops(peak.fusedFlops)],
         ["Memory bandwidth", bandwidth(peak.memoryBandwidth)],
         ["Cache bandwidth", bandwidth(peak.cacheBandwidth)],
+        ["Call of an empty function", timing(call)],
         ["Timer resolution", timing(clockStep)],
         ["Isolated page", isolated === null ? "no page" : isolated ? "yes" : "no"],
       ],
