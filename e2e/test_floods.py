@@ -62,6 +62,45 @@ def test_what_a_program_prints_in_great_numbers_is_kept_from_its_end(used_playgr
     assert dropped + len(printed) == 300_000
 
 
+def test_a_line_that_begins_again_is_shown_once(used_playground):
+    playground = used_playground()
+    playground.run_to_end(
+        "print('before')\n"
+        "for i in range(101):\n    print(f'\\r{i:3d}% ' + '#' * (i // 10), end='')\n"
+        "    if i % 20 == 0: sum(range(3_000_000))\n"
+        "print()\nprint('the ' + 'end')"
+    )
+    console = playground["console"]
+    expect(console).to_contain_text("the end")
+    assert console.text_content().startswith("before\n100% ##########\nthe end\n")
+
+
+HTML = """
+from mlcweb.ir.display import publish
+
+class Page:
+    _repr_html_ = lambda self: {text}
+
+publish(Page())
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("'<b></b>' * 800_000", "it has 5,600,000 characters, more than 250,000"),
+        pytest.param(
+            "'<div>' * 40_000", "its elements are nested more than 50 deep", marks=pytest.mark.thorough
+        ),
+    ],
+)
+def test_a_huge_page_of_html_is_not_shown(used_playground, text, reason):
+    playground = used_playground()
+    playground.run_to_end(HTML.format(text=text))
+    expect(playground["console"]).to_contain_text(f"HTML not shown: {reason}")
+    expect(playground["console"].locator("iframe")).to_have_count(0)
+
+
 def test_one_huge_text_is_cut(used_playground):
     playground = used_playground()
     playground.run_to_end("print('a' * 8_000_000 + 'the end')")

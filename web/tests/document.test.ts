@@ -10,6 +10,7 @@ import {
 } from "../src/document/jupyter";
 import { bounded } from "../src/document/memory";
 import { moment, Recorder, type RunRecord, recordOf, replay } from "../src/document/record";
+import { isFromWorker } from "../src/python/incoming";
 import type { OutputChunk, RunResult } from "../src/python/wire";
 
 const run = (cell: string, size: number, at = 0): RunRecord => ({
@@ -111,6 +112,65 @@ test("what is no notebook is refused, and what is no cell left out", () => {
     expect(() => parseNotebook(text)).toThrow("Not a Jupyter notebook");
   const damaged = { cells: [null, 1, { cell_type: "code", source: [2] }, CODE], nbformat: 4 };
   expect(parseNotebook(JSON.stringify(damaged)).cells).toEqual([{ ...CODE, id: "1" }]);
+});
+
+/** Numbers from 0 to below `limit`, the same in every run. */
+function numbers(seed: number): (limit: number) => number {
+  let state = seed;
+  return (limit) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+}
+
+const ODD = [null, 0, -1.5, true, "", "text", [], {}, [null], [[]], { text: 1 }, 1e300];
+
+/** A value with one of its parts in the place of which something odd stands. */
+function damaged(value: unknown, below: (limit: number) => number): unknown {
+  const parts = typeof value === "object" && value !== null ? Object.keys(value) : [];
+  if (!parts.length || below(6) === 0) return ODD[below(ODD.length)];
+  const part = parts[below(parts.length)]!;
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<
+    string,
+    unknown
+  >;
+  copy[part] = damaged(copy[part], below);
+  return copy;
+}
+
+test("a notebook that is damaged anywhere is refused, or read without the damaged cells", () => {
+  const outputs = [
+    { output_type: "stream", name: "stdout", text: ["one\n"] },
+    { output_type: "display_data", data: { "text/plain": "a", "image/png": ["AA", "AA"] } },
+    { output_type: "display_data", data: { "text/html": "<b>bold</b>", "application/json": {} } },
+    { output_type: "error", ename: "ValueError", evalue: "no", traceback: ["line 1"] },
+  ];
+  const cell = { cell_type: "code", execution_count: 7, metadata: {}, source: ["x"], outputs };
+  const whole = { cells: [cell, { cell_type: "markdown", source: "# Title" }], nbformat: 4 };
+  let read = 0;
+  for (let seed = 0; seed < 3000; seed += 1) {
+    const below = numbers(seed);
+    let text = JSON.stringify(damaged(damaged(whole, below), below));
+    if (seed % 10 === 0) text = text.slice(0, below(text.length));
+    let notebook: ReturnType<typeof parseNotebook>;
+    try {
+      notebook = parseNotebook(text);
+    } catch (error) {
+      expect((error as Error).message).toContain("Not a Jupyter notebook");
+      continue;
+    }
+    read += 1;
+    const runs = runsOf(notebook, 0);
+    for (const { source, output, error } of runs) {
+      expect([source, error?.kind ?? "", error?.message ?? ""].map((each) => typeof each)).toEqual(
+        Array(3).fill("string"),
+      );
+      expect(isFromWorker({ type: "output", chunks: output, size: 1 })).toBe(true);
+    }
+    parseNotebook(withOutputs(notebook, (name) => runs.find((each) => each.cell === name)));
+    parseNotebook(withoutOutputs(notebook));
+  }
+  expect(read).toBeGreaterThan(1000);
 });
 
 test("two texts are compared line by line", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Backlog } from "../src/python/backlog";
-import { BoundedOutput, countOf, describeDropped, partsOf } from "../src/python/bounded";
+import { BoundedOutput, countOf, describeDropped, displayed, partsOf } from "../src/python/bounded";
 import { OutputBatcher } from "../src/python/output";
 import type { Dropped, OutputChunk } from "../src/python/wire";
 
@@ -153,7 +153,7 @@ test("pictures and pages of HTML are bounded, whatever they say of themselves", 
   expect(left).toBeGreaterThanOrEqual(10);
   expect(left).toBeLessThanOrEqual(20);
   expect(droppedIn(output.chunks)).toEqual({ lines: 0, characters: (100 - left) * 5000 });
-  output.add({ ...page, html: "x".repeat(15_000_000) });
+  output.add({ ...page, html: "x".repeat(1_500_000) });
   expect(output.chunks.map(({ html }) => html)).toEqual([undefined]);
   expect(droppedIn(output.chunks).characters).toBe(100 * 5000 + 150_000);
   const picture = { url: "", width: 0, height: -1e9, description: "" };
@@ -167,6 +167,28 @@ test("a long text is shown in parts, so that not all of it goes at once", () => 
   expect(Math.max(...parts.map((part) => part.length))).toBe(10_000);
   expect(parts.slice(2, -1).every((part) => part.endsWith("\n"))).toBe(true);
   expect(partsOf("")).toEqual([]);
+});
+
+test.each([
+  [["\r  1%", "\r  2%", "\r100%\n", "done"], "100%\ndone"],
+  [["a\n", "1%\r", "2%\r", "3%"], "a\n3%"],
+  [["one\r\n", "two\r\n"], "one\ntwo\n"],
+  [["a\rb\rc\nd\re\nf"], "c\ne\nf"],
+  [["abc\n", "\n\r"], "abc\n\n"],
+])("a carriage return begins the line again: %j", (texts, shown) => {
+  const output = new BoundedOutput(2000);
+  for (const text of texts) output.add({ stream: "stdout", text });
+  output.add({ stream: "stdout", text: "" });
+  expect(displayed(output.chunks.map(({ text }) => text).join(""))).toBe(shown);
+  expect(output.size).toBe(output.chunks.reduce((sum, { text }) => sum + text.length, 0));
+});
+
+test("a line that begins again and again stays one line", () => {
+  const output = new BoundedOutput(2000);
+  for (let i = 0; i < 10_000; i += 1) output.add({ stream: "stdout", text: `\r${i} ####` });
+  expect(output.chunks.map(({ text, dropped }) => [text, dropped])).toEqual([
+    ["\r9999 ####", undefined],
+  ]);
 });
 
 test("bounded output says of pictures and lines how many went", () => {

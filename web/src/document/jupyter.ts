@@ -24,20 +24,22 @@ interface NotebookOutput {
   output_type: string;
   name?: string;
   text?: string | string[];
-  data?: Record<string, string | string[]>;
+  data?: Partial<Record<(typeof SHOWN)[number], string | string[]>>;
   ename?: string;
   evalue?: string;
   traceback?: string[];
 }
 
 const PNG = "data:image/png;base64,";
+/** What is shown of an output; it may have other forms, of any type. */
+const SHOWN = ["text/plain", "image/png", "text/html"] as const;
 /** Colours of a terminal. */
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
 
 /** Throws an `Error` for the reader where a text is no notebook. */
 export function parseNotebook(text: string): Notebook {
   try {
-    const found = JSON.parse(text) as Notebook;
+    const found = JSON.parse(text) as { cells: unknown[] } & Omit<Notebook, "cells">;
     if (!Array.isArray(found.cells)) throw new Error();
     return { ...found, cells: withIds(found.cells.filter(isWhole)) };
   } catch {
@@ -98,13 +100,37 @@ export function rewritten(cell: NotebookCell, kind: "code" | "text", text: strin
   return { ...rest, cell_type: "code", source, outputs: outputs ?? [], execution_count: null };
 }
 
-/** A damaged notebook may have anything in the place of a cell. */
-function isWhole(cell: NotebookCell | null): boolean {
-  const { source, outputs = [] } = cell ?? {};
-  const lines = Array.isArray(source) ? source : [source];
-  const whole = lines.every((line) => typeof line === "string") && Array.isArray(outputs);
-  return whole && outputs.every((each) => typeof each === "object" && each !== null);
+/** A damaged notebook may have anything in the place of a cell, and of what is in it. */
+function isWhole(cell: unknown): cell is NotebookCell {
+  if (!isObject(cell)) return false;
+  const { cell_type, source, outputs = [], execution_count = null } = cell;
+  return (
+    isString(cell_type) &&
+    isText(source) &&
+    (execution_count === null || Number.isFinite(execution_count)) &&
+    Array.isArray(outputs) &&
+    outputs.every(isOutput)
+  );
 }
+
+function isOutput(output: unknown): boolean {
+  if (!isObject(output)) return false;
+  const { output_type, name = "", text = "", data = {}, ename = "", evalue = "" } = output;
+  const { traceback = [] } = output;
+  return (
+    [output_type, name, ename, evalue].every(isString) &&
+    isText(text) &&
+    isLines(traceback) &&
+    isObject(data) &&
+    SHOWN.every((kind) => isText(data[kind] ?? ""))
+  );
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+const isString = (value: unknown): boolean => typeof value === "string";
+const isLines = (value: unknown): boolean => Array.isArray(value) && value.every(isString);
+const isText = (value: unknown): boolean => isString(value) || isLines(value);
 
 export function sourceOf({ source }: NotebookCell): string {
   return joined(source);

@@ -3,7 +3,7 @@
 import { html, nothing, render, type TemplateResult } from "lit-html";
 import { element, soon } from "../dom";
 import { highlighted } from "../highlight";
-import { addTo, BoundedOutput, describeDropped } from "../python/bounded";
+import { addTo, BoundedOutput, describeDropped, displayed } from "../python/bounded";
 import type { Dropped, OutputChunk, RunError, Stream } from "../python/wire";
 import { richElement } from "../shell/picture";
 import type { OutputSink } from "../shell/runner";
@@ -117,5 +117,5 @@ export class CellOutput implements OutputSink {
 }
 
 function textPart(stream: Stream, text: string): unknown {
-  return text ? html`<pre class="out-${stream}">${text}</pre>` : nothing;
+  return text ? html`<pre class="out-${stream}">${displayed(text)}</pre>` : nothing;
 }

@@ -1,8 +1,16 @@
 /** The console: bounded output, notes of the page, and errors that lead to their line. */
 
 import { element, soon } from "../dom";
-import { addTo, BoundedOutput, countOf, describeDropped, partsOf } from "../python/bounded";
-import type { Dropped, OutputChunk, RunError } from "../python/wire";
+import {
+  addTo,
+  BoundedOutput,
+  continued,
+  countOf,
+  describeDropped,
+  displayed,
+  partsOf,
+} from "../python/bounded";
+import type { Dropped, OutputChunk, RunError, Stream } from "../python/wire";
 import { richElement } from "../shell/picture";
 
 /** Lines and characters kept; the oldest go first, and a line at the top says how many went. */
@@ -14,6 +22,8 @@ export class ConsolePanel {
   private readonly waiting = new BoundedOutput(KEPT.characters);
   /** What each part of the output counts for. */
   private readonly sizes = new WeakMap<Element, Dropped>();
+  /** The line at the end that may be continued, with its carriage returns, and what shows it. */
+  private open: { stream: Stream; text: string; node: HTMLElement } | null = null;
   private readonly notice = element("div", { class: "out-notice", hidden: true });
 
   constructor(
@@ -32,11 +42,13 @@ export class ConsolePanel {
   /** Show a sentence of the page itself. */
   note(text: string, kind: "info" | "done" | "warning" = "info"): void {
     this.showWaiting();
+    this.open = null;
     this.add(element("div", { class: `out-note ${kind}` }, text));
   }
 
   error(error: RunError): void {
     this.showWaiting();
+    this.open = null;
     const block = element("div", { class: "out-error" }, element("pre", {}, error.text));
     const place = error.diagnostics[0];
     if (place) {
@@ -49,6 +61,7 @@ export class ConsolePanel {
 
   clear(): void {
     this.waiting.take();
+    this.open = null;
     this.dropped = { lines: 0, characters: 0 };
     this.shown = { lines: 0, characters: 0 };
     this.panel.replaceChildren(this.notice);
@@ -60,15 +73,42 @@ export class ConsolePanel {
     for (const { dropped } of chunks) addTo(this.dropped, dropped);
     this.addAll(
       chunks.flatMap((chunk): [HTMLElement, Dropped][] => {
-        const { stream, text } = chunk;
         const rich = richElement(chunk);
-        if (rich) return [[rich, countOf(chunk)]];
-        return partsOf(text).map((part) => [
-          element("span", { class: `out-${stream}` }, part),
-          countOf({ stream, text: part }),
-        ]);
+        if (!rich) return this.spansOf(chunk);
+        this.open = null;
+        return [[rich, countOf(chunk)]];
       }),
     );
+  }
+
+  private spansOf({ stream, text }: OutputChunk): [HTMLElement, Dropped][] {
+    const parts = partsOf(this.reopened(stream, text));
+    return parts.map((part) => {
+      const shown = displayed(part);
+      const node = element("span", { class: `out-${stream}` }, shown);
+      this.open = { stream, text: part.slice(part.lastIndexOf("\n") + 1), node };
+      return [node, countOf({ stream, text: shown })];
+    });
+  }
+
+  /** A text of which the first line takes the place of the last one shown, where it says so. */
+  private reopened(stream: Stream, text: string): string {
+    const { open } = this;
+    if (open?.stream !== stream) return text;
+    const whole = continued(open.text, text);
+    if (whole === open.text + text) return text;
+    const { node } = open;
+    const before = node.textContent ?? "";
+    node.textContent = before.slice(0, before.length - displayed(open.text).length);
+    const size = countOf({ stream, text: node.textContent });
+    const old = this.sizes.get(node);
+    this.sizes.set(node, size);
+    if (old)
+      addTo(this.shown, {
+        lines: size.lines - old.lines,
+        characters: size.characters - old.characters,
+      });
+    return whole;
   }
 
   private add(node: HTMLElement): void {

@@ -3,7 +3,7 @@
 import type { Dropped, OutputChunk } from "./wire";
 
 /** What a picture and a page of HTML, which is a frame, count for at least, in characters: else a
- * hundredth of their data. */
+ * hundredth of their data, and a tenth of it. */
 const PICTURE = 1000;
 const PAGE = 5000;
 /** So many characters more may go to begin with a whole line. */
@@ -21,9 +21,14 @@ export class BoundedOutput {
     const { stream, text, dropped } = chunk;
     const rich = isRich(chunk);
     const tail = this.chunks.at(-1);
-    if (tail?.stream === stream && !isRich(tail) && !rich && !dropped) tail.text += text;
-    else if (text || rich || dropped) this.chunks.push({ ...chunk });
-    this.size += sizeOf(chunk);
+    if (tail?.stream === stream && !isRich(tail) && !rich && !dropped) {
+      this.size -= tail.text.length;
+      tail.text = continued(tail.text, text);
+      this.size += tail.text.length;
+    } else if (text || rich || dropped) {
+      this.chunks.push({ ...chunk, text: continued("", text) });
+      this.size += sizeOf(this.chunks.at(-1)!);
+    }
     if (this.size > 2 * this.capacity) this.trim();
   }
 
@@ -76,12 +81,30 @@ export function pagesOf(chunks: OutputChunk[]): number {
 
 function sizeOf({ text, picture, html }: OutputChunk): number {
   if (picture) return Math.max(PICTURE, Math.ceil(picture.url.length / 100));
-  return html === undefined ? text.length : Math.max(PAGE, Math.ceil(html.length / 100));
+  return html === undefined ? text.length : Math.max(PAGE, Math.ceil(html.length / 10));
 }
 
 /** Whether it is something else than text. */
 function isRich({ picture, html }: OutputChunk): boolean {
   return picture !== undefined || html !== undefined;
+}
+
+/** A text and what is written behind it, where a carriage return begins the line again, as on a
+ * terminal. One stays in front, for the line that may stand before this text. */
+export function continued(text: string, more: string): string {
+  if (!more.includes("\r") && !text.endsWith("\r")) return text + more;
+  const start = text.lastIndexOf("\n") + 1;
+  const lines = (text.slice(start) + more).split("\n").map((line) => {
+    const end = line.endsWith("\r") ? line.length - 1 : line.length;
+    const at = end > 0 ? line.lastIndexOf("\r", end - 1) : -1;
+    return at < 0 ? line : line.slice(at);
+  });
+  return text.slice(0, start) + lines.join("\n");
+}
+
+/** A text without the marks that lines began again. */
+export function displayed(text: string): string {
+  return text.includes("\r") ? text.replaceAll("\r", "") : text;
 }
 
 /** Characters of a part of a text that goes as a whole when there is too much. */

@@ -5,6 +5,9 @@ import { element } from "../dom";
 import type { OutputChunk, Picture } from "../python/wire";
 
 const PREFIX = "data:image/png;base64,";
+/** Characters, and elements inside of each other, of a page of HTML: checking what is larger would keep
+ * the page busy for seconds. */
+const MAX_HTML = { characters: 250_000, depth: 50 };
 const drawn = new WeakMap<OutputChunk, HTMLElement>();
 /** Links would be looked up before anyone follows them. */
 const NO_LOOKUPS = '<meta http-equiv="x-dns-prefetch-control" content="off">';
@@ -31,8 +34,20 @@ function pictureElement({ url, width, height, description }: Picture): HTMLEleme
 }
 
 function pageElement(html: string): HTMLElement {
+  const excess = excessOf(html);
+  if (excess) return element("div", { class: "out-note warning" }, `HTML not shown: ${excess}`);
   // Without a word in `sandbox`: no scripts, no forms, no way to this page. The page's policy holds
   // in the frame, but not for `<link rel="preconnect">`, by whose address data could leave.
   const srcdoc = NO_LOOKUPS + DOMPurify.sanitize(html, { FORCE_BODY: true });
   return element("iframe", { class: "out-html", sandbox: "", srcdoc, title: "HTML output" });
+}
+
+/** Why a page of HTML is not shown; null where it is. */
+function excessOf(html: string): string | null {
+  const { characters, depth } = MAX_HTML;
+  const [size, limit] = [html.length, characters].map((count) => count.toLocaleString("en"));
+  if (html.length > characters) return `it has ${size} characters, more than ${limit}`;
+  const page = new DOMParser().parseFromString(html, "text/html");
+  const isDeep = page.querySelector(`*${" > *".repeat(depth)}`) !== null;
+  return isDeep ? `its elements are nested more than ${depth} deep` : null;
 }
