@@ -41,6 +41,11 @@ def test_fits_a_phone_in_every_pane(open_playground):
         expect(playground.page.locator(".pane:visible")).to_have_count(1)
         width = playground.page.evaluate("document.documentElement.scrollWidth")
         assert width <= PHONE["viewport"]["width"], pane
+    # Smaller ones, too: nothing of the bar is cut off.
+    for width in (360, 320):
+        playground.page.set_viewport_size({"width": width, "height": 640})
+        for name in ("open-lessons", "run", "stop", "file-menu"):
+            expect(playground[name]).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -74,6 +74,8 @@ class PageServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    # A browser opens many connections at once; a refused one costs it a second.
+    request_queue_size = 128
     # Otherwise a port that another server listens on counts as free on some systems.
     allow_reuse_port = False
 
