@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { isFromWorker, isPicture } from "../src/python/incoming";
+import { isForTrials, isFromWorker, isPicture } from "../src/python/incoming";
 
 const picture = { url: "data:image/png;base64,", width: 1, height: 2, description: "" };
 
@@ -76,3 +76,23 @@ test("the page ignores what is no message of ours, says so once, and goes on", a
   receive({ type: "failed", message: "over" });
   expect(session.state).toBe("failed");
 });
+
+const workload = { pace: {}, arrays: [] };
+
+test.each([
+  { type: "open", owner: 1, workload, workers: 2, limitMs: 10 },
+  { type: "run", owner: 1, id: 1, job: {} },
+  { type: "close", owner: 1 },
+])("a message for trials: %j", (message) => expect(isForTrials(message)).toBe(true));
+
+test.each([
+  null,
+  7,
+  {},
+  { type: "toString", owner: 1 },
+  { type: "close" },
+  { type: "open", owner: 1, workload, workers: Number.POSITIVE_INFINITY, limitMs: 10 },
+  { type: "open", owner: 1, workload: null, workers: 1, limitMs: 10 },
+  { type: "run", owner: 1, id: 1, job: null },
+  { type: "run", owner: 1, id: 1, job: {}, reply: {} },
+])("no message for trials: %j", (message) => expect(isForTrials(message)).toBe(false));

@@ -92,6 +92,39 @@ test("workers start when needed, learn the workload once, and take turns", async
   ]);
 });
 
+test("there are no more workers than the page can bear, however many are asked for", async () => {
+  const { pool, made } = setUp(1e9);
+  for (let i = 0; i < 100; i += 1) void pool.run(1, job("a"));
+  await settled();
+  expect(made).toHaveLength(64);
+  pool.stop();
+});
+
+test("what is no message of the line is ignored, and told", async () => {
+  vi.useRealTimers();
+  const told = await new Promise<string>((resolve) => {
+    const pool = new TrialPool(
+      () => new FakeWorker(),
+      () => resolve("ignored"),
+    );
+    pool.connect().postMessage(null);
+  });
+  expect(told).toBe("ignored");
+});
+
+test("a program that replaces how messages are read sees none of them, nor the port", async () => {
+  vi.useRealTimers();
+  const { port1, port2 } = new MessageChannel();
+  const line = new TrialLine(port2);
+  const seen = vi.spyOn(MessageEvent.prototype, "data", "get");
+  const outcome = line.run(1, job("a"));
+  port1.postMessage({ id: 1, outcome: { ok: true } });
+  expect(await outcome).toEqual({ ok: true });
+  expect(seen).not.toHaveBeenCalled();
+  seen.mockRestore();
+  port1.close();
+});
+
 test("a kernel that hangs costs itself; the next one gets a new worker", async () => {
   const { pool, made } = setUp(1);
   const hanging = pool.run(1, job("hangs"));

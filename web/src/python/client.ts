@@ -73,7 +73,10 @@ export class PythonSession {
   fetching: string | null = null;
   runtime: RuntimeFacts | null = null;
   /** Where the kernels of searches run. */
-  readonly trials = new TrialPool(() => confinedWorker(trialScript, "trials"));
+  readonly trials = new TrialPool(
+    () => confinedWorker(trialScript, "trials"),
+    () => this.ignore(),
+  );
   /** What runs parallel loops. */
   readonly threads = new ThreadPool(() => confinedWorker(threadScript, "threads"));
 

@@ -1,6 +1,6 @@
 /** Whether a message is one that a worker of ours sends: programs run there, and may try others. */
 
-import type { FromWorker, Picture } from "./wire";
+import type { FromWorker, Picture, ToTrialPool } from "./wire";
 
 type Fields = Record<string, unknown>;
 
@@ -29,6 +29,23 @@ const FORMS: Record<FromWorker["type"], (message: Fields) => boolean> = {
 export function isFromWorker(data: unknown): data is FromWorker {
   return isObject(data) && isText(data.type) && Object.hasOwn(FORMS, data.type)
     ? FORMS[data.type as FromWorker["type"]](data)
+    : false;
+}
+
+/** What each kind of message to the pool of trials must have; workers look at what is in a job. */
+const FORMS_OF_TRIALS: Record<ToTrialPool["type"], (message: Fields) => boolean> = {
+  open: ({ workload, workers, limitMs }) =>
+    isObject(workload) && Array.isArray(workload.arrays) && isNumber(workers) && isNumber(limitMs),
+  run: ({ id, job, reply }) =>
+    isNumber(id) &&
+    isObject(job) &&
+    (reply === undefined || (isObject(reply) && isShared(reply.bell) && isShared(reply.answer))),
+  close: () => true,
+};
+
+export function isForTrials(data: unknown): data is ToTrialPool {
+  return isObject(data) && isText(data.type) && Object.hasOwn(FORMS_OF_TRIALS, data.type)
+    ? isNumber(data.owner) && FORMS_OF_TRIALS[data.type as ToTrialPool["type"]](data)
     : false;
 }
 

@@ -7,6 +7,8 @@
  * itself stores from its own thread, which programs do not reach.
  */
 
+import { getter, uncurried } from "./primordials";
+
 /** Of the browser; what belongs to the language stays, too (see `LANGUAGE`). */
 const KEPT = new Set([
   ..."self location navigator performance crypto origin name console isSecureContext".split(" "),
@@ -79,8 +81,6 @@ function keepOnly(object: object, isKept: (name: string) => boolean): void {
 /**
  * `fetch` for programs: of this origin they get the page's own files below `base` only, and without
  * its cookies. What they get of others is up to the document's policy (`connect-src`).
- *
- * Programs may replace whatever is global. So what decides is taken now, before any of them runs.
  */
 function guarded(plain: typeof fetch, base: string): typeof fetch {
   const { Request, URL } = globalThis;
@@ -99,16 +99,4 @@ function guarded(plain: typeof fetch, base: string): typeof fetch {
       throw new TypeError(`Programs may read the page's own files, not ${method} ${url}`);
     return plain(request);
   };
-}
-
-/** The getter of a property as a function of the object. */
-function getter<T extends object, K extends keyof T>(prototype: T, name: K): (of: T) => T[K] {
-  return uncurried(Object.getOwnPropertyDescriptor(prototype, name)!.get!) as (of: T) => T[K];
-}
-
-/** A method as a function whose first argument is the object. */
-function uncurried<This, Rest extends unknown[], Result>(
-  method: (this: This, ...rest: Rest) => Result,
-): (of: This, ...rest: Rest) => Result {
-  return Function.prototype.call.bind(method) as (of: This, ...rest: Rest) => Result;
 }

@@ -10,6 +10,7 @@ import { listenToDownloads } from "./downloads";
 import { isPicture } from "./incoming";
 import { lockDown } from "./lockdown";
 import { OutputBatcher, type WaitForPage } from "./output";
+import { dataOf } from "./primordials";
 import * as snapshot from "./snapshot";
 import { listenToUnhandled } from "./unhandled";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./wire";
@@ -78,8 +79,8 @@ function receive(data: ToWorker): void {
 }
 
 // A listener, since programs could call `onmessage`; and they may dispatch events.
-addEventListener("message", ({ isTrusted, data }: MessageEvent<ToWorker>) => {
-  if (isTrusted) receive(data);
+addEventListener("message", (event: MessageEvent<ToWorker>) => {
+  if (event.isTrusted) receive(dataOf(event));
 });
 
 /** Characters that may be on their way to the page. */

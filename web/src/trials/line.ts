@@ -1,5 +1,6 @@
 /** The Python worker's end of the line to the pool of light workers; Python calls it. */
 
+import { dataOf } from "../python/primordials";
 import type {
   FromTrialPool,
   SharedReply,
@@ -23,7 +24,8 @@ export class TrialLine {
 
   constructor(port: MessagePort) {
     this.#send = port.postMessage.bind(port);
-    port.onmessage = ({ data }: MessageEvent<FromTrialPool>) => {
+    port.onmessage = (event: MessageEvent<FromTrialPool>) => {
+      const data = dataOf(event);
       this.waiting.get(data.id)?.(data.outcome);
       this.waiting.delete(data.id);
     };

@@ -4,10 +4,10 @@
  * blocks; Python reaches it by a MessagePort.
  */
 
+import { isForTrials } from "../python/incoming";
 import type {
   FromTrialPool,
   FromTrialWorker,
-  ToTrialPool,
   ToTrialWorker,
   TrialFailure,
   TrialJob,
@@ -18,6 +18,9 @@ import { failure, writeAnswer } from "./shared_answer";
 
 /** Milliseconds that a worker has to load its script. */
 const START_LIMIT = 60_000;
+
+/** Workers at one time; programs may ask for any number. */
+const MAX_WORKERS = 64;
 
 const STOPPED = failure("Stopped", "The search was stopped");
 
@@ -49,7 +52,11 @@ export class TrialPool {
   private readonly accounts = new Map<number, Account>();
   private port: MessagePort | null = null;
 
-  constructor(private readonly spawn: () => TrialWorker) {}
+  /** `ignored` is called for what is no message of a `TrialLine`. */
+  constructor(
+    private readonly spawn: () => TrialWorker,
+    private readonly ignored: () => void = () => undefined,
+  ) {}
 
   /** A port through which a `TrialLine` reaches this pool; one given out before is cut off. */
   connect(): MessagePort {
@@ -57,8 +64,10 @@ export class TrialPool {
     this.port?.close();
     const { port1, port2 } = new MessageChannel();
     this.port = port1;
-    port1.onmessage = ({ data }: MessageEvent<ToTrialPool>) => {
-      if (data.type === "open") this.open(data.owner, data.workload, data.workers, data.limitMs);
+    port1.onmessage = ({ data }: MessageEvent<unknown>) => {
+      if (!isForTrials(data)) this.ignored();
+      else if (data.type === "open")
+        this.open(data.owner, data.workload, data.workers, data.limitMs);
       else if (data.type === "close") this.close(data.owner);
       else
         void this.run(data.owner, data.job).then((outcome) => {
@@ -72,7 +81,7 @@ export class TrialPool {
 
   /** Take an owner's kernels for this workload from now on. Workers start when there is something to do. */
   open(owner: number, workload: TrialWorkload, workers: number, limitMs: number): void {
-    this.accounts.set(owner, { workload, workers, limit: limitMs });
+    this.accounts.set(owner, { workload, workers: Math.min(workers, MAX_WORKERS), limit: limitMs });
     this.resize();
     this.dispatch();
   }
