@@ -229,11 +229,11 @@ def test_runners_remember_the_best(make: Any) -> None:
         runner = make(random_inputs(programs.Double), timing=Timing(batches=3, min_ms=0.0))
         try:
             await runner.begin(code(programs.Double))
-            assert runner._state._best == math.inf
+            assert runner._best == math.inf
             assert len(await runner.measure(code(programs.Double))) == 3
-            assert 0 < runner._state._best < math.inf
+            assert 0 < runner._best < math.inf
             # Beside one that takes no time at all, every other is hopeless.
-            runner._state._best = 1e-12
+            runner._best = 1e-12
             assert len(await runner.measure(code(programs.Double))) == 1
         finally:
             runner.close()

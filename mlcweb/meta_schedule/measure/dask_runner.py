@@ -18,7 +18,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,14 @@ from mlcweb.ir import IRModule
 from mlcweb.ir.transform import PassContext
 from mlcweb.meta_schedule.measure.artifact import Artifact, TrialInputs, build_artifact
 from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig
-from mlcweb.meta_schedule.measure.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
+from mlcweb.meta_schedule.measure.runner import (
+    CalibratingRunner,
+    Contents,
+    RunnerClosed,
+    Seconds,
+    Timing,
+    run_here,
+)
 from mlcweb.runtime.speed_calibration import Timed
 
 if TYPE_CHECKING:
@@ -84,41 +91,38 @@ class DaskRunner:
             self._client = None
 
 
-class ClusterRunner:
+class ClusterRunner(CalibratingRunner):
     """A `Runner` of one program on a cluster; see `DaskRunner`."""
 
     def __init__(
         self, client: Any, workload: TrialInputs, timeout_s: float, timing: Timing
     ) -> None:
+        super().__init__(workload, timing)
         self.workers = max(1, len(client.nthreads()))
         self.timeout_s = timeout_s
-        self.timing = timing
         self._client = client
         # Nothing waits in the cluster, where waiting would count as running.
         self._room = asyncio.Semaphore(self.workers)
         self._under_way: set[Future] = set()
-        self._state = RunnerState(timing)
         self._closed = False
-        self._workload = workload
         self._shared = self._share(workload)
 
     async def begin(self, reference: Artifact) -> Seconds:
-        timed, results = await self._submit(
-            _run_with_results, reference, self._shared, self.timing, self.timeout_s
-        )
-        self._workload = self._workload.expecting(results)
-        self._shared = self._share(self._workload)
-        return self._state.reference(timed)
+        seconds = await super().begin(reference)
+        self._shared = self._share(self.workload)
+        return seconds
 
     async def build(self, module: IRModule, target: str) -> Artifact:
         """Compile on a worker, beside the search, as `build_artifact` does here."""
-        function, context = self._workload.function, PassContext.current().with_instruments(())
+        function, context = self.workload.function, PassContext.current().with_instruments(())
         return await self._submit(build_artifact, module, function, target, context)
 
-    async def measure(self, artifact: Artifact) -> Seconds:
-        timing = self._state.next_timing()
-        timed = await self._submit(_run, artifact, self._shared, timing, self.timeout_s)
-        return self._state.seconds(timed)
+    async def run(self, artifact: Artifact, timing: Timing, keep: bool) -> tuple[Timed, Contents]:
+        return await self._submit(_run, artifact, self._shared, timing, self.timeout_s, keep)
+
+    def undisturbed(self, artifact: Artifact) -> AbstractAsyncContextManager[Any]:
+        """Each worker has a GPU of its own, and one trial at a time."""
+        return nullcontext()
 
     def close(self) -> None:
         self._closed = True
@@ -179,15 +183,12 @@ def _itself(workload: TrialInputs) -> TrialInputs:
     return workload
 
 
-def _run_with_results(
-    artifact: Artifact, workload: TrialInputs, timing: Timing, limit_s: float
-) -> Any:
+def _run(
+    artifact: Artifact, workload: TrialInputs, timing: Timing, limit_s: float, keep: bool
+) -> tuple[Timed, Contents]:
     with _one_at_a_time, _guarded(limit_s):
-        return run_here(artifact, workload, timing)
-
-
-def _run(artifact: Artifact, workload: TrialInputs, timing: Timing, limit_s: float) -> Timed:
-    return _run_with_results(artifact, workload, timing, limit_s)[0]
+        timed, results = run_here(artifact, workload, timing)
+    return timed, results if keep else ()
 
 
 @contextmanager

@@ -5,20 +5,18 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     TrialInputs,
     WasmArtifact,
-    build_artifact,
     tolerance,
 )
 from mlcweb.meta_schedule.measure.runner import (
+    CalibratingRunner,
+    Contents,
     Runner,
     RunnerClosed,
-    RunnerState,
     Seconds,
     ThreadRunner,
     Timing,
@@ -29,9 +27,6 @@ from mlcweb.runtime.host import clock_step
 from mlcweb.runtime.host.trial_messages import TrialArray, TrialJob, Uint8Array
 from mlcweb.runtime.host.trial_workers import Stopped, TrialWorkers, reachable
 from mlcweb.runtime.speed_calibration import Timed
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def open_page_runner(
@@ -56,7 +51,7 @@ def _say_what_is_coarser() -> None:
     )
 
 
-class PageRunner:
+class PageRunner(CalibratingRunner):
     """A `Runner` whose workers hold nothing but one kernel and its buffers. A program that has no
     WebAssembly form is measured by Python itself, with nothing to end it.
 
@@ -73,37 +68,24 @@ class PageRunner:
         timeout_s: float = 10.0,
         timing: Timing | None = None,
     ) -> None:
-        self.workload = workload
         timing = timing or Timing()
         shortest = STEPS_PER_BATCH * clock_step() * 1e3
-        self.timing = replace(timing, min_ms=max(timing.min_ms, shortest))
-        self._state = RunnerState(self.timing)
+        super().__init__(workload, replace(timing, min_ms=max(timing.min_ms, shortest)))
         # A coarse clock needs long batches, which are no fault of the program.
         measuring_s = 2e-3 * self.timing.batches * self.timing.min_ms
         self._pool = TrialWorkers(workers, timeout_s + measuring_s)
         self.workers = self._pool.workers
 
-    async def build(self, module: IRModule, target: str) -> Artifact:
-        return build_artifact(module, self.workload.function, target)
-
     async def begin(self, reference: Artifact) -> Seconds:
         self._pool.open(self._arrays())
-        timed, results = await self._measure(reference, self.timing)
-        self.workload = self.workload.expecting(results)
+        seconds = await super().begin(reference)
         self._pool.open(self._arrays())
-        return self._state.reference(timed)
-
-    async def measure(self, artifact: Artifact) -> Seconds:
-        async with self._state.undisturbed(artifact):
-            timed, _ = await self._measure(artifact, self._state.next_timing())
-        return self._state.seconds(timed)
+        return seconds
 
     def close(self) -> None:
         self._pool.close()
 
-    async def _measure(
-        self, artifact: Artifact, timing: Timing
-    ) -> tuple[Timed, tuple[np.ndarray, ...]]:
+    async def run(self, artifact: Artifact, timing: Timing, keep: bool) -> tuple[Timed, Contents]:
         if not isinstance(artifact, WasmArtifact):
             return run_here(artifact, self.workload, timing)
         job = TrialJob(
@@ -140,7 +122,7 @@ class PageRunner:
             for array, wanted in zip(inputs, expected, strict=True)
         ]
 
-    def _as_arrays(self, content: tuple[bytes, ...]) -> tuple[np.ndarray, ...]:
+    def _as_arrays(self, content: tuple[bytes, ...]) -> Contents:
         import numpy as np
 
         return tuple(

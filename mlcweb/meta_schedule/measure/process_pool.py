@@ -25,7 +25,13 @@ from typing import Any
 from mlcweb.ir import IRModule
 from mlcweb.ir.transform import PassContext
 from mlcweb.meta_schedule.measure.artifact import Artifact, TrialInputs, build_artifact
-from mlcweb.meta_schedule.measure.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
+from mlcweb.meta_schedule.measure.runner import (
+    CalibratingRunner,
+    Contents,
+    RunnerClosed,
+    Timing,
+    run_here,
+)
 from mlcweb.runtime.speed_calibration import Timed
 
 _Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
@@ -254,7 +260,7 @@ def _serve(connection: Connection) -> None:
             gc.freeze()
 
 
-class ProcessRunner:
+class ProcessRunner(CalibratingRunner):
     """A `Runner` whose workers are warm processes, each ended and replaced when it fails.
 
     Args:
@@ -273,20 +279,13 @@ class ProcessRunner:
         timing: Timing | None = None,
         pool: ProcessPool | None = None,
     ) -> None:
+        super().__init__(workload, timing)
         self.workers = workers
-        self.workload = workload
-        self.timing = timing or Timing()
-        self._state = RunnerState(self.timing)
         self._owns_pool = pool is None
         self._pool = pool or ProcessPool(workers, timeout_s=timeout_s)
         self._closed = False
         self._pool.prepare_workers(_set_workload, workload)
         self._pool.start_workers()
-
-    async def begin(self, reference: Artifact) -> Seconds:
-        timed, results = await self._submit(_run_with_results, reference, self.timing)
-        self.workload = self.workload.expecting(results)
-        return self._state.reference(timed)
 
     async def build(self, module: IRModule, target: str) -> Artifact:
         """Compile in a worker, beside the search, as `build_artifact` does here; passes that a
@@ -296,10 +295,8 @@ class ProcessRunner:
             return build_artifact(module, function, target)
         return await self._submit(build_artifact, module, function, target, context)
 
-    async def measure(self, artifact: Artifact) -> Seconds:
-        async with self._state.undisturbed(artifact):
-            timed = await self._submit(_run, artifact, self._state.next_timing())
-        return self._state.seconds(timed)
+    async def run(self, artifact: Artifact, timing: Timing, keep: bool) -> tuple[Timed, Contents]:
+        return await self._submit(_run, artifact, timing, keep)
 
     def close(self) -> None:
         self._closed = True
@@ -325,10 +322,7 @@ def _set_workload(workload: TrialInputs) -> None:
     _workload = workload
 
 
-def _run_with_results(artifact: Artifact, timing: Timing) -> Any:
+def _run(artifact: Artifact, timing: Timing, keep: bool) -> tuple[Timed, Contents]:
     assert _workload is not None
-    return run_here(artifact, _workload, timing)
-
-
-def _run(artifact: Artifact, timing: Timing) -> Timed:
-    return _run_with_results(artifact, timing)[0]
+    timed, results = run_here(artifact, _workload, timing)
+    return timed, results if keep else ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import statistics
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -37,6 +38,9 @@ from mlcweb.tir.function import prim_funcs
 if TYPE_CHECKING:
     import numpy as np
 
+
+Contents = tuple["np.ndarray", ...]
+"""The content of each buffer of a program."""
 
 Seconds = tuple[float, ...]
 """Seconds per call: one number for each batch that counts. Where the speed of the machine was timed
@@ -84,37 +88,6 @@ class Timing:
         return replace(self, early_stop_s=max(EARLY_STOP_FACTOR * best, self.min_ms * 1e-3))
 
 
-class RunnerState:
-    """What a runner knows from the programs that it timed: how long the best took, and how fast the
-    machine can be. There is one GPU for all its workers."""
-
-    def __init__(self, timing: Timing) -> None:
-        self._timing = timing
-        self._gpu = asyncio.Lock()
-        self._best = math.inf
-        self._calibration = SpeedCalibration()
-
-    def next_timing(self) -> Timing:
-        """How the next program is timed."""
-        return self._timing.beside(self._best)
-
-    def undisturbed(self, artifact: Artifact) -> AbstractAsyncContextManager[Any]:
-        """Within this, no other program of the runner is on the device of `artifact`, where that is
-        a GPU: launches of one would delay those of the other."""
-        on_gpu = isinstance(artifact, ModuleArtifact) and artifact.on_gpu
-        return self._gpu if on_gpu else nullcontext()
-
-    def reference(self, timed: Timed) -> Seconds:
-        """The calibrated times of the unscheduled program. It is no measure for others."""
-        return self._calibration.corrected(timed)
-
-    def seconds(self, timed: Timed) -> Seconds:
-        """The calibrated times of a program."""
-        seconds = self._calibration.corrected(timed)
-        self._best = min(self._best, statistics.median(seconds))
-        return seconds
-
-
 class Runner(Protocol):
     """Builds programs, runs them on a workload, and times them.
 
@@ -148,9 +121,7 @@ class Runner(Protocol):
         ...
 
 
-def run_here(
-    artifact: Artifact, workload: TrialInputs, timing: Timing
-) -> tuple[Timed, tuple[np.ndarray, ...]]:
+def run_here(artifact: Artifact, workload: TrialInputs, timing: Timing) -> tuple[Timed, Contents]:
     """Run a program in this thread, check what it computed, and time it.
 
     Returns:
@@ -267,30 +238,64 @@ def _build_on_gpu(artifact: ModuleArtifact) -> Module:
     return Module(kernels, artifact.function, target.kind.name)
 
 
-class ThreadRunner:
-    """A `Runner` in this thread: for programs that are known to come to an end."""
+class CalibratingRunner(ABC):
+    """What runners have in common: the workload, and what is known from the programs that were
+    timed: how long the best took, and how fast the machine can be. There is one GPU for all workers
+    of a runner."""
 
     workers = 1
 
     def __init__(self, workload: TrialInputs, timing: Timing | None = None) -> None:
         self.workload = workload
         self.timing = timing or Timing()
-        self._state = RunnerState(self.timing)
-        self._closed = False
+        self._gpu = asyncio.Lock()
+        self._best = math.inf
+        self._calibration = SpeedCalibration()
+
+    @abstractmethod
+    async def run(self, artifact: Artifact, timing: Timing, keep: bool) -> tuple[Timed, Contents]:
+        """Run a program, check what it computed, and time it.
+
+        Args:
+            keep: whether the content of the buffers is asked for.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the workers."""
 
     async def build(self, module: IRModule, target: str) -> Artifact:
         return build_artifact(module, self.workload.function, target)
 
     async def begin(self, reference: Artifact) -> Seconds:
-        timed, results = run_here(reference, self.workload, self.timing)
+        timed, results = await self.run(reference, self.timing, True)
         self.workload = self.workload.expecting(results)
-        return self._state.reference(timed)
+        # It is no measure for others.
+        return self._calibration.corrected(timed)
 
     async def measure(self, artifact: Artifact) -> Seconds:
+        async with self.undisturbed(artifact):
+            timed, _ = await self.run(artifact, self.timing.beside(self._best), False)
+        seconds = self._calibration.corrected(timed)
+        self._best = min(self._best, statistics.median(seconds))
+        return seconds
+
+    def undisturbed(self, artifact: Artifact) -> AbstractAsyncContextManager[Any]:
+        """Within this, no other program of the runner is on the device of `artifact`, where that is
+        a GPU: launches of one would delay those of the other."""
+        on_gpu = isinstance(artifact, ModuleArtifact) and artifact.on_gpu
+        return self._gpu if on_gpu else nullcontext()
+
+
+class ThreadRunner(CalibratingRunner):
+    """A `Runner` in this thread: for programs that are known to come to an end."""
+
+    _closed = False
+
+    async def run(self, artifact: Artifact, timing: Timing, keep: bool) -> tuple[Timed, Contents]:
         if self._closed:
             raise RunnerClosed("The search was stopped")
-        timed, _ = run_here(artifact, self.workload, self._state.next_timing())
-        return self._state.seconds(timed)
+        return run_here(artifact, self.workload, timing)
 
     def close(self) -> None:
         self._closed = True
