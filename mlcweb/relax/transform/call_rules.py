@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.op import Op
@@ -24,16 +24,17 @@ class Rewriting(PyExprMutator):
         super().__init__(mod)
         self.rule = rule
 
-    def value(self, expr: Any) -> Any:
+    def value(self, expr: object) -> object:
         """What a variable is bound to, or the expression itself."""
         found = self.lookup_binding(expr) if isinstance(expr, E.Var) else expr
         return expr if found is None else found
 
-    def called(self, expr: Any, name: str) -> E.Call | None:
+    def called(self, expr: object, name: str) -> E.Call | None:
         """The call of an operator that gives a value."""
         value = self.value(expr)
-        match = isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.name == name
-        return value if match else None
+        if isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.name == name:
+            return value
+        return None
 
     def visit_call_(self, call: E.Call) -> E.Expr:
         call = self.visit_expr_post_order(call)
@@ -63,13 +64,13 @@ def rewriting_pass(name: str, rule: Rule, only: str | None = None) -> Pass:
     return pass_of(name, transform)
 
 
-def tensor(expr: Any) -> TensorStructInfo | None:
+def tensor(expr: object) -> TensorStructInfo | None:
     """The struct info of a tensor of known shape."""
     info = expr.struct_info if isinstance(expr, E.Expr) else None
     return info if isinstance(info, TensorStructInfo) and info.values is not None else None
 
 
-def static_shape(expr: Any) -> list[int] | None:
+def static_shape(expr: object) -> list[int] | None:
     """The shape of a tensor if all extents are numbers."""
     info = tensor(expr)
     if info is None or info.values is None:

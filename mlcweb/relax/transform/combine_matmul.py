@@ -18,7 +18,7 @@ from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.transform.call_rules import static_shape
 from mlcweb.relax.transform.registration import map_functions, pass_of
 
-Check = Callable[[E.Var, Sequence[E.Var], Sequence[E.Var], Mapping[Any, Any]], bool]
+Check = Callable[[E.Var, Sequence[E.Var], Sequence[E.Var], Mapping[E.Var, E.RelaxExpr]], bool]
 """Of the left side, the right sides, the biases and the values of variables: whether to combine."""
 
 
@@ -54,7 +54,7 @@ def _groups(func: E.Function, check: Check | None) -> list[Group]:
             continue
         made = {binding.var for binding in block.bindings}
         values = {binding.var: binding.value for binding in block.bindings}
-        found: dict[Any, Group] = {}
+        found: dict[tuple[E.Var, int, str, str], Group] = {}
         for binding in block.bindings:
             key = _key(binding, made)
             if key is not None and isinstance(binding, E.VarBinding):
@@ -67,7 +67,7 @@ def _groups(func: E.Function, check: Check | None) -> list[Group]:
     return groups
 
 
-def _key(binding: E.Binding, made: set[E.Var]) -> Any:
+def _key(binding: E.Binding, made: set[E.Var]) -> tuple[E.Var, int, str, str] | None:
     """What products have in common that are combined."""
     call = binding.value
     if not (

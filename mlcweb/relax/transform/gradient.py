@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import IRModule
@@ -156,10 +155,11 @@ class _Reverse:
 
     # Gradients of values
 
-    def update(self, value: Any, partial: Any) -> None:
+    def update(self, value: E.RelaxExpr, partial: E.RelaxExpr) -> None:
         """Add to the gradient of a value."""
         if isinstance(partial, E.Call) and partial.op is _NO_GRAD:
             return
+        assert isinstance(partial, E.Expr)
         if isinstance(value, E.Tuple):
             whole = self.variable(partial)
             for index, field in enumerate(value.fields):
@@ -170,10 +170,10 @@ class _Reverse:
             total = partial if before is None else self.sum(before, partial)
             self.adjoints[value] = self.builder.emit(total, f"{value.name_hint}_adjoint")
 
-    def variable(self, value: Any) -> Any:
+    def variable(self, value: E.Expr) -> E.Var | E.Tuple:
         return value if isinstance(value, (E.Var, E.Tuple)) else self.builder.emit(value)
 
-    def sum(self, a: Any, b: Any) -> Any:
+    def sum(self, a: E.Expr, b: E.Expr) -> E.Expr:
         info = a.struct_info
         if not isinstance(info, TupleStructInfo):
             return add(a, b)
@@ -181,16 +181,17 @@ class _Reverse:
         fields = range(len(info.fields))
         return E.Tuple([self.sum(self.field(a, i), self.field(b, i)) for i in fields])
 
-    def field(self, value: Any, index: int) -> Any:
+    def field(self, value: E.Expr, index: int) -> E.Var:
         return self.builder.emit(E.TupleGetItem(value, index))
 
-    def update_field(self, whole: Any, index: int, partial: E.Var) -> None:
+    def update_field(self, whole: E.RelaxExpr, index: int, partial: E.Var) -> None:
         """Add to the gradient of one field of a tuple."""
         if not isinstance(whole, E.Var):
+            assert isinstance(whole, E.Tuple)
             self.update(whole.fields[index], partial)
             return
         before = self.adjoints.get(whole)
-        fields: list[Any] = []
+        fields: list[E.Expr] = []
         known = whole.struct_info
         assert isinstance(known, TupleStructInfo)
         for place, info in enumerate(known.fields):
@@ -203,7 +204,7 @@ class _Reverse:
                     fields[-1] = self.builder.emit(fields[-1])
         self.adjoints[whole] = self.builder.emit(E.Tuple(fields), f"{whole.name_hint}_adjoint")
 
-    def zero(self, info: StructInfo, name: str = "") -> Any:
+    def zero(self, info: StructInfo, name: str = "") -> E.Var:
         if isinstance(info, TupleStructInfo):
             return self.builder.emit(E.Tuple([self.zero(each) for each in info.fields]), name)
         if not isinstance(info, TensorStructInfo) or info.values is None:

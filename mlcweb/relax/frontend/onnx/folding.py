@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 from mlcweb.relax import dims
 from mlcweb.relax.frontend.onnx import arguments
 from mlcweb.relax.frontend.onnx.known import (
     MAX_ELEMENTS,
+    Element,
     Known,
     broadcast,
     broadcast_elements,
@@ -27,6 +28,9 @@ from mlcweb.relax.frontend.onnx.node import Node
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import floordiv
 from mlcweb.tir.expr import IntImm, PrimExpr
+
+Compute: TypeAlias = Callable[..., Element]
+"""Of elements, and at last of whether they are integers."""
 
 
 class _Undecided(Exception):
@@ -46,16 +50,14 @@ def fold(op_type: str, node: Node, values: list[Known | None]) -> Known | None:
     return None if result is None or math.prod(result.shape) > MAX_ELEMENTS else result
 
 
-def _value(element: Any) -> Any:
+def _value(element: Element) -> Element:
     """An extent, simplified; an integer where it is one."""
     if isinstance(element, PrimExpr):
         element = dims.simplify(element)
     return element.value if isinstance(element, IntImm) else element
 
 
-def _elementwise(
-    compute: Callable[..., Any], dtype: str | None = None
-) -> Callable[..., Known | None]:
+def _elementwise(compute: Compute, dtype: str | None = None) -> Callable[..., Known | None]:
     def rule(node: Node, *values: Known) -> Known | None:
         shape = broadcast([value.shape for value in values])
         if shape is None or math.prod(shape) > MAX_ELEMENTS:
@@ -68,22 +70,22 @@ def _elementwise(
     return rule
 
 
-def _numbers(*elements: Any) -> None:
+def _numbers(*elements: Element) -> None:
     if any(isinstance(element, PrimExpr) for element in elements):
         raise _Undecided
 
 
-def _number_rule(compute: Callable[..., Any]) -> Callable[..., Any]:
+def _number_rule(compute: Compute) -> Compute:
     """Of numbers only."""
 
-    def checked(*elements: Any) -> Any:
+    def checked(*elements: Element) -> Element:
         _numbers(*elements[:-1])
         return compute(*elements[:-1])
 
     return checked
 
 
-def _divide(a: Any, b: Any, whole: bool) -> Any:
+def _divide(a: Element, b: Element, whole: bool) -> Element:
     if isinstance(a, PrimExpr) or isinstance(b, PrimExpr):
         return floordiv(a, b)  # extents are not negative
     if not whole:
@@ -91,13 +93,13 @@ def _divide(a: Any, b: Any, whole: bool) -> Any:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _remainder(a: Any, b: Any) -> Any:
+def _remainder(a: Element, b: Element) -> Element:
     if isinstance(a, float) or isinstance(b, float):
         raise _Undecided  # by the attribute fmod
     return a % b
 
 
-def _equal(a: Any, b: Any, whole: bool) -> bool:
+def _equal(a: Element, b: Element, whole: bool) -> bool:
     if not isinstance(a, PrimExpr) and not isinstance(b, PrimExpr):
         return a == b
     if a is b:
@@ -108,7 +110,7 @@ def _equal(a: Any, b: Any, whole: bool) -> bool:
     raise _Undecided
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: Element, b: Element) -> Element:
     if isinstance(a, int) and isinstance(b, int):
         if b < 0:
             raise _Undecided
@@ -119,8 +121,8 @@ def _power(a: Any, b: Any) -> Any:
     return result
 
 
-def _fold_binary(compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def chain(*elements: Any) -> Any:
+def _fold_binary(compute: Callable[[Element, Element], Element]) -> Compute:
+    def chain(*elements: Element) -> Element:
         result = elements[0]
         for element in elements[1:-1]:
             result = compute(result, element)
@@ -143,7 +145,7 @@ def _converted(x: Known, dtype: str) -> Known:
     return known(x.shape, [int(e) if _truncates(e, dtype) else e for e in x.elements], dtype)
 
 
-def _truncates(element: Any, dtype: str) -> bool:
+def _truncates(element: Element, dtype: str) -> bool:
     return isinstance(element, float) and dtypes.is_integer(dtype)
 
 
@@ -219,7 +221,7 @@ def _range(node: Node, start: Known, limit: Known, delta: Known) -> Known | None
     return known_list([first + i * step for i in range(count)], start.dtype)
 
 
-def _reduced(compute: Callable[..., Any]) -> Callable[..., Known | None]:
+def _reduced(compute: Compute) -> Callable[..., Known | None]:
     """A reduction of all elements."""
 
     def rule(node: Node, data: Known, *ignored: Known | None) -> Known | None:
@@ -232,12 +234,12 @@ def _reduced(compute: Callable[..., Any]) -> Callable[..., Known | None]:
     return rule
 
 
-def _minimum(*elements: Any) -> Any:
+def _minimum(*elements: Element) -> Element:
     _numbers(*elements[:-1])
     return min(elements[:-1])
 
 
-def _maximum(*elements: Any) -> Any:
+def _maximum(*elements: Element) -> Element:
     _numbers(*elements[:-1])
     return max(elements[:-1])
 

@@ -12,10 +12,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 Message = SimpleNamespace
 Schema = Mapping[str, Mapping[int, str]]
+Scalar: TypeAlias = int | float | str | bytes
+Raw: TypeAlias = int | memoryview
+"""What a field holds, not yet converted: an integer, or bytes."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
@@ -47,13 +50,14 @@ class Decoder:
                 self._store(result, field, key & 7, raw)
         return result
 
-    def _store(self, result: Message, field: _Field, wire_type: int, raw: Any) -> None:
+    def _store(self, result: Message, field: _Field, wire_type: int, raw: Raw) -> None:
         packed = wire_type == _BYTES and field.repeated and field.kind in _PACKED
         if not packed and wire_type != _WIRE_TYPES.get(field.kind, _BYTES):
             raise WireError(f'the field "{field.name}" has the wire type {wire_type}')
-        if field.kind in self._fields:
+        value: Message | Scalar
+        if isinstance(raw, memoryview) and field.kind in self._fields:
             value = self.decode(field.kind, raw)
-        elif packed:
+        elif isinstance(raw, memoryview) and packed:
             getattr(result, field.name).extend(_unpacked(field.kind, raw))
             return
         else:
@@ -75,13 +79,13 @@ class _Field:
         self.optional = kind.endswith("?")
         self.kind = kind.strip("[]?")
 
-    def default(self) -> Any:
+    def default(self) -> list[Message | Scalar] | Scalar | None:
         if self.repeated:
             return []
         return None if self.optional else _DEFAULTS.get(self.kind)
 
 
-_DEFAULTS: dict[str, Any] = {"int": 0, "float": 0.0, "double": 0.0, "str": "", "bytes": b""}
+_DEFAULTS: dict[str, Scalar] = {"int": 0, "float": 0.0, "double": 0.0, "str": "", "bytes": b""}
 _PACKED = {"int": None, "uint": None, "float": "f", "double": "d"}
 """Kinds of which many may stand in one field, and the format of those of a fixed size."""
 
@@ -94,7 +98,7 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-_CONVERT: dict[str, Callable[[Any], Any]] = {
+_CONVERT: dict[str, Callable[[Any], Scalar]] = {
     "int": _signed,
     "uint": int,
     "float": lambda raw: struct.unpack("<f", raw)[0],
@@ -104,7 +108,7 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _unpacked(kind: str, raw: memoryview) -> list[Any]:
+def _unpacked(kind: str, raw: memoryview) -> list[Scalar]:
     form = _PACKED[kind]
     if form is not None:
         return [value for (value,) in struct.iter_unpack("<" + form, raw)]
@@ -128,7 +132,7 @@ def _varint(view: memoryview, position: int) -> tuple[int, int]:
         shift += 7
 
 
-def _raw(view: memoryview, position: int, wire_type: int, message: str) -> tuple[Any, int]:
+def _raw(view: memoryview, position: int, wire_type: int, message: str) -> tuple[Raw, int]:
     """What a field holds, not yet converted, and where the next one begins."""
     if wire_type == _VARINT:
         return _varint(view, position)
