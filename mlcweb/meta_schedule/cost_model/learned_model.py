@@ -42,10 +42,6 @@ class Ranking(NamedTuple):
     clear_pairs: int
     pairs: int
 
-    def as_dict(self) -> dict[str, float | int | None]:
-        """The fields by name, for JSON: None instead of NaN."""
-        return {name: None if value != value else value for name, value in self._asdict().items()}
-
 
 def together(rankings: Iterable[Ranking]) -> Ranking:
     """Several rankings as one, each pair counted once: scores of different models, or of one model

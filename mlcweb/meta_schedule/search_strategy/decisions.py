@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from mlcweb.meta_schedule.mutator import limit_of, moved_factor
 from mlcweb.schedule import Instruction, Schedule, Trace
 from mlcweb.schedule.primitives.sampling import locations
 from mlcweb.tir.arithmetic import constant_value
@@ -43,7 +44,7 @@ def divisors(number: int) -> list[int]:
 def with_other_decision(trace: Trace, rng: random.Random) -> Trace | None:
     """A trace in which one sampling step decides anew; None where nothing is sampled.
 
-    A tiling moves a prime factor from one place to another; every other step is left undecided, so
+    A tiling moves a factor from one tile to another; every other step is left undecided, so
     that the replay draws.
     """
     sampling = [inst for inst in trace.insts if inst.kind.sampling]
@@ -52,8 +53,7 @@ def with_other_decision(trace: Trace, rng: random.Random) -> Trace | None:
     inst = rng.choice(sampling)
     decision = None
     if inst.kind.name == "SamplePerfectTile":
-        limit = int(constant_value(inst.attrs[1]) or -1)
-        decision = _moved_factor(list(trace.get_decision(inst) or ()), limit, rng)
+        decision = moved_factor(list(trace.get_decision(inst) or ()), limit_of(inst), rng)
     elif inst.kind.name == "SampleCategorical":
         others = [i for i in range(len(inst.attrs[0])) if i != trace.get_decision(inst)]
         decision = rng.choice(others) if others else None
@@ -71,19 +71,6 @@ def crossed(one: Trace, other: Trace, rng: random.Random) -> Trace | None:
         if a.kind.sampling and a.attrs == b.attrs and rng.random() < 0.5
     }
     return Trace(one.insts, {**one.decisions, **taken})
-
-
-def _moved_factor(factors: list[int], limit: int, rng: random.Random) -> list[int] | None:
-    sources = [n for n, factor in enumerate(factors) if factor > 1]
-    if not sources or len(factors) < 2:
-        return None
-    source = rng.choice(sources)
-    target = rng.choice([n for n in range(len(factors)) if n != source])
-    moved = rng.choice(divisors(factors[source])[1:])
-    factors[source] //= moved
-    factors[target] *= moved
-    # The limit of the innermost factor holds for a decision as it holds for what is drawn.
-    return None if 1 <= limit < factors[-1] else factors
 
 
 def _tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:

@@ -4,8 +4,9 @@ The scheme is Ansor's (Zheng et al., "Ansor: Generating High-Performance Tensor 
 Learning", OSDI 2020): a population of the fastest known and of random programs; generations of
 mutations in which the better are chosen more often; then the best that were not measured yet, and
 a few at random, so that the model meets what it does not know. Unlike there, a program takes about
-as long to make as to measure: of many mutations only those are replayed that their decisions speak
-for, and what a round found and had no room for waits for the next.
+as long to make as to measure, so that what a round found and had no room for waits for the next.
+
+`benchmarks/tuning/ablation.py` shows what each part brings.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from itertools import accumulate, islice
 from mlcweb.ir import TVMError, structural_hash
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, trace_text
-from mlcweb.meta_schedule.search_strategy.decision_model import DecisionModel
 from mlcweb.meta_schedule.search_strategy.decisions import crossed, with_other_decision
 from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
@@ -116,7 +116,6 @@ class EvolutionarySearch(SearchStrategy):
         self._cached: dict[str, _Individual] = {}
         self._waiting: dict[int, _Individual] = {}
         self._tried: set[int] = set()
-        self._guesses = DecisionModel()
         self._has_learnt = False
 
     def propose(self) -> Iterator[MeasureCandidate] | None:
@@ -142,7 +141,6 @@ class EvolutionarySearch(SearchStrategy):
             if result.run_secs:
                 individual = _Individual(candidate.sch, candidate.shash)
                 self._cached[trace_text(candidate.sch.trace)] = individual
-                self._guesses.learn(_without_postproc(candidate.sch.trace), min(result.run_secs))
 
     def _fastest(self) -> list[_Individual]:
         """The fastest schedules of the database. Those of earlier searches are replayed, once."""
@@ -166,7 +164,6 @@ class EvolutionarySearch(SearchStrategy):
             return None
         shash = structural_hash(sch.mod)
         self.seen.add(shash)
-        self._guesses.learn(_without_postproc(sch.trace), record.seconds)
         return _Individual(sch, shash)
 
     def _at_random(self, count: int) -> Iterator[MeasureCandidate]:
@@ -240,7 +237,7 @@ class EvolutionarySearch(SearchStrategy):
         """The next generation: programs that were not met before. In a space in which many
         decisions make the same program there may be few."""
         children: list[_Individual] = []
-        for trace in islice(self._promising(self._changed(parents)), MAX_REPLAYS * self.children):
+        for trace in islice(self._changed(parents), MAX_REPLAYS * self.children):
             sch = self.sampler.replay(trace)
             child = None if sch is None else self._waits(sch)
             if child is not None:
@@ -249,12 +246,11 @@ class EvolutionarySearch(SearchStrategy):
                     break
         return children
 
-    def _changed(self, parents: list[_Individual]) -> dict[int | Trace, Trace]:
-        """Traces with decisions that were not tried before, by what they decided. Parents are
-        sorted, and chosen by rank: scores of models have no scale."""
+    def _changed(self, parents: list[_Individual]) -> Iterator[Trace]:
+        """Traces with decisions that were not tried before. Parents are sorted, and chosen by rank:
+        scores of models have no scale."""
         weights = list(accumulate(1.0 / (rank + 2) for rank in range(len(parents))))
         traces = [_without_postproc(parent.sch.trace) for parent in parents]
-        variants: dict[int | Trace, Trace] = {}
         for _ in range(self.genetic_max_fail_count * self.children):
             if self.rng.random() >= self.genetic_mutate_prob:
                 # It stays as it is, and is known already.
@@ -266,23 +262,9 @@ class EvolutionarySearch(SearchStrategy):
             if changed is None or not self.sampler.may_pass(changed):
                 continue
             key = _decided(changed)
-            if key is None:
-                variants[changed] = changed
-            elif key not in self._tried:
-                variants[key] = changed
-        return variants
-
-    def _promising(self, changed: dict[int | Trace, Trace]) -> Iterator[Trace]:
-        """Traces that their decisions speak for, the best first."""
-        keys = list(changed)
-        scores = self._guesses.guess([changed[key] for key in keys])
-        if scores is not None:
-            order = sorted(range(len(keys)), key=lambda n: -scores[n])
-            keys = [keys[n] for n in order]
-        for key in keys:
-            if isinstance(key, int):
+            if key is None or key not in self._tried:
                 self._remember(key)
-            yield changed[key]
+                yield changed
 
     def _remember(self, decided: int | None) -> None:
         """Note decisions that are, or were, replayed."""
