@@ -1,5 +1,6 @@
 """Classes of TVM that are others here: `isinstance` of them says what programs mean."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.relax.struct_info import TensorStructInfo
@@ -18,7 +19,10 @@ TensorIR, which has `min` and `extent`."""
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """Functions as they are, lists as tuples, numbers and texts as constants."""
+    """Functions as they are, lists as tuples, numbers and texts as constants, and dictionaries of
+    these."""
+    if isinstance(value, Mapping):
+        return {key: convert(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return tuple(convert(item) for item in value)
     return value if callable(value) else arithmetic.convert(value)

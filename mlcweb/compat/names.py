@@ -245,6 +245,15 @@ ATTRIBUTES: dict[str, str] = {
     "runtime.DataType": "tir.dtype.DataType",
     "runtime.ShapeTuple": "relax_vm.sizes.ShapeTuple",
     "runtime.Object": "ir.Node",
+    **{
+        f"runtime.{name}": f"runtime.params.{name}"
+        for name in (
+            "save_param_dict",
+            "load_param_dict",
+            "save_param_dict_to_file",
+            "load_param_dict_from_file",
+        )
+    },
     "runtime.Executable": "relax_vm.Executable",
     "runtime.const": "tir.const",
     "runtime.enabled": "testing.device_enabled",

@@ -7,16 +7,16 @@ from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.analysis.queries import detect_buffer_access_lca
-from mlcweb.arith import same_expression
+from mlcweb.arith import Analyzer, same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
-from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier
+from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, is_nothing
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, is_const_int, may_trap
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.arithmetic import add, const, is_const_int, logical_not, may_trap
+from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.substitute import reads_memory, substitute
@@ -26,11 +26,31 @@ class RemoveNoOp(StatementSimplifier):
     """Drops statements that do nothing, such as loops of no iteration, and stores of what an
     element holds already; expressions stay."""
 
+    def __init__(self) -> None:
+        self.analyzer = Analyzer()
+
     def rewrite(self, node: Any) -> Any:
         return node if isinstance(node, E.PrimExpr) else super().rewrite(node)
 
     def once(self, loop: S.For, low: E.PrimExpr) -> S.Stmt:
         return self.finished_loop(loop, self.rewrite(loop.body))
+
+    def enter(self, variable: E.Var, low: E.PrimExpr, extent: E.PrimExpr) -> None:
+        if not (reads_memory(low) or reads_memory(extent)):
+            self.analyzer.bind(variable, Range(low, extent))
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        never = self.analyzer.const_int_bound(loop.extent).max_value <= 0
+        return NOTHING if never else super().loop(loop)
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> S.Stmt:
+        new = super().branch(branch)
+        if not isinstance(new, S.IfThenElse) or not is_nothing(new.then_case):
+            return new
+        assert new.else_case is not None
+        return S.IfThenElse(logical_not(new.condition), new.else_case, span=new.span)
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:

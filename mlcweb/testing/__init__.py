@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mlcweb.arith import Analyzer
 from mlcweb.ir import IRModule, assert_structural_equal
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.module import BaseFunc
@@ -16,10 +17,12 @@ from mlcweb.testing.marks import (
     device_enabled, enabled_targets, fixture, main, parameter, parameters, parametrize_targets,
 )  # fmt: skip
 from mlcweb.tir import PrimFunc
+from mlcweb.tir.arithmetic import convert
 
 __all__ = [
     "CompareBeforeAfter",
     "assert_allclose",
+    "assert_prim_expr_equal",
     "assert_structural_equal",
     "assert_structural_equal_ignore_global_symbol",
     "device_enabled",
@@ -51,6 +54,12 @@ def assert_allclose(
     if given.shape != wanted.shape:
         raise AssertionError(f"The shapes differ: {given.shape} and, desired, {wanted.shape}")
     np.testing.assert_allclose(given, wanted, rtol=rtol, atol=atol, verbose=verbose)
+
+
+def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:
+    """Raise a ValueError unless two integer expressions surely have one value."""
+    if not Analyzer().can_prove_equal(convert(lhs), convert(rhs)):
+        raise ValueError(f"{lhs} and {rhs} are not equal")
 
 
 def assert_structural_equal_ignore_global_symbol(

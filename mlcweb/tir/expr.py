@@ -191,13 +191,25 @@ class FloatImm(PrimExpr):
 
 @node
 class StringImm(PrimExpr):
-    """A string constant, an argument of calls."""
+    """A string constant, an argument of calls. It equals the string, as in TVM."""
 
     value: str = attribute()
 
     @property
     def dtype(self) -> str:
         return "handle"
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, (StringImm, str)):
+            return self.value == (other if isinstance(other, str) else other.value)
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        if isinstance(other, (StringImm, str)):
+            return not self == other
+        return super().__ne__(other)
+
+    __hash__ = object.__hash__
 
 
 @node

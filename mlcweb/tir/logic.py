@@ -10,6 +10,10 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
 
 
+class NoConditionsError(DiagnosticError, ValueError):
+    """A conjunction or disjunction of nothing."""
+
+
 def all(*conditions: Any) -> PrimExpr:
     """Whether all conditions hold."""
     return reduce(arithmetic.logical_and, _some(conditions, "all"))
@@ -22,5 +26,5 @@ def any(*conditions: Any) -> PrimExpr:
 
 def _some(conditions: tuple[Any, ...], name: str) -> tuple[PrimExpr, ...]:
     if not conditions:
-        raise DiagnosticError(f"{name}() needs at least one condition")
+        raise NoConditionsError(f"{name}() needs at least one condition")
     return tuple(map(arithmetic.convert, conditions))

@@ -167,6 +167,21 @@ class AllocBuffer(Stmt):
     buffer: Buffer = definition()
     body: Stmt
 
+    @property
+    def buffer_var(self) -> Var:
+        """The address of the memory, under TVM's name (`tir.Allocate`)."""
+        return self.buffer.data
+
+    @property
+    def dtype(self) -> str:
+        """The type of an element."""
+        return self.buffer.dtype
+
+    @property
+    def extents(self) -> tuple[PrimExpr, ...]:
+        """How many elements there are along each dimension."""
+        return self.buffer.shape
+
 
 @node
 class DeclBuffer(Stmt):

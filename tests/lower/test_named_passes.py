@@ -16,6 +16,7 @@ from mlcweb.analysis.verify import VerifyEachPass
 from mlcweb.ir.transform import PassContext
 from mlcweb.lower import lower, transform
 from mlcweb.script import from_source
+from mlcweb.script import tir as T
 from tests.lower.test_tvm_names import body, computed_at, loops, matmul
 from tests.random_programs.plain_python import evaluate
 from tests.random_programs.stages import random_program
@@ -257,3 +258,24 @@ def test_memory_outside_of_threads_is_found() -> None:
     for func in (computed_at, loops, matmul):
         module = IRModule({"main": func})
         assert transform.VerifyMemory()(module)["main"] is func
+
+
+def test_what_never_runs_is_removed():
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((8,), "int32")):
+        for i in range(8):
+            for j in range(i - 8):
+                A[i] = j
+            if i < 4:
+                T.evaluate(0)
+            else:
+                A[i] = 1
+
+    @T.prim_func(private=True)
+    def after(A: T.Buffer((8,), "int32")):
+        for i in range(8):
+            if not i < 4:
+                A[i] = 1
+
+    made = tvm.tir.transform.RemoveNoOp()(tvm.IRModule.from_expr(before))["main"]
+    tvm.ir.assert_structural_equal(made, after)

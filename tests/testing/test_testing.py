@@ -12,10 +12,11 @@ from mlcweb.ir.structural import StructuralMismatch
 from mlcweb.script import from_source
 from mlcweb.testing import (
     assert_allclose,
+    assert_prim_expr_equal,
     assert_structural_equal_ignore_global_symbol,
     verify_trace_roundtrip,
 )
-from mlcweb.tir import Schedule
+from mlcweb.tir import Schedule, Var
 from tests.programs import MATMUL, matmul, matmul_relu
 
 ROOT = Path(__file__).parents[2]
@@ -85,3 +86,10 @@ assert testing is tvm.testing and callable(tvm.testing.assert_allclose)
     subprocess.run(
         [sys.executable, "-c", program], check=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}
     )
+
+
+def test_expressions_of_one_value():
+    x = Var("x", "int32")
+    assert_prim_expr_equal(x + x, x * 2)
+    with pytest.raises(ValueError, match=r"x and x \+ 1 are not equal"):
+        assert_prim_expr_equal(x, x + 1)
