@@ -203,9 +203,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         ),
         "a code generator writes out intrinsics itself": "LowerIntrin",
         "there are no custom data types here": "LowerCustomDatatypes",
-        "a code generator computes bfloat16 in float32 itself": (
-            "BF16ComputeLegalize BF16StorageLegalize"
-        ),
         "no target computes with float8": "FP8ComputeLegalize FP8StorageLegalize",
         "FlattenBuffer took its place in TVM 0.9": "StorageFlatten",
         "write the pass with @tvm.tir.transform.prim_func_pass": "*",

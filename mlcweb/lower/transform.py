@@ -15,7 +15,7 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
 from mlcweb.ir.visitor import Mutator, rewrite_nodes, walk
-from mlcweb.lower import named_passes, stmt_simplify, unroll_loop
+from mlcweb.lower import bfloat16, named_passes, stmt_simplify, unroll_loop
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -73,6 +73,8 @@ _LOWERING: dict[str, LoweringPass] = {
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
+    "BF16ComputeLegalize": bfloat16.legalize_compute,
+    "BF16StorageLegalize": bfloat16.legalize_storage,
     "CompactBufferAllocation": _compact_buffers,
     "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
     "UnrollLoop": lambda func: simplify(_rewritten(func, unroll_loop.UnrollLoop())),
