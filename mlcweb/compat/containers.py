@@ -7,6 +7,7 @@ from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Range as NodeOfRange
 from mlcweb.tir.constructors import constructor, make_range
+from mlcweb.tir.expr import PrimExpr, Var
 
 Array = tuple
 Map = dict
@@ -26,6 +27,16 @@ def convert(value: Any, span: Any = None) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(convert(item) for item in value)
     return value if callable(value) else arithmetic.convert(value)
+
+
+def is_prim_expr(value: Any) -> bool:
+    """Whether a value is an expression of TensorIR."""
+    return isinstance(value, PrimExpr)
+
+
+def is_prim_var(value: Any) -> bool:
+    """Whether a value is a variable of TensorIR."""
+    return isinstance(value, Var)
 
 
 def _tensor_of(ndim: int = -1, dtype: str | None = "float32", span: Any = None) -> TensorStructInfo:

@@ -121,11 +121,14 @@ _FILES: dict[tuple[str, ...], str] = {
     "relax.transform.lower_gpu_ipc_alloc_storage relax.transform.optimize_layout_transform "
     "relax.transform.remove_redundant_reshape",
     ("relax.op", "relax.op.nn", "relax.op.image"): (
-        "relax.op.binary relax.op.unary relax.op.ternary relax.op.datatype relax.op.grad.grad "
-        "relax.op.mask relax.op.op_attrs relax.op.nn.nn relax.op.image.image relax.op.sampling "
-        "relax.op.builtin.builtin relax.op.memory.memory relax.op.memory.view "
-        "relax.op.vm.vm"
+        "relax.op.binary relax.op.unary relax.op.ternary relax.op.datatype relax.op.base "
+        "relax.op.manipulate "
+        "relax.op.mask relax.op.op_attrs relax.op.nn.nn relax.op.image.image relax.op.sampling"
     ),
+    ("relax.op.builtin",): "relax.op.builtin.builtin",
+    ("relax.op.grad",): "relax.op.grad.grad",
+    ("relax.op.memory",): "relax.op.memory.memory relax.op.memory.view",
+    ("relax.op.vm",): "relax.op.vm.vm",
     ("meta_schedule",): (
         "meta_schedule.logging meta_schedule.profiler meta_schedule.trace_apply "
         "meta_schedule.default_config meta_schedule.tune_utils"
@@ -259,6 +262,8 @@ ATTRIBUTES: dict[str, str] = {
     "runtime.enabled": "testing.device_enabled",
     "runtime.convert": "compat.containers.convert",
     "ir.BaseExpr": "tir.PrimExpr",
+    "ir.is_prim_expr": "compat.containers.is_prim_expr",
+    "ir.is_prim_var": "compat.containers.is_prim_var",
     "ir.RelayExpr": "relax.Expr",
     "ir.RelaxExpr": "relax.Expr",
     "ir.Type": "relax.StructInfo",

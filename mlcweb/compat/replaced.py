@@ -137,6 +137,12 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "OptimizeLayoutTransform AttachAttrLayoutFreeBuffers SplitLayoutRewritePreproc"
         ),
     },
+    "relax.op.op_attrs": {
+        "attributes are a mapping here, of any operator: call.attrs": "*",
+    },
+    "script.parser.core.doc": {"scripts are read with Python's own module ast": "*"},
+    "script.parser.core.doc_core": {"scripts are read with Python's own module ast": "*"},
+    "script.printer.doc": {"change what mod.script() prints": "*"},
     "relax.analysis": {
         "relax.transform.ConvertLayout chooses layouts": "suggest_layout_transforms",
         "an expression's struct info says what is known of it: x.struct_info": "get_static_type",
