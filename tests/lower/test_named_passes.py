@@ -279,3 +279,26 @@ def test_what_never_runs_is_removed():
 
     made = tvm.tir.transform.RemoveNoOp()(tvm.IRModule.from_expr(before))["main"]
     tvm.ir.assert_structural_equal(made, after)
+
+
+def test_a_condition_that_is_the_same_for_all_lanes_stays_one():
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((4,), "float32"), n: T.int32, x: T.int32):
+        for i in T.vectorized(4):
+            if x < n:
+                A[i] = A[i] + T.float32(1)
+            else:
+                if i < n:
+                    A[i] = T.float32(2)
+
+    @T.prim_func(private=True)
+    def after(A: T.Buffer((4,), "float32"), n: T.int32, x: T.int32):
+        if x < n:
+            A[0:4] = A[0:4] + T.Broadcast(T.float32(1), 4)
+        else:
+            for i in range(4):
+                if i < n:
+                    A[i] = T.float32(2)
+
+    made = tvm.tir.transform.VectorizeLoop()(tvm.IRModule.from_expr(before))["main"]
+    tvm.ir.assert_structural_equal(made, after)

@@ -33,7 +33,7 @@ from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, operator_name
-from mlcweb.tir.substitute import reads_memory
+from mlcweb.tir.substitute import reads_memory, uses_any
 
 REASSOCIATE = "mlcweb.reassociate"
 """The attribute of functions whose sums may be added up in another order, in lanes of vectors."""
@@ -261,11 +261,26 @@ class _VectorizeWhole(Rewriter):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         new = super().loop(loop)
-        if not isinstance(new, S.For) or new.kind != S.ForKind.VECTORIZED:
-            return new
-        if isinstance(new.extent, E.IntImm):
-            lanes = new.extent.value
+        if isinstance(new, S.For) and new.kind == S.ForKind.VECTORIZED:
+            return self.vectors(new)
+        return new
+
+    def vectors(self, loop: S.For) -> S.Stmt:
+        """A marked loop as vectors; a condition that is the same for all lanes stays one."""
+        branch = loop.body
+        if isinstance(branch, S.IfThenElse) and self.is_uniform(branch.condition, loop):
+            then_case = self.vectors(replace(loop, body=branch.then_case))
+            else_case = branch.else_case
+            if else_case is not None:
+                else_case = self.vectors(replace(loop, body=else_case))
+            return replace(branch, then_case=then_case, else_case=else_case)
+        if isinstance(loop.extent, E.IntImm):
+            lanes = loop.extent.value
             with suppress(NoVectorForm):
-                vectors = VectorLowering(self, ANY_VECTORS, new.loop_var, new.min, lanes, True)
-                return vectors.statement(new.body)
-        return replace(new, kind=S.ForKind.SERIAL)
+                lowering = VectorLowering(self, ANY_VECTORS, loop.loop_var, loop.min, lanes, True)
+                return lowering.statement(branch)
+        return replace(loop, kind=S.ForKind.SERIAL)
+
+    def is_uniform(self, condition: E.PrimExpr, loop: S.For) -> bool:
+        """Whether a condition has one value in all iterations, whatever they store."""
+        return not (uses_any(condition, {loop.loop_var}) or reads_memory(condition))
