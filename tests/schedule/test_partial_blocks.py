@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mlcweb.ir import DiagnosticError
 from mlcweb.schedule import ScheduleError
 from mlcweb.tir import Schedule
 from tests.schedule.case_files import module, outputs, random_inputs
@@ -83,3 +84,33 @@ def test_a_strided_vector_leaves_elements_out():
     strided = STRIDED.replace("STRIDE", "2").replace(", 7)", ", 4)")
     with pytest.raises(ScheduleError, match="are not a box"):
         Schedule(module(strided)).cache_write("B", 0, "local")
+
+
+READ_WHERE_WRITTEN = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), C: T.Buffer((5,), "int32")):
+    B = T.alloc_buffer((5,), "int32")
+    for i, j in T.grid(4, 2):
+        with T.block("B"):
+            v = T.axis.spatial(5, i)
+            T.reads(A[v])
+            T.writes(B[v])
+            B[v] = A[v] + 1
+        with T.block("C"):
+            v = T.axis.spatial(5, i + j)
+            T.where({condition})
+            T.reads(B[v])
+            T.writes(C[v])
+            C[v] = B[v] * 2
+"""
+
+
+def test_an_iteration_that_a_predicate_leaves_out_reads_nothing():
+    mod = module(READ_WHERE_WRITTEN.format(condition="j < 1"))
+    sch = Schedule(mod)
+    sch.cache_read("C", 0, "local")
+    arrays = [np.arange(4, dtype="int32"), np.zeros(5, "int32")]
+    for result in (outputs(mod, arrays)[1], outputs(sch.mod, arrays)[1]):
+        assert result.tolist() == [2, 4, 6, 8, 0]
+    with pytest.raises(DiagnosticError, match="has 5 values"):
+        module(READ_WHERE_WRITTEN.format(condition="j < 2"))

@@ -265,7 +265,9 @@ def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockP
         for n, side in enumerate(read):
             needed = intersect(side, limits[n], analyzer)
             covered = union([item[n] for item in written], analyzer)
-            if _exceeds(needed, covered, analyzer) or _exceeds_once(needed, covered, around):
+            if _exceeds(needed, covered, analyzer) or (
+                around and _exceeds_once(needed, covered, loop_ranges(chains[0]), predicate)
+            ):
                 return True
     return False
 
@@ -336,9 +338,12 @@ def _exceeds(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
     return analyzer.can_disprove(low) or analyzer.can_disprove(high)
 
 
-def _exceeds_once(inner: IntSet, outer: IntSet, domains: Mapping[Var, Range]) -> bool:
-    """Whether an interval is known to leave another one in some iteration of loops."""
-    if not domains or None in inner or None in outer:
+def _exceeds_once(
+    inner: IntSet, outer: IntSet, domains: Mapping[Var, Range], predicate: PrimExpr
+) -> bool:
+    """Whether an interval is known to leave another one in some iteration of loops for which a
+    predicate holds."""
+    if None in inner or None in outer:
         return False
     ends = (inner.min_value, outer.min_value), (outer.max_value, inner.max_value)
     for low, high in ends:  # Inside, the first is not less than the second.
@@ -346,6 +351,8 @@ def _exceeds_once(inner: IntSet, outer: IntSet, domains: Mapping[Var, Range]) ->
         values = {var: system.variable(*constant_ends(domain)) for var, domain in domains.items()}
         difference = system.form(low, values).plus(system.form(high, values), -1)  # type: ignore[arg-type]
         system.require(difference, -inf, -1)
+        for condition in conjuncts(predicate):
+            system.require_condition(condition, values)
         found = system.solution()
         if found is not None and system.is_sure(found):
             return True

@@ -9,6 +9,8 @@ from operator import is_
 from mlcweb.analysis.access_regions import covering
 from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region_upper_bound
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import rewrite_nodes
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, is_local, must_write
 from mlcweb.schedule.analysis.regions import bound_ranges, known_sides, regions_of, relaxed
@@ -32,10 +34,10 @@ from mlcweb.schedule.rewriting.nests import (
     with_stages,
 )
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, shared_prefix
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, For, ForKind, Stmt, sequence
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, ForKind, Stmt, sequence
 
 
 @primitive("CacheRead")
@@ -296,8 +298,8 @@ def cache_inplace(
 ) -> tuple[ScheduleState, list[BlockIdentity]]:
     """Let a block update a copy in `storage_scope` of the box of a buffer that it reads and writes.
 
-    One new block copies the box right before the block, another one copies it back right after.
-    The copy keeps the buffer's shape.
+    One new block copies the box right before the block, another one copies it back right after,
+    both with its predicate. The copy keeps the buffer's shape.
 
     Checked: the block reads such a buffer and writes it too, within the box that it reads, or is
     sure to write all that it declares, which alone is then copied back; the storage scope exists;
@@ -316,14 +318,19 @@ def cache_inplace(
     boxes = _boxes(place, buffer, scope_at(state, state.scope_of(place)))
     copy = copy_of(buffer, storage_scope, buffer.shape)
     scope = state.scope_of(place)
+    predicate = place.realize.predicate
     stages = [
-        copy_stage(
-            buffer,
-            copy,
-            box,
-            [const(0, side.min.dtype) for side in box],
-            Analyzer(place.domains_around),
-            reads=reads,
+        rewrite_nodes(
+            copy_stage(
+                buffer,
+                copy,
+                box,
+                [const(0, side.min.dtype) for side in box],
+                Analyzer(place.domains_around),
+                reads=reads,
+            ),
+            BlockRealize,
+            lambda realize: replace(realize, predicate=logical_and(predicate, realize.predicate)),
         )
         for reads, box in zip((True, False), boxes, strict=True)
     ]
