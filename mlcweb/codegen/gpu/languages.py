@@ -62,6 +62,7 @@ class Language:
         atomic_add: The statement that adds to an element, from its type: its place, the value and
             the word before pointers are filled in; None for types that cannot be added to.
         shared: The word before memory of a block; "" where the header declares it.
+        aligned: What stands before memory that is read or written as vectors of up to 16 bytes.
         pointer: The word before the type of a pointer to memory of a scope.
         forms: Operators that are written in another way than in `FORMS`.
         functions: Text of functions that it lacks, by name; `T` is the type.
@@ -83,6 +84,7 @@ class Language:
     forms: Mapping[Key, str] = field(default_factory=dict)
     functions: Mapping[str, str] = field(default_factory=dict)
     suffixes: Mapping[str, str] = field(default_factory=dict)
+    aligned: str = "alignas(16) "
     has_pointers: bool = True
     has_int64: bool = True
     reserved: str = ""
@@ -260,6 +262,7 @@ OPENCL = Language(
     global_barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     atomic_add=lambda dtype: "atomic_add(&{0}, {1});" if dtype in _COUNTERS else None,
     shared="__local ",
+    aligned="__attribute__((aligned(16))) ",
     pointer=lambda scope: {"global": "__global ", "shared": "__local "}.get(scope, "__private "),
     forms={"sigmoid": "1.0f / (1.0f + exp(-{}))"},
     suffixes={"float32": "f", "int64": "L", "uint64": "UL", "uint32": "u", "float16": "h"},

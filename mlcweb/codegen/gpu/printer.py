@@ -114,6 +114,8 @@ class KernelPrinter(Dispatcher):
         self.copies = 1
         self.dtypes: set[str] = set()
         self.helpers: set[str] = set()
+        self.vectors: set[Buffer] = set()
+        self.declared: dict[Buffer, int] = {}
         self.divisions: dict[str, str] = {}
         self.owners: dict[E.Var, Buffer] = {
             buffer.data: buffer for buffer in (*kernel.buffers, *kernel.shared)
@@ -135,6 +137,11 @@ class KernelPrinter(Dispatcher):
             for buffer in self.kernel.shared:
                 self.declare_array(buffer, self.language.shared)
         self.statement(self.kernel.body)
+        for buffer, at in self.declared.items():
+            if buffer in self.vectors:
+                text = self.lines[at].lstrip()
+                indent = self.lines[at][: -len(text)]
+                self.lines[at] = f"{indent}{self.language.aligned}{text}"
         return "\n".join((*header, *self.lines, "}"))
 
     def name(self, node: Any) -> str:
@@ -236,6 +243,7 @@ class KernelPrinter(Dispatcher):
         if buffer.scope().startswith("wmma"):
             self.line(declare_fragments(self, buffer, element))
             return
+        self.declared[buffer] = len(self.lines)
         if self.is_wgsl:
             self.line(f"var {self.name(buffer)} : array<{element}, {size.value}>;")
         else:
@@ -284,8 +292,9 @@ class KernelPrinter(Dispatcher):
         copy = None if self.is_wgsl else vector_copy(loop, self.analyzer)
         if copy is None:
             return False
-        store, load, lanes, *firsts = copy
-        vector = self.type(f"{store.buffer.dtype}x{lanes}", f'"{store.buffer.name}"')
+        store, load, _, dtype, *firsts = copy
+        self.vectors.update(self.owner(part.buffer) for part in (store, load))
+        vector = self.type(dtype, f'"{store.buffer.name}"')
         target, source = (
             f"*({self.language.pointer(self.scope(part.buffer))}{const}{vector}*)"
             f"({self.name(self.owner(part.buffer))} + {self.text(first, SUM)})"

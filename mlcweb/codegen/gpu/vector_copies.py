@@ -11,23 +11,26 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.substitute import substitute, uses
 
-MAX_BYTES = 16
-"""The widest vector that a thread loads or stores by one instruction."""
+WORD = 4
+"""Bytes. A thread loads or stores up to four words by one instruction."""
 
 
 class VectorCopy(NamedTuple):
-    """A store and the load that it stores, of `lanes` elements each, and their first indices."""
+    """A store and the load that it stores, of `lanes` elements each, which move as a vector of
+    `dtype`, and their first indices."""
 
     store: S.BufferStore
     load: E.BufferLoad
     lanes: int
+    dtype: str
     first_stored: E.PrimExpr
     first_loaded: E.PrimExpr
 
 
 def vector_copy(loop: S.For, analyzer: Analyzer) -> VectorCopy | None:
     """The copy that a vectorized loop is; None where it is something else, or elements are no
-    vector: neighbours, 2 or 4 of them, the first at a multiple of that."""
+    vector: neighbours that fill 4, 8 or 16 bytes, the first at a multiple of that. Elements of less
+    than 4 bytes are moved as words."""
     store, extent = loop.body, loop.extent
     if loop.kind is not S.ForKind.VECTORIZED or not isinstance(store, S.BufferStore):
         return None
@@ -35,14 +38,15 @@ def vector_copy(loop: S.For, analyzer: Analyzer) -> VectorCopy | None:
     if not (isinstance(load, E.BufferLoad) and isinstance(extent, E.IntImm)):
         return None
     dtype, lanes = store.buffer.dtype, extent.value
-    if load.buffer.dtype != dtype or dtype not in ("float32", "int32", "uint32"):
-        return None
-    if lanes not in (2, 4) or dtypes.size_in_bytes(dtype) * lanes > MAX_BYTES:
+    size = dtypes.size_in_bytes(dtype)
+    words, rest = divmod(size * lanes, WORD)
+    if load.buffer.dtype != dtype or size > WORD or lanes == 1 or rest or words not in (1, 2, 4):
         return None
     stored, loaded = (_first(part.indices[0], loop, lanes, analyzer) for part in (store, load))
     if stored is None or loaded is None:
         return None
-    return VectorCopy(store, load, lanes, stored, loaded)
+    vector = dtypes.with_lanes(dtype if size == WORD else "uint32", words)
+    return VectorCopy(store, load, lanes, vector, stored, loaded)
 
 
 def _first(index: E.PrimExpr, loop: S.For, lanes: int, analyzer: Analyzer) -> E.PrimExpr | None:

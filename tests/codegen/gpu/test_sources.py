@@ -57,7 +57,8 @@ def test_cuda_is_what_the_course_shows(course):
 def test_a_fetch_of_four_neighbours_is_one_load(course):
     text = source(course["matmul_shared"], "cuda")
     assert text.count("*(float4*)(") == 2
-    assert "__shared__ float A_shared[512];" in text
+    # A vector has to lie at a multiple of its size.
+    assert "alignas(16) __shared__ float A_shared[512];" in text
     assert text.count("__syncthreads();") == 2
 
 
@@ -342,3 +343,33 @@ def test_unrolled_loops_are_written_out_where_a_language_cannot_ask_for_it(exten
     assert "L[3] = L[3] + A[" in text
     # Four hundred copies would be too many.
     assert text.count("for (var ") == (0 if extent == 3 else 1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lanes", "vector"),
+    [("int8", 4, "uint"), ("int16", 8, "uint4"), ("float32", 2, "float2"), ("uint8", 8, "uint2"),
+     ("int16", 3, ""), ("uint8", 2, "")],
+)  # fmt: skip
+def test_copies_of_neighbours_are_vectors_of_any_type(dtype, lanes, vector):
+    func = from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((16, {lanes}), "{dtype}"), B: T.Buffer((16, {lanes}), "{dtype}")):
+    S = T.alloc_buffer((16, {lanes}), "{dtype}", scope="shared")
+    for t in T.thread_binding(16, thread="threadIdx.x"):
+        for i in T.vectorized({lanes}):
+            S[t, i] = A[t, i]
+        for i in range({lanes}):
+            B[t, i] = S[15 - t, i]
+"""
+    )
+    text = source(func, "opencl")
+    assert (f"*(__local {vector}*)(S" in text) == bool(vector)
+    assert ("aligned(16)" in text) == bool(vector)
+    x = np.arange(16 * lanes).reshape(16, lanes).astype(dtype)
+    if nvrtc() is not None:
+        assert compile_cuda(source(func, "cuda")) == ""
+    if (runner := runners().get("opencl")) is not None:
+        out = np.zeros_like(x)
+        runner(func, [x, out])
+        np.testing.assert_array_equal(out, x[::-1])
