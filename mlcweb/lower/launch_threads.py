@@ -33,11 +33,14 @@ from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, check_one_index
 from mlcweb.lower.thread_reductions import reduce_through_shared_memory, share_results
 from mlcweb.lower.thread_sync import insert_barriers
+from mlcweb.lower.unroll_loop import UnrollLoop
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute, variables_in
+
+AUTO_UNROLL = "pragma_auto_unroll_max_step"
 
 AXES = tuple(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") for axis in "zyx")
 """The axes of a launch, outermost first."""
@@ -73,6 +76,7 @@ def _passes() -> tuple[LoweringPass, ...]:
         LoweringPass(reduce_through_shared_memory, "LowerThreadAllreduce", needed=True),
         LoweringPass(synchronize_launches, "ThreadSync", needed=True),
         LoweringPass(unfold_virtual_threads, "InjectVirtualThread", needed=True),
+        LoweringPass(mark_unrolled, "UnrollLoop"),
         flatten_buffers,
         simplify,
     )
@@ -187,6 +191,25 @@ def synchronize_launches(func: PrimFunc) -> PrimFunc:
     Raises a ThreadError where blocks would have to wait for each other.
     """
     return synchronize_threads(func, passed_through_global_memory(func))
+
+
+def mark_unrolled(func: PrimFunc) -> PrimFunc:
+    """Mark the loops that an annotation around them wants unrolled: each language says it in a way
+    of its own."""
+    told = S.AttrStmt(const(0), "pragma_unroll_explicit", const(0), _Pragmas().rewrite(func.body))
+    return func.with_body(UnrollLoop().rewrite(told))
+
+
+class _Pragmas(Mutator):
+    """What a loop's annotations say of the loops in it, as statements around its body."""
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        body = self.rewrite(loop.body)
+        step = loop.annotations.get(AUTO_UNROLL)
+        if step is not None:
+            body = S.AttrStmt(const(0), AUTO_UNROLL, const(int(step)), body)
+        return loop if body is loop.body else replace(loop, body=body)
 
 
 def unfold_virtual_threads(func: PrimFunc) -> PrimFunc:

@@ -373,3 +373,15 @@ def main(A: T.Buffer((16, {lanes}), "{dtype}"), B: T.Buffer((16, {lanes}), "{dty
         out = np.zeros_like(x)
         runner(func, [x, out])
         np.testing.assert_array_equal(out, x[::-1])
+
+
+@pytest.mark.parametrize(("step", "unrolled"), [(0, 0), (16, 3), (64, 4)])
+def test_small_loops_are_unrolled_as_an_annotation_says(step, unrolled):
+    sch = mlcweb.tir.Schedule(tiled_sum(8).with_attr("global_symbol", "main"))
+    text = sch.mod["main"].script().replace("T.unroll", "range")
+    sch = mlcweb.tir.Schedule(from_source(text))
+    if step:
+        sch.annotate(sch.get_loops("all")[0], "pragma_auto_unroll_max_step", step)
+    x = np.random.default_rng(5).integers(-9, 9, (8, 8, 4)).astype("float32")
+    assert_kernels_give(sch.mod["main"], [x], x.sum(1))
+    assert source(sch.mod, "cuda").count("#pragma unroll") == unrolled
