@@ -22,7 +22,7 @@ from mlcweb.runtime import registry
 from web.scripts.lesson_source import OUTPUTS, Lesson, lessons
 
 LESSONS = lessons()
-VIEWS = {"tensorir", "trace", "code", "access", "search"}
+VIEWS = {"tensorir", "trace", "code", "access", "gpu", "search"}
 
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.id)
 

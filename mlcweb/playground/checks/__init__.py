@@ -23,6 +23,7 @@ _MODULES = (
     "packed_functions",
     "stochastic_schedule",
     "te_linear",
+    "gpu_coalesce",
     "thread_blocks",
     "tensorize",
     "matmul_add_fusion",
