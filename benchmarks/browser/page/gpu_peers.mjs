@@ -12,9 +12,11 @@ async function loadTfjs() {
   const tf = self.tf;
   await tf.setBackend("webgpu");
   await tf.ready();
-  const done = async () => {
-    tf.backend().submitQueue();
-    await tf.backend().device.queue.onSubmittedWorkDone();
+  // What is still in the engine's hands is handed over and waited for where a number is read.
+  const done = async (last) => {
+    const number = tf.tidy(() => tf.slice(tf.reshape(last, [-1]), 0, 1));
+    await number.data();
+    tf.dispose([last, number]);
   };
   return engine(async (operator, inputs) => {
     const tensors = inputs.map(([data, shape]) => tf.tensor(data, shape));
@@ -24,8 +26,8 @@ async function loadTfjs() {
     once.dispose();
     const run = () =>
       sampler(async (number) => {
-        for (let call = 0; call < number; call++) tf.tidy(() => void compute(...values));
-        await done();
+        for (let left = number; left > 1; left--) tf.tidy(() => void compute(...values));
+        await done(tf.tidy(() => compute(...values)));
       });
     return { run, result, free: () => tf.dispose([...tensors, ...values]) };
   });
@@ -73,10 +75,10 @@ async function loadJax() {
     const result = (await call().data()).slice();
     const run = () =>
       sampler(async (number) => {
-        for (let left = number; left > 1; left--) call().dispose();
-        const last = call();
-        await last.blockUntilReady();
-        last.dispose();
+        // What is given back before it is computed is not computed.
+        const all = Array.from({ length: number }, call);
+        await jax.blockUntilReady(all);
+        for (const array of all) array.dispose();
       });
     return { run, result, free: () => arrays.forEach((array) => array.dispose()) };
   });
