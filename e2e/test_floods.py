@@ -90,7 +90,9 @@ publish(Page())
     [
         ("'<b></b>' * 40_000", "it has 280,000 characters, more than 250,000"),
         pytest.param(
-            "'<div>' * 40_000", "its elements are nested more than 50 deep", marks=pytest.mark.thorough
+            "'<div>' * 40_000",
+            "its elements are nested more than 50 deep",
+            marks=pytest.mark.thorough,
         ),
     ],
 )
