@@ -33,7 +33,7 @@ HEAD = """\
 import numpy as np
 import tvm
 from tvm.script import ir as I, relax as R, tir as T
-from mlcweb.runtime.machine_peak import multiply_add_timer, operations_a_turn
+from mlcweb.runtime.machine_peak import multiply_add_timer, operations_an_iteration
 """
 
 PRODUCT = (
@@ -59,7 +59,7 @@ class Module:
 
 PEAK = """
 TURNS = 250_000
-operations = operations_a_turn("float32") * TURNS
+operations = operations_an_iteration("float32") * TURNS
 timers = [multiply_add_timer("float32", fused) for fused in (False, True)]
 
 def peak():

@@ -154,10 +154,12 @@ class MutateParallel(Mutator):
         """See `Mutator.apply`. A ValueError where the mutator knows of no task."""
         if self.mod is None:
             raise ValueError("MutateParallel needs a TuneContext with a module")
-        notes = [i for i in trace.insts if i.kind.name == "Annotate" and i.attrs[0] == PARALLEL]
-        if not notes:
+        annotating = [
+            i for i in trace.insts if i.kind.name == "Annotate" and i.attrs[0] == PARALLEL
+        ]
+        if not annotating:
             return None
-        inst = rng.choice(notes)
+        inst = rng.choice(annotating)
         block, present = inst.inputs
         most = self.max_jobs_per_core * self.cores
         bounds = [n for n in _bounds(trace, self.mod) if n <= most and n != present]

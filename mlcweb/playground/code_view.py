@@ -110,7 +110,7 @@ def _notes(func: PrimFunc) -> list[str]:
     if not bound:
         return []
     names = ", ".join(bound)
-    return [f"Loops bound to GPU threads ({names}) run one turn after the other here."]
+    return [f"Loops bound to GPU threads ({names}) run one iteration after the other here."]
 
 
 def after_pass(program_id: str, function_name: str, index: int) -> PassResult:
@@ -306,7 +306,7 @@ def _hottest_loop(function: Function, trips: Mapping[int, float]) -> LoopSize | 
 
 def _trips(lowered: PrimFunc) -> dict[int, float]:
     """How often the body of the innermost loop of each line runs, by the line's number. A loop
-    whose extent is not constant counts as one turn."""
+    whose extent is not constant counts as one iteration."""
     trips: dict[int, float] = {}
 
     def visit(node: Any, outer: float) -> None:

@@ -297,7 +297,7 @@ def _steps(profile: KernelProfile) -> list[GpuStep]:
 
 def _fetch(profile: KernelProfile, each: Fetch, accesses: list[Access]) -> GpuFetch:
     number = profile.sites.index(each.site)
-    turns = int(each.turns.max()) + 1
+    iterations = int(each.iterations.max()) + 1
     taking = len({thread for thread in each.threads.tolist() if thread >= 0})
     name = each.site.buffer.name
     how = (
@@ -308,7 +308,7 @@ def _fetch(profile: KernelProfile, each: Fetch, accesses: list[Access]) -> GpuFe
     rate = f"{each.elements / taking:.3g}"
     sentence = (
         f"{how} fetch {each.elements:,} elements of {each.source} into {name}, "
-        f"{rate} each, in {turns} step{'' if turns == 1 else 's'}."
+        f"{rate} each, in {iterations} step{'' if iterations == 1 else 's'}."
     )
     columns = profile.columns.get(each.site.buffer.data, 0) or min(32, len(each.threads))
     return GpuFetch(
@@ -317,6 +317,6 @@ def _fetch(profile: KernelProfile, each: Fetch, accesses: list[Access]) -> GpuFe
         name,
         columns,
         each.threads.tolist(),
-        each.turns.tolist(),
+        each.iterations.tolist(),
         sentence,
     )

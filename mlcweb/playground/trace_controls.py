@@ -221,7 +221,7 @@ def _location_options(state: ScheduleState, block: BlockPlace) -> list[TraceOpti
 def _why_not_there(state: ScheduleState, block: BlockPlace, place: LoopPlace) -> str:
     loop = place.loop
     if is_const_int(loop.extent, 1):
-        return "a loop of one turn"
+        return "a loop of one iteration"
     try:
         compute_at(state, block.block.identity, loop.loop_var, True, LAST)
     except REFUSALS as error:

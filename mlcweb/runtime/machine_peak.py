@@ -21,14 +21,14 @@ CHAINS = 12
 """Sums side by side, enough to hide how long one multiplication and addition takes, and few enough
 for the registers of every machine."""
 UNROLLED = 2
-"""Rounds over all sums in one turn of the loop."""
+"""Rounds over all sums in one iteration of the loop."""
 
 LANES = {"float32": 4, "float64": 2}
 """Numbers in one vector."""
 
 VECTOR_BYTES = 16
 VECTORS_AT_ONCE = 8
-"""Vectors that one turn of the copying loop moves."""
+"""Vectors that one iteration of the copying loop moves."""
 
 MEMORY_BYTES = 32 << 20
 """Length of an array that is longer than caches are."""
@@ -82,19 +82,19 @@ def measured_again(peak: MachinePeak) -> MachinePeak:
 
 def _flops(dtype: str, fused: bool) -> float:
     run = multiply_add_timer(dtype, fused)
-    return operations_a_turn(dtype) / measure(run, number=1000, repeat=5, min_repeat_ms=5).min
+    return operations_an_iteration(dtype) / measure(run, number=1000, repeat=5, min_repeat_ms=5).min
 
 
 def multiply_add_timer(dtype: str, fused: bool) -> Callable[[int], float]:
-    """A function that takes the time, in seconds, of so many turns of vector multiplications and
-    additions on registers. `fused` needs an engine with relaxed multiply-adds."""
+    """A function that takes the time, in seconds, of so many iterations of vector multiplications
+    and additions on registers. `fused` needs an engine with relaxed multiply-adds."""
     run = instance_of(_multiply_adds(dtype, fused)).timer("peak", ["i32", "i32"])
     room = engine().allocate(VECTOR_BYTES * CHAINS)
-    return lambda turns: run(turns, room.address)
+    return lambda number: run(number, room.address)
 
 
-def operations_a_turn(dtype: str) -> int:
-    """Multiplications and additions of numbers in one turn of `multiply_add_timer`."""
+def operations_an_iteration(dtype: str) -> int:
+    """Multiplications and additions of numbers in one iteration of `multiply_add_timer`."""
     return 2 * LANES[dtype] * CHAINS * UNROLLED
 
 

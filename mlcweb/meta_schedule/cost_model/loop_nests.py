@@ -120,9 +120,9 @@ def _collect(stmt: Node | None, around: _Around) -> None:
 
 def _loop(stmt: S.For, around: _Around) -> None:
     limit = around.unroll_limit
-    note = stmt.annotations.get("pragma_auto_unroll_max_step")
-    if note is not None:
-        limit = int(constant_value(note) or 0)
+    annotated = stmt.annotations.get("pragma_auto_unroll_max_step")
+    if annotated is not None:
+        limit = int(constant_value(annotated) or 0)
     axis = stmt.thread_binding.thread_tag if stmt.thread_binding is not None else ""
     loops, bindings = around.loops, around.bindings
     same = next(
@@ -144,8 +144,8 @@ def _is_launched(axis: str) -> bool:
 def _block(stmt: S.BlockRealize, around: _Around) -> None:
     block = stmt.block
     pairs = zip((iterator.var for iterator in block.iter_vars), stmt.iter_values, strict=True)
-    note = block.annotations.get("pragma_auto_unroll_max_step")
-    limit = around.unroll_limit if note is None else int(constant_value(note) or 0)
+    annotated = block.annotations.get("pragma_auto_unroll_max_step")
+    limit = around.unroll_limit if annotated is None else int(constant_value(annotated) or 0)
     bindings = (*around.bindings, *pairs)
     if block.init is not None:
         _collect(block.init, _Around(around.loops, bindings, limit, True, around.nests))

@@ -197,18 +197,18 @@ def _prepare_native(artifact: NativeArtifact, workload: TrialInputs, timing: Tim
 
 def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
     # Where there is no WebAssembly engine to calibrate with, times count as they are.
-    pace = calibration_timer() if available() else None
+    calibrate = calibration_timer() if available() else None
     shortest = max(timing.min_ms * 1e-3, STEPS_PER_BATCH * clock_step())
     time_batch(1)
     number, spent = 1, 0.0
     results: list[float] = []
-    calibration = [pace()] if pace else []
+    calibration = [calibrate()] if calibrate else []
     while len(results) < (timing.fewest if spent * 1e3 > timing.enough_ms else timing.batches):
         number, seconds = long_enough(time_batch, number, shortest, ZERO_BATCHES)
         results.append(seconds / number)
         spent += seconds
-        if pace:
-            calibration.append(pace())
+        if calibrate:
+            calibration.append(calibrate())
     return Timed(tuple(results), tuple(calibration))
 
 

@@ -33,7 +33,7 @@ WARP_EXECUTION = "warp_execution"
 
 THREADS_LOW = "meta_schedule.thread_extent_low_inclusive"
 THREADS_HIGH = "meta_schedule.thread_extent_high_inclusive"
-"""Notes of the fewest and the most threads that a block may have around it."""
+"""Annotations with the fewest and the most threads that a block may have around it."""
 
 _FETCHED_LENGTHS: dict[str, Callable[[int], bool]] = {
     "float32": lambda lanes: lanes <= 4,

@@ -146,7 +146,8 @@ AUTO_TENSORIZE_INIT = "meta_schedule.auto_tensorize_init"
 
 
 class RewriteTensorize(Postproc):
-    """Tensorizes each block with a note of its intrinsic; refuses the schedule where that fails.
+    """Tensorizes each block that is annotated with its intrinsic; refuses the schedule where that
+    fails.
 
     Args:
         vectorize_init_loop: vectorize the innermost loop of the init of such a block.
@@ -188,7 +189,7 @@ _KEYS = (PARALLEL, VECTORIZE, UNROLL_EXPLICIT, UNROLL_IMPLICIT)
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """The notes of a root block; None where there is none."""
+    """The annotations of a root block; None where there is none."""
 
     parallel: int | None
     vectorize: int | None
@@ -204,12 +205,12 @@ class _Limits:
 
 
 class RewriteParallelVectorizeUnroll(Postproc):
-    """Carries out what `ParallelizeVectorizeUnroll` noted, for each block below the root: outer
+    """Carries out what `ParallelizeVectorizeUnroll` annotated, for each block below the root: outer
     loops are fused and run in parallel, inner loops with neighbouring elements become vectors; the
     outermost loop gets the bound of unrolling.
 
     Args:
-        unroll_spatial: note the bound on blocks that reduce nothing, too, as TVM did in 2022.
+        unroll_spatial: annotate the bound on blocks that reduce nothing, too, as TVM did in 2022.
     """
 
     def __init__(self, unroll_spatial: bool = False) -> None:
@@ -218,11 +219,13 @@ class RewriteParallelVectorizeUnroll(Postproc):
     def apply(self, sch: Schedule) -> bool:
         while (place := _annotated_root(sch)) is not None:
             root = sch.get_block(place.block.name_hint, place.function)
-            notes = place.block.annotations
+            annotations = place.block.annotations
             for key in _KEYS:
-                if key in notes:
+                if key in annotations:
                     sch.unannotate(root, key)
-            limits = _Limits(*(int(notes[key]) if key in notes else None for key in _KEYS))
+            limits = _Limits(
+                *(int(annotations[key]) if key in annotations else None for key in _KEYS)
+            )
             for block in sch.get_child_blocks(root):
                 self._rewrite(sch, block, limits)
         return True

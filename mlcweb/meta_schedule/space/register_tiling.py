@@ -79,9 +79,9 @@ def register_tiles(trace: Trace) -> list[RegisterTile]:
         if inst.kind.name == "Annotate" and isinstance(inst.inputs[0], BlockRV):
             blocks.setdefault(inst.inputs[0], {})[inst.attrs[0]] = inst.inputs[1]
     return [
-        _tile(trace.insts, block, int(constant_value(notes[MIN_VECTORS]) or 0))
-        for block, notes in blocks.items()
-        if notes.get(TILING_STRUCTURE) == STRUCTURE and MIN_VECTORS in notes
+        _tile(trace.insts, block, int(constant_value(annotations[MIN_VECTORS]) or 0))
+        for block, annotations in blocks.items()
+        if annotations.get(TILING_STRUCTURE) == STRUCTURE and MIN_VECTORS in annotations
     ]
 
 

@@ -175,7 +175,7 @@ UNROLL_IMPLICIT = "meta_schedule.unroll_implicit"
 
 @dataclass(eq=False)
 class ParallelizeVectorizeUnroll(ScheduleRule):
-    """Notes on the root block how far `RewriteParallelVectorizeUnroll` may go.
+    """Annotates the root block with how far `RewriteParallelVectorizeUnroll` may go.
 
     Args:
         max_jobs_per_core: the most parallel iterations for each core; none if -1.

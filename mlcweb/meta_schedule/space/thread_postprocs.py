@@ -32,13 +32,13 @@ from mlcweb.tir.stmt import AllocBuffer, Block, BufferStore, For, ForKind, Stmt,
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.task import Task
 
-MOST_VECTOR_BYTES = 16
+MAX_VECTOR_BYTES = 16
 
 
 class RewriteCooperativeFetch(Postproc):
     """Binds the loop of each copy to shared memory to the threads that were bound before it, with
-    as many neighbours for a thread as its note says. Where warps compute, the copies of the block
-    are made by their threads."""
+    as many neighbours for a thread as its annotation says. Where warps compute, the copies of the
+    block are made by their threads."""
 
     warp_size: int = 0
 
@@ -126,7 +126,7 @@ class VerifyGPUCode(Postproc):
         return self._has_fit_threads(func.body, {}) and self._has_fit_memory(func)
 
     def _has_fit_threads(self, statement: Stmt, around: dict[str, int]) -> bool:
-        """Whether the threads around each block are as many as it notes, and as there may be."""
+        """Whether the threads around each block are as many as it says, and as there may be."""
         if isinstance(statement, For):
             axis, extent = axis_of(statement), extent_of(statement)
             if axis:
@@ -135,9 +135,9 @@ class VerifyGPUCode(Postproc):
                 return False
         elif isinstance(statement, Block):
             threads = prod(n for axis, n in around.items() if axis.startswith("threadIdx"))
-            notes = statement.annotations
-            if THREADS_LOW in notes and not (
-                int(notes[THREADS_LOW]) <= threads <= int(notes[THREADS_HIGH])
+            annotations = statement.annotations
+            if THREADS_LOW in annotations and not (
+                int(annotations[THREADS_LOW]) <= threads <= int(annotations[THREADS_HIGH])
             ):
                 return False
             if threads > (self.max_threads_per_block or threads):
@@ -165,7 +165,7 @@ def _fits_vector(loop: For) -> bool:
     stores = (part for part in statements_in(loop) if isinstance(part, BufferStore))
     lanes = extent_of(loop) or 1
     return all(
-        lanes * dtypes.size_in_bytes(store.buffer.dtype) <= MOST_VECTOR_BYTES for store in stores
+        lanes * dtypes.size_in_bytes(store.buffer.dtype) <= MAX_VECTOR_BYTES for store in stores
     )
 
 

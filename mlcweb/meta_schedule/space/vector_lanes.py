@@ -122,15 +122,15 @@ def _elements(region: BufferRegion) -> int:
     return prod(int(constant_value(extent) or 0) for extent in region.buffer.shape)
 
 
-LANES_NOTE = "meta_schedule.lanes"
+LANES_ANNOTATION = "meta_schedule.lanes"
 """The annotation with the lanes of a block, or of all that are below a root block and have none of
 their own."""
 
 
 @dataclass(eq=False)
 class VectorLanes(ScheduleRule):
-    """Notes by chance how many lanes `VectorizeInnermost` makes: on each spatial block that
-    computes something, and on the root block for those that copy.
+    """Chooses by chance how many lanes `VectorizeInnermost` makes, and annotates each spatial block
+    that computes something, and the root block for those that copy.
 
     Args:
         lanes: the numbers to choose from; by default those of 1, 2, 4 and 8 vectors.
@@ -143,7 +143,7 @@ class VectorLanes(ScheduleRule):
         if is_root(place) or _computes_rows(place):
             lanes = self.lanes or [n * vector_unit(self.target).lanes() for n in (1, 2, 4, 8)]
             chosen = sch.sample_categorical(lanes, [1.0 / len(lanes)] * len(lanes))
-            sch.annotate(block, LANES_NOTE, chosen)
+            sch.annotate(block, LANES_ANNOTATION, chosen)
         return [sch]
 
 

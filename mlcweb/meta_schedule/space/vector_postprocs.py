@@ -10,7 +10,12 @@ from typing import Any
 
 from mlcweb.meta_schedule.space.postprocs import Condition, Postproc
 from mlcweb.meta_schedule.space.register_tiling import RegisterTile, register_tiles
-from mlcweb.meta_schedule.space.vector_lanes import LANES_NOTE, MIN_LANES, MIN_VECTORS, lanes_of
+from mlcweb.meta_schedule.space.vector_lanes import (
+    LANES_ANNOTATION,
+    MIN_LANES,
+    MIN_VECTORS,
+    lanes_of,
+)
 from mlcweb.runtime.vector_unit import vector_unit
 from mlcweb.schedule import Instruction, Schedule, Trace
 from mlcweb.schedule.analysis.block_facts import (
@@ -28,35 +33,35 @@ from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.stmt import BlockIdentity, For, ForKind
 
 DEFAULT_VECTORS = 4
-"""Vectors at a time where no note says otherwise."""
+"""Vectors at a time where no annotation says otherwise."""
 
 
 class VectorizeInnermost(Postproc):
     """Vectorizes each spatial block whose inner loops move through neighbouring elements: they are
-    fused as far as vectors need, and split into vectors of as many lanes as `VectorLanes` noted, or
+    fused as far as vectors need, and split into vectors of as many lanes as `VectorLanes` chose, or
     of fewer that divide them."""
 
     def apply(self, sch: Schedule) -> bool:
-        noted = _taken_notes(sch)
-        default = noted.get(None, DEFAULT_VECTORS * vector_unit(self.target).lanes())
+        chosen = _taken_lanes(sch)
+        default = chosen.get(None, DEFAULT_VECTORS * vector_unit(self.target).lanes())
         for place in list(sch.state.index.blocks.values()):
             current = sch.state.block(place.block.identity)
-            lanes = noted.get(current.block.identity, default)
+            lanes = chosen.get(current.block.identity, default)
             count, width = vector_loops(current, lanes)
             if count:
                 _vectorize(sch, current, count, width)
         return True
 
 
-def _taken_notes(sch: Schedule) -> dict[BlockIdentity | None, int]:
-    """The lanes that `VectorLanes` noted on blocks, which lose their notes; those of the root block
-    are for None."""
+def _taken_lanes(sch: Schedule) -> dict[BlockIdentity | None, int]:
+    """The lanes that `VectorLanes` chose for blocks, which lose their annotations; those of the
+    root block are for None."""
     lanes: dict[BlockIdentity | None, int] = {}
     for place in list(sch.state.index.blocks.values()):
-        if LANES_NOTE in place.block.annotations:
+        if LANES_ANNOTATION in place.block.annotations:
             key = None if is_root(place) else place.block.identity
-            lanes[key] = int(place.block.annotations[LANES_NOTE])
-            sch.unannotate(sch.get_block(place.block.name_hint, place.function), LANES_NOTE)
+            lanes[key] = int(place.block.annotations[LANES_ANNOTATION])
+            sch.unannotate(sch.get_block(place.block.name_hint, place.function), LANES_ANNOTATION)
     return lanes
 
 

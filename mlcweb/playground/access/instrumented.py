@@ -1,8 +1,9 @@
 """The interpreter's text of a function, with a note of every access written into its subscripts.
 
-`A[i, j]` becomes `A[see(7, A, point, (i, j))]`: the number of the subscript, the array, the turns
-of the loops around as one number, and the indices, which `see` hands on. So accesses are noted in
-the order of Python's evaluation, the program's: values are read before a result is written.
+`A[i, j]` becomes `A[see(7, A, point, (i, j))]`: the number of the subscript, the array, the
+iterations of the loops around as one number, and the indices, which `see` hands on. So accesses are
+recorded in the order of Python's evaluation, the program's: values are read before a result is
+written.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class _InstrumentedText(ExpressionText):
         return f"{name}[see_view({number}, {name}, {self.names[owner]}, {point}, {index})]"
 
     def countable_loops(self) -> list[tuple[Loop, E.Var]]:
-        """The loops around, as far as their turns can be counted."""
+        """The loops around, as far as their iterations can be counted."""
         counted: list[tuple[Loop, E.Var]] = []
         points = 1
         for loop in reversed(self.loops):
@@ -125,6 +126,6 @@ class _InstrumentedText(ExpressionText):
     def point(self, loops: list[tuple[Loop, E.Var]]) -> str:
         text = "0"
         for loop, var in loops:
-            turn = f"{self.names[var]} - {loop.low}" if loop.low else self.names[var]
-            text = turn if text == "0" else f"({text}) * {loop.extent} + {turn}"
+            iteration = f"{self.names[var]} - {loop.low}" if loop.low else self.names[var]
+            text = iteration if text == "0" else f"({text}) * {loop.extent} + {iteration}"
         return text

@@ -180,11 +180,11 @@ def scaled(factors: Sequence[int], product: int) -> list[int]:
 def access_count(func: PrimFunc) -> int:
     """How often the stores of a function, and the loads in their values, run at most."""
 
-    def count(node: Node, turns: int) -> int:
+    def count(node: Node, iterations: int) -> int:
         if isinstance(node, S.For) and isinstance(node.extent, IntImm):
-            turns *= node.extent.value
-        own = turns if isinstance(node, S.BufferStore | BufferLoad) else 0
-        return own + sum(count(child, turns) for child in children(node))
+            iterations *= node.extent.value
+        own = iterations if isinstance(node, S.BufferStore | BufferLoad) else 0
+        return own + sum(count(child, iterations) for child in children(node))
 
     return count(func.body, 1)
 

@@ -51,14 +51,14 @@ def strides(recording: Recording) -> tuple[Strides, ...]:
 
 
 def strides_of(loops: tuple[Loop, ...], points: np.ndarray, elements: np.ndarray) -> Strides:
-    """The steps between accesses of which only one loop's turn differs, by one."""
+    """The steps between accesses of which only one loop's iteration differs, by one."""
     steps = []
     for level, loop in enumerate(loops):
         inner = prod(each.extent for each in loops[level + 1 :])
-        # Accesses at the same turn of all inner loops, such as their first.
+        # Accesses at the same iteration of all inner loops, such as their first.
         same = points % inner == (points[0] % inner if len(points) else 0)
-        turns, places = points[same] // inner, elements[same]
-        follows = (np.diff(turns) == 1) & (turns[1:] % loop.extent != 0)
+        iterations, places = points[same] // inner, elements[same]
+        follows = (np.diff(iterations) == 1) & (iterations[1:] % loop.extent != 0)
         distances = np.unique(np.diff(places)[follows])
         if len(distances):
             steps.append(Stride(loop.name, int(distances[0]) if len(distances) == 1 else None))

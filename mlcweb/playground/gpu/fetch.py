@@ -29,13 +29,13 @@ class Fetch:
     Attributes:
         source: The buffer that it comes from.
         threads: For each element the thread that stores it, -1 for none.
-        turns: For each element which of the thread's stores that is, from 0.
+        iterations: For each element which of the thread's stores that is, from 0.
     """
 
     site: Site
     source: str
     threads: np.ndarray
-    turns: np.ndarray
+    iterations: np.ndarray
 
     @property
     def elements(self) -> int:
@@ -52,15 +52,15 @@ def fetch(site: Site, launch: Launch, waiting: set[E.Var]) -> Fetch | None:
     if source is None or not 0 < size <= MAX_ELEMENTS or site.tile:
         return None
     loops = [loop for loop in site.loops if loop.var not in waiting]
-    turns = prod(loop.extent for loop in loops)
-    if not 0 < turns * launch.threads <= MAX_STORES:
+    iterations = prod(loop.extent for loop in loops)
+    if not 0 < iterations * launch.threads <= MAX_STORES:
         return None
     values: dict[E.Var, np.ndarray] = dict(launch.fixed)
     values |= {var: np.zeros((), np.int64) for var in launch.axes}
     values |= {loop.var: np.array(loop.low, np.int64) for loop in site.loops}
     values |= _all_values(loops)
     values |= launch.thread_values
-    shape = (turns, launch.warps, LANES)
+    shape = (iterations, launch.warps, LANES)
     try:
         index = np.broadcast_to(evaluate(site.index, values), shape)
         active = np.broadcast_to(launch.exists[None], shape)
@@ -68,15 +68,15 @@ def fetch(site: Site, launch: Launch, waiting: set[E.Var]) -> Fetch | None:
             active = active & evaluate(condition, values)
     except NotConstant:
         return None
-    threads, turn = np.full(size, -1), np.zeros(size, np.int64)
+    threads, iteration = np.full(size, -1), np.zeros(size, np.int64)
     when, warp, lane = np.nonzero(active)
     places = index[active]
     if not len(places) or places.min() < 0 or places.max() + site.lanes > size:
         return None
     for offset in range(site.lanes):
         threads[places + offset] = warp * LANES + lane
-        turn[places + offset] = when
-    return Fetch(site, source, threads, turn)
+        iteration[places + offset] = when
+    return Fetch(site, source, threads, iteration)
 
 
 def _source(site: Site, launch: Launch) -> str | None:

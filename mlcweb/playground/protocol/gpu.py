@@ -96,7 +96,7 @@ class GpuFetch:
         site: number of the store.
         columns: of the buffer, as its rows are written.
         threads: for each element, -1 for none.
-        turns: for each element, which of the thread's stores it is.
+        iterations: for each element, which of the thread's stores it is.
     """
 
     site: int
@@ -104,7 +104,7 @@ class GpuFetch:
     buffer: str
     columns: int
     threads: list[int]
-    turns: list[int]
+    iterations: list[int]
     sentence: str
 
 

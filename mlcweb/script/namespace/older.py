@@ -23,7 +23,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 
-MOST_CONSTANTS = 4096
+MAX_CONSTANTS = 4096
 """How many numbers `T.allocate_const` may list."""
 
 
@@ -46,10 +46,10 @@ def allocate_const(
     """Memory that holds given numbers."""
     nested = data.numpy() if hasattr(data, "numpy") else data
     values = _flat(nested.tolist() if hasattr(nested, "tolist") else nested)
-    if len(values) > MOST_CONSTANTS or len(values) != prod(map(int, extents)):
+    if len(values) > MAX_CONSTANTS or len(values) != prod(map(int, extents)):
         raise DiagnosticError(
             f"T.allocate_const takes as many numbers as it has elements, and at most "
-            f"{MOST_CONSTANTS}, not {len(values)}; larger constants are arguments"
+            f"{MAX_CONSTANTS}, not {len(values)}; larger constants are arguments"
         )
     places = product(*(range(int(extent)) for extent in extents))
     contents = {

@@ -12,7 +12,7 @@ TILED = """
 S = T.alloc_buffer((1024,), scope="shared")
 L = T.alloc_buffer((1,), scope="local")
 for k in range(8):
-    for r in range({turns}):
+    for r in range({iterations}):
         S[r * 256 + y * 32 + x] = A[(r * 8 + y) * 256 + k * 32 + x]
     for i in range(32):
         L[0] = L[0] + S[i * 32 + x]
@@ -21,7 +21,7 @@ B[b * 256 + y * 32 + x] = L[0]
 
 
 def test_phases_in_a_loop() -> None:
-    profile = kernel(TILED.format(turns=4), threads="y=8 x=32", blocks=4)
+    profile = kernel(TILED.format(iterations=4), threads="y=8 x=32", blocks=4)
     steps = [
         (step.kind, step.depth, step.loop.extent if step.loop else step.phase)
         for step in profile.parts.steps
@@ -41,13 +41,13 @@ def test_phases_in_a_loop() -> None:
 
 
 def test_threads_share_out_a_fetch() -> None:
-    profile = kernel(TILED.format(turns=4), threads="y=8 x=32")
+    profile = kernel(TILED.format(iterations=4), threads="y=8 x=32")
     (fetch,) = profile.fetches
     assert fetch.source == "A"
     assert fetch.elements == 1024
     assert fetch.threads[:34].tolist() == [*range(32), 32, 33]
     assert fetch.threads[256:258].tolist() == [0, 1]
-    assert fetch.turns[[0, 255, 256, 1023]].tolist() == [0, 0, 1, 3]
+    assert fetch.iterations[[0, 255, 256, 1023]].tolist() == [0, 0, 1, 3]
 
 
 def test_what_all_rows_of_threads_would_store_one_row_does() -> None:
@@ -59,7 +59,7 @@ B[y * 32 + x] = S[63 - x]
 """
     (fetch,) = kernel(body, threads="y=4 x=32").fetches
     assert fetch.threads.tolist() == [*range(32), *range(32)]
-    assert fetch.turns.tolist() == [0] * 32 + [1] * 32
+    assert fetch.iterations.tolist() == [0] * 32 + [1] * 32
 
 
 def test_vectors_are_fetched_by_one_thread() -> None:

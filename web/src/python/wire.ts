@@ -402,7 +402,7 @@ export interface GpuFetch {
   /** For each element, -1 for none. */
   threads: number[];
   /** For each element, which of the thread's stores it is. */
-  turns: number[];
+  iterations: number[];
   sentence: string;
 }
 

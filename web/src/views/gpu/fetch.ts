@@ -36,7 +36,7 @@ function firstElements(fetch: GpuFetch, kernel: GpuKernel): TemplateResult {
     const thread = fetch.threads[at]!;
     if (thread < 0) return [place(fetch, at), "none", "–", "–"];
     const warp = Math.floor(thread / WARP);
-    return [place(fetch, at), threadIndex(thread, kernel.block), warp, fetch.turns[at]! + 1];
+    return [place(fetch, at), threadIndex(thread, kernel.block), warp, fetch.iterations[at]! + 1];
   });
   const heads = ["Element", "Thread", "Warp", "Step"];
   return html`<details class="gpu-more"><summary>The first elements as a table</summary>${dataTable(
@@ -48,7 +48,7 @@ function firstElements(fetch: GpuFetch, kernel: GpuKernel): TemplateResult {
 
 function describe(fetch: GpuFetch, kernel: GpuKernel, index: number): string {
   const thread = fetch.threads[index]!;
-  return `${place(fetch, index)}: thread ${threadIndex(thread, kernel.block)}, step ${fetch.turns[index]! + 1}`;
+  return `${place(fetch, index)}: thread ${threadIndex(thread, kernel.block)}, step ${fetch.iterations[index]! + 1}`;
 }
 
 function place({ columns }: GpuFetch, index: number): string {
