@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
@@ -59,7 +58,7 @@ def _matmul_shape(
     return None if outer is None else [*outer, *row, *column]
 
 
-def _product(x1: Any, x2: Any, out_dtype: str) -> Any:
+def _product(x1: te.Tensor, x2: te.Tensor, out_dtype: str) -> te.Tensor:
     return topi.matmul(x1, x2, out_dtype=out_dtype)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.op.elementwise import add, divide, multiply, sqrt, subtract
 from mlcweb.relax.op.infer import op_of
 from mlcweb.relax.op.manipulate import expand_dims
 from mlcweb.relax.op.statistical import mean, variance
+from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.transform.call_rules import Rewriting, rewriting_pass, tensor
 
 
@@ -49,7 +48,8 @@ def _for_training(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
     result = emit(E.TupleGetItem(emit(whole), 0))
     rate = float(call.attrs["momentum"])
 
-    def moved(old: Any, new: E.Expr) -> E.Expr:
+    def moved(old: E.RelaxExpr, new: E.Expr) -> E.Expr:
+        assert isinstance(old, E.Expr) and isinstance(old.struct_info, TensorStructInfo)
         dtype = old.struct_info.dtype
         kept = multiply(E.const(1 - rate, dtype), old)
         return add(kept, multiply(E.const(rate, dtype), new))

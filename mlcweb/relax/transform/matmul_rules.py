@@ -3,8 +3,6 @@ ReorderTakeAfterMatmul, ReorderPermuteDimsAfterConcat."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.op.elementwise import add
@@ -42,8 +40,8 @@ def _order(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
         if inner is None:
             continue
         a, b, c = (*inner.args, last) if place == 0 else (first, *inner.args)
-        shapes = [static_shape(each) for each in (a, b, c)]
-        if any(shape is None or not 0 < len(shape) <= 2 for shape in shapes):
+        shapes = [shape for each in (a, b, c) if (shape := static_shape(each))]
+        if len(shapes) < 3 or any(len(shape) > 2 for shape in shapes):
             continue
         costs = _costs(shapes)
         if costs is None:
@@ -56,7 +54,7 @@ def _order(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
     return None
 
 
-def _costs(shapes: Any) -> tuple[int, int] | None:
+def _costs(shapes: list[list[int]]) -> tuple[int, int] | None:
     """The operations of `(a · b) · c` and of `a · (b · c)`; None if one order has no meaning."""
     a, b, c = shapes
     if len(b) == 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import DiagnosticError
@@ -60,7 +59,7 @@ class _Fields(PyExprMutator):
         super().__init__()
         self.places = places
 
-    def visit_var_(self, var: E.Var) -> Any:
+    def visit_var_(self, var: E.Var) -> E.Value:
         if var not in self.places:
             return super().visit_var_(var)
         whole, index = self.places[var]
@@ -89,7 +88,7 @@ class _Parameters(PyExprMutator):
         super().__init__()
         self.given = given
 
-    def visit_function_(self, func: E.Function) -> Any:
+    def visit_function_(self, func: E.Function) -> E.Function:
         for param in func.params:
             info = self.given(param)
             if info is not None and info is not param.struct_info:
