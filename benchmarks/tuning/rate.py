@@ -74,7 +74,7 @@ def seconds_per_trial(strategy: str, seed: int) -> float:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         ms.tune_tir(
             untransformed(128),
-            "llvm --num-cores=1",
+            "wasm",
             max_trials_global=TRIALS,
             strategy=strategy,
             seed=seed,

@@ -19,9 +19,9 @@ TRIALS = 64
 
 
 class SearchedEngine:
-    """mlcweb with wasmtime, and of one program for each workload what searches make of it in the
-    default space. They all begin without records, one after another, each with one worker, so that
-    they do not disturb themselves; a sample is the median over what they found.
+    """mlcweb with wasmtime, and of one program for each workload what searches for WebAssembly make
+    of it in the default space. They all begin without records, one after another, each with one
+    worker, so that they do not disturb themselves; a sample is the median over what they found.
 
     Args:
         program: the name of the program.
@@ -66,7 +66,7 @@ class SearchedEngine:
 def searched(mod: IRModule, seed: int, strategy: str = "evolutionary", **options: Any) -> IRModule:
     """The best program that a search finds in the default space."""
     context = TuneContext(
-        mod, target="llvm", space_generator=PostOrderApply(), search_strategy=strategy,
+        mod, target="wasm", space_generator=PostOrderApply(), search_strategy=strategy,
         rand_state=seed,
     )  # fmt: skip
     assert context.mod is not None
