@@ -22,6 +22,7 @@ ENDS = {
     "globals of the browser": (
         "import js\nfor name in dir(js):\n    try: delattr(js, name)\n    except Exception: pass"
     ),
+    "answers": 'import json\njson.dumps = lambda *of, **how: \'{"value": {"ok": true}}\'',
     "the bridge": "import json\njson.loads = json.dumps = None",
 }
 
@@ -62,7 +63,7 @@ def some(cases: dict[str, str], *always: str) -> list[object]:
     return [pytest.param(n, marks=() if n in always else pytest.mark.thorough) for n in cases]
 
 
-@pytest.mark.parametrize("name", some(ENDS, "exit", "overflow in repr"))
+@pytest.mark.parametrize("name", some(ENDS, "exit", "answers"))
 def test_a_program_that_ends_python_is_told_and_python_starts_again(used_playground, name):
     playground = used_playground()
     playground.run_to_end(ENDS[name])

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { isForTrials, isFromWorker, isPicture } from "../src/python/incoming";
+import { isForTrials, isFromWorker, isPicture, isRunResult } from "../src/python/incoming";
 
 const picture = { url: "data:image/png;base64,", width: 1, height: 2, description: "" };
 
@@ -75,6 +75,28 @@ test("the page ignores what is no message of ours, says so once, and goes on", a
   session.launch();
   receive({ type: "failed", message: "over" });
   expect(session.state).toBe("failed");
+});
+
+const result = {
+  document: "program",
+  ok: false,
+  error: { kind: "E", message: "", text: "", diagnostics: [{ line: 1, column: 0, message: "" }] },
+  elapsedMs: 1,
+  modules: [{ id: "1", title: "", source: "" }],
+  traces: [{ id: "1", title: "", steps: [{}] }],
+  programs: [{ id: "1", title: "" }],
+  searchFunctions: [{ name: "f", line: 1 }],
+  searchModules: [{ name: "m", functions: ["f"], model: false }],
+};
+
+test("a result of a run has all its parts", () => {
+  expect(isRunResult(result)).toBe(true);
+  expect(isRunResult({ ...result, ok: true, error: null })).toBe(true);
+  for (const name of Object.keys(result))
+    for (const odd of [undefined, 7, [null], [{}], {}])
+      expect(isRunResult({ ...result, [name]: odd }), `${name}: ${JSON.stringify(odd)}`).toBe(
+        name === "elapsedMs" && odd === 7,
+      );
 });
 
 const workload = { pace: {}, arrays: [] };

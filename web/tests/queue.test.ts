@@ -70,7 +70,17 @@ class FakePython implements Connection {
   }
 }
 
-const RESULT = { ok: true, error: null, elapsedMs: 1 } as RunResult;
+const RESULT: RunResult = {
+  document: "program",
+  ok: true,
+  error: null,
+  elapsedMs: 1,
+  modules: [],
+  traces: [],
+  programs: [],
+  searchFunctions: [],
+  searchModules: [],
+};
 const VERDICT = { passed: true, message: "" };
 const SINK: OutputSink = { append() {}, note() {}, error() {} };
 

@@ -1,6 +1,6 @@
 /** Whether a message is one that a worker of ours sends: programs run there, and may try others. */
 
-import type { FromWorker, Picture, ToTrialPool } from "./wire";
+import type { FromWorker, Picture, RunResult, ToTrialPool } from "./wire";
 
 type Fields = Record<string, unknown>;
 
@@ -59,6 +59,36 @@ export function isPicture(data: unknown): data is Picture {
   );
 }
 
+/** Whether an answer is what a run left: a program may have changed what answers the page. */
+export function isRunResult(data: unknown): data is RunResult {
+  if (!isObject(data)) return false;
+  const { document, ok, error, elapsedMs } = data;
+  return (
+    isText(document) &&
+    typeof ok === "boolean" &&
+    isNumber(elapsedMs) &&
+    (error === null || isRunError(error)) &&
+    Object.entries(LEFT_BY_RUNS).every(([name, isPart]) => isListOf(data[name], isPart))
+  );
+}
+
+const LEFT_BY_RUNS: Record<string, (part: Fields) => boolean> = {
+  modules: ({ id, title, source }) => isText(id) && isText(title) && isText(source),
+  traces: ({ id, title, steps }) => isText(id) && isText(title) && isListOf(steps, () => true),
+  programs: ({ id, title }) => isText(id) && isText(title),
+  searchFunctions: ({ name, line }) => isText(name) && isNumber(line),
+  searchModules: ({ name, functions }) =>
+    isText(name) && Array.isArray(functions) && functions.every(isText),
+};
+
+function isRunError(data: unknown): boolean {
+  if (!isObject(data)) return false;
+  const { kind, message, text, diagnostics } = data;
+  const isPlace = ({ line, column, message }: Fields): boolean =>
+    isNumber(line) && isNumber(column) && isText(message);
+  return [kind, message, text].every(isText) && isListOf(diagnostics, isPlace);
+}
+
 function isChunk(data: unknown): boolean {
   if (!isObject(data) || !isText(data.text)) return false;
   const { stream, dropped, picture, html } = data;
@@ -71,6 +101,8 @@ function isChunk(data: unknown): boolean {
   );
 }
 
+const isListOf = (data: unknown, isPart: (part: Fields) => boolean): boolean =>
+  Array.isArray(data) && data.every((part) => isObject(part) && isPart(part));
 const isShared = (data: unknown): boolean =>
   typeof SharedArrayBuffer !== "undefined" && data instanceof SharedArrayBuffer;
 const isText = (data: unknown): data is string => typeof data === "string";

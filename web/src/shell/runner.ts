@@ -1,6 +1,7 @@
 /** Runs programs for the documents of the page, each with a place for its output. */
 
 import { type PythonSession, Stopped } from "../python/client";
+import { isRunResult } from "../python/incoming";
 import type { OutputChunk, RunError, RunResult, Verdict } from "../python/wire";
 import { duration } from "../views/format";
 import type { Activity, Job } from "./activity";
@@ -149,7 +150,11 @@ export class Runner {
     this.sink = sink;
     this.known.add(owner);
     try {
-      const result = await work();
+      const result: unknown = await work();
+      if (!isRunResult(result)) {
+        this.session.restart("Python failed and was restarted: its answer is no result of a run");
+        return null;
+      }
       this.finish(result, sink);
       // It may have been left while it ran.
       if (this.known.has(owner)) this.result = { result, owner };
