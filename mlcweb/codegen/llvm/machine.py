@@ -43,6 +43,7 @@ def machine_model(processor: Processor) -> MachineModel:
         registers=registers,
         register_bytes=registers * length,
         vector_sums=4,
+        jammed_vectors=8,
         scalar_sums=2,
         computed_in_float64=COMPUTED_IN_FLOAT64,
         has_vector_operator=has_vector_operator,

@@ -25,6 +25,7 @@ MACHINE = MachineModel(
     registers=24,
     register_bytes=20 * VECTOR_BYTES,
     vector_sums=4,
+    jammed_vectors=8,
     scalar_sums=2,
     shifts_alike=True,
     computed_in_float64=COMPUTED_IN_FLOAT64,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from math import gcd
+from math import gcd, inf
 
 from mlcweb.lower.optimize.accesses import may_alias
-from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
+from mlcweb.lower.optimize.rewriter import Rewriter, variables_of
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 
@@ -17,7 +17,7 @@ def are_independent(rewriter: Rewriter, loop: S.For) -> bool:
     """Whether no iteration touches an element of a buffer that another one writes."""
     accesses = rewriter.accesses.of(loop.body)
     extent = rewriter.indices.interval(loop.extent)[1]
-    local = {found.loop_var for found in loops_in(loop.body)}
+    local = variables_of(loop) - {loop.loop_var}
     for buffer in rewriter.accesses.written(loop.body):
         indices = []
         for access in accesses:
@@ -34,16 +34,19 @@ def _are_apart(
     rewriter: Rewriter, indices: list[E.PrimExpr], var: E.Var, extent: int, local: set[E.Var]
 ) -> bool:
     """Whether places that different iterations touch differ: all indices move with `var` by the
-    same step, and else differ only by multiples of what `var` can reach."""
+    same step, and else differ by less than that, or only by multiples of what `var` can reach."""
+    indices = [_of_any_lane(rewriter, index, local) for index in indices]
     sums = [rewriter.indices.sum_of(index) for index in indices]
     step = rewriter.indices.scale_of(indices[0], var)
     if not step:
         return False
     stride = 0
+    lowest, highest = inf, -inf
     for index, total in zip(indices, sums, strict=True):
         if rewriter.indices.scale_of(index, var) != step:
             return False
         difference = total.plus(sums[0], -1)
+        low = high = total.constant
         for atom, scale in [*difference.terms.items(), *total.terms.items()]:
             if atom is var:
                 continue
@@ -55,5 +58,20 @@ def _are_apart(
                 if not moves or not isinstance(atom, E.Var):
                     return False
                 stride = gcd(stride, scale)
+        for atom, scale in total.terms.items():
+            if atom in local:
+                ends = [scale * end for end in rewriter.indices.interval(atom)]
+                low, high = low + min(ends), high + max(ends)
+        lowest, highest = min(lowest, low), max(highest, high)
         stride = gcd(stride, difference.constant)
-    return not stride or stride >= extent * abs(step)
+    return highest - lowest < abs(step) or not stride or stride >= extent * abs(step)
+
+
+def _of_any_lane(rewriter: Rewriter, index: E.PrimExpr, local: set[E.Var]) -> E.PrimExpr:
+    """The index of a vector as that of one lane, whose number is one of the `local` variables."""
+    if not isinstance(index, E.Ramp):
+        return index
+    lane = E.Var("lane", index.base.dtype)
+    rewriter.indices.bind(lane, 0, index.lanes - 1)
+    local.add(lane)
+    return index.base + index.stride * lane

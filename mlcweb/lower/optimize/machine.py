@@ -19,6 +19,7 @@ class MachineModel:
         register_bytes: A local buffer up to this size is meant to live in registers.
         vector_sums: Long accumulations go on in so many vectors, since each step of one waits for
             the one before.
+        jammed_vectors: The sums of neighbouring iterations go on side by side in so many vectors.
         scalar_sums: As many scalar sums of neighbouring iterations go on side by side.
         shifts_alike: Whether all lanes of a vector are shifted by the same amount.
         computed_in_float64: Functions computed in float64 for float32, too: they take its room.
@@ -32,6 +33,7 @@ class MachineModel:
     registers: int
     register_bytes: int
     vector_sums: int
+    jammed_vectors: int
     scalar_sums: int
     shifts_alike: bool = False
     computed_in_float64: frozenset[str] = frozenset()

@@ -262,6 +262,12 @@ def normalize(func: PrimFunc) -> PrimFunc:
     return Rewriter(func).run()
 
 
+def fitting_factor(extent: int, most: int) -> int:
+    """How many iterations of a loop become one: at most so many, or somewhat fewer if then none
+    are left over."""
+    return next((f for f in range(most, most // 2, -1) if extent % f == 0), most)
+
+
 def is_choice(expression: Node) -> bool:
     """Whether an expression is a call of `if_then_else`."""
     return operator_name(expression) == "if_then_else"

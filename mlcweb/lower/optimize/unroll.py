@@ -14,7 +14,7 @@ from math import prod
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import children, on
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
+from mlcweb.lower.optimize.rewriter import Rewriter, fitting_factor, loops_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -138,8 +138,7 @@ class _Unroll(Rewriter):
         factor = min(PARTIAL_FACTOR, PARTIAL_OPERATIONS // self.size_of(loop.body))
         if factor < 2 or extent < 2 * factor:
             return loop
-        factor = next((f for f in range(factor, factor // 2, -1) if extent % f == 0), factor)
-        return self.in_groups(loop, factor, self.copies)
+        return self.in_groups(loop, fitting_factor(extent, factor), self.copies)
 
 
 def operations_of(node: Node) -> int:

@@ -10,8 +10,8 @@ becomes a loop that does several of them at a time, here two, with half of the w
     for j: {C[2 * j] = 0; C[2 * j + 1] = 0;
             for k: {C[2 * j] = C[2 * j] + A[k, 2 * j]; C[2 * j + 1] = C[2 * j + 1] + …}}
 
-Every sum keeps its order. Only scalar sums of floats are treated so: integers wait for one cycle,
-and a program that computes vectors has been scheduled, or has other sums beside.
+Every sum keeps its order. Sums of floats are treated so, in scalars or in vectors, until as many go
+on as the machine has room for; integers wait for one cycle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from mlcweb.ir.node import replace
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import Rewriter
+from mlcweb.lower.optimize.rewriter import Rewriter, fitting_factor
 from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -30,56 +30,75 @@ from mlcweb.tir.function import PrimFunc
 
 
 def unroll_and_jam(func: PrimFunc, machine: MachineModel) -> PrimFunc:
-    """Run the scalar sums of neighbouring iterations in one loop."""
-    return _UnrollAndJam(func, machine.scalar_sums).run()
+    """Run the sums of neighbouring iterations in one loop."""
+    return _UnrollAndJam(func, machine).run()
 
 
 class _UnrollAndJam(Rewriter):
-    """`sums` run at the same time."""
-
-    def __init__(self, func: PrimFunc, sums: int) -> None:
+    def __init__(self, func: PrimFunc, machine: MachineModel) -> None:
         super().__init__(func)
-        self.sums = sums
+        self.machine = machine
 
     def finished_loop(self, loop: S.For, body: S.Stmt) -> S.Stmt:
         new = super().finished_loop(loop, body)
-        if not isinstance(new, S.For) or not self.has_single_sum(new):
+        if not isinstance(new, S.For):
             return new
-        return self.in_groups(new, self.sums, self.together) if are_independent(self, new) else new
+        size = self.iterations_together(new)
+        independent = size > 1 and are_independent(self, new)
+        return self.in_groups(new, size, self.together) if independent else new
 
-    def has_single_sum(self, loop: S.For) -> bool:
-        """Whether a loop's body is a loop nest that sums into one scalar, and stores around it."""
+    def iterations_together(self, loop: S.For) -> int:
+        """How many iterations of a loop, whose body is a loop nest that sums with stores and loop
+        nests around it, run side by side."""
         if loop.kind not in SEQUENTIAL or not isinstance(loop.extent, E.IntImm):
-            return False
-        if loop.extent.value < self.sums:
-            return False
-        parts = _parts(loop.body)
-        nests = [part for part in parts if not isinstance(part, S.BufferStore)]
-        return len(nests) == 1 and isinstance(nests[0], S.For) and self.is_sum(nests[0], loop)
+            return 1
+        nests = [part for part in _parts(loop.body) if not isinstance(part, S.BufferStore)]
+        if not all(isinstance(nest, S.For) and self.is_rectangular(nest, loop) for nest in nests):
+            return 1
+        sums = [count for count in map(self.sums_in, nests) if count]
+        if len(sums) != 1:
+            return 1
+        most = min(sums[0], loop.extent.value)
+        return fitting_factor(loop.extent.value, most) if most > 1 else 1
 
-    def is_sum(self, nest: S.For, loop: S.For) -> bool:
-        inner: set[E.Var] = set()
-        statement: S.Stmt = nest
-        while isinstance(statement, S.For):
-            ends = self.indices.variables(statement.min) | self.indices.variables(statement.extent)
-            if statement.kind not in SEQUENTIAL or loop.loop_var in ends:
+    def is_rectangular(self, nest: S.Stmt, loop: S.For) -> bool:
+        """Whether a nest has one store, and the same iterations whatever those of the loop are."""
+        while isinstance(nest, S.For):
+            ends = self.indices.variables(nest.min) | self.indices.variables(nest.extent)
+            if nest.kind not in (*SEQUENTIAL, S.ForKind.UNROLLED) or loop.loop_var in ends:
                 return False
-            inner.add(statement.loop_var)
-            statement = statement.body
-        if not isinstance(statement, S.BufferStore):
-            return False
-        index, value = statement.indices[0], statement.value
-        if not dtypes.is_float(value.dtype) or dtypes.lanes(value.dtype) > 1:
-            return False
-        if not inner.isdisjoint(self.indices.variables(index)):
-            return False
+            nest = nest.body
+        return isinstance(nest, S.BufferStore)
+
+    def sums_in(self, nest: S.Stmt) -> int:
+        """So many times as many sums as a nest has may go on side by side; 0 where it has none."""
+        around: list[S.For] = []
+        while isinstance(nest, S.For):
+            around.append(nest)
+            nest = nest.body
+        assert isinstance(nest, S.BufferStore)
+        index, value = nest.indices[0], nest.value
+        element = dtypes.element_of(value.dtype)
+        if not (dtypes.is_float(element) and isinstance(value, E.BinaryExpr)):
+            return 0
+        moving = self.indices.variables(index)
+        if all(loop.loop_var in moving for loop in around):
+            return 0
         alike = self.indices.interned
-        return isinstance(value, E.BinaryExpr) and any(
+        if not any(
             isinstance(side, E.BufferLoad)
-            and side.buffer is statement.buffer
+            and side.buffer is nest.buffer
             and alike(side.indices[0]) is alike(index)
             for side in (value.a, value.b)
-        )
+        ):
+            return 0
+        room = self.machine.scalar_sums
+        if dtypes.lanes(value.dtype) > 1:
+            room = self.machine.jammed_vectors
+        for loop in around:
+            if loop.loop_var in moving:
+                room //= loop.extent.value if isinstance(loop.extent, E.IntImm) else room
+        return max(room, 1)
 
     def together(self, loop: S.For, steps: range) -> S.Stmt:
         """Some iterations of a loop, inside of its inner loops."""

@@ -1,4 +1,5 @@
-"""The pass that turns loops into vector operations: marked ones, innermost ones of unit stride.
+"""The pass that turns loops into vector operations: marked ones, innermost ones of unit stride,
+and such as have only loops of a few iterations in them.
 
 A loop of n iterations becomes one over chunks of as many lanes as the machine's vectors have of the
 widest element type, and what is left over stays scalar. Iterations may run side by side if no two
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from math import prod
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
@@ -41,6 +43,10 @@ REASSOCIATE = "mlcweb.reassociate"
 UNROLL_CHUNKS = 16
 """Marked loops of up to so many chunks are unrolled, as a vector of that length would be."""
 
+SMALL_NEST = 32
+"""Loops with so many iterations together count as part of the body of the loop around them: sums
+over a window become sums of vectors."""
+
 
 def vectorize(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Vectorise marked loops and innermost loops with unit stride."""
@@ -55,18 +61,22 @@ class _Vectorize(Rewriter):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         marked = loop.kind == S.ForKind.VECTORIZED
-        if marked or (loop.kind in SEQUENTIAL and self.is_innermost(loop)):
-            try:
-                return self.vectorized(loop, marked)
-            except NoVectorForm:
-                loop = replace(loop, kind=S.ForKind.SERIAL) if marked else loop
-        return super().loop(loop)
+        wanted = marked or (loop.kind in SEQUENTIAL and self.is_innermost(loop))
+        new = super().loop(loop)
+        if not wanted or not isinstance(new, S.For) or new.loop_var is not loop.loop_var:
+            return new
+        try:
+            return self.vectorized(new, marked)
+        except NoVectorForm:
+            return replace(new, kind=S.ForKind.SERIAL) if marked else new
 
     def is_innermost(self, loop: S.For) -> bool:
-        return all(inner.kind == S.ForKind.UNROLLED for inner in loops_in(loop.body))
+        """Whether a loop has no others in it but such as are written out."""
+        inside = [inner for inner in loops_in(loop.body) if inner.kind != S.ForKind.UNROLLED]
+        extents = [inner.extent.value for inner in inside if isinstance(inner.extent, E.IntImm)]
+        return len(extents) == len(inside) and prod(extents) <= SMALL_NEST
 
     def vectorized(self, loop: S.For, marked: bool) -> S.Stmt:
-        loop = self.rewrite_children(loop)
         body = loop.body
         reduction = None if marked else self.reduction_of(loop)
         if reduction is None:
@@ -242,7 +252,13 @@ class _Vectorize(Rewriter):
 
 
 ANY_VECTORS = MachineModel(
-    vector_bytes=0, min_vector_bytes=0, registers=0, register_bytes=0, vector_sums=1, scalar_sums=1
+    vector_bytes=0,
+    min_vector_bytes=0,
+    registers=0,
+    register_bytes=0,
+    vector_sums=1,
+    jammed_vectors=1,
+    scalar_sums=1,
 )
 """A machine of which only the operators matter, which vectors of any length have."""
 

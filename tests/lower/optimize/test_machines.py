@@ -31,6 +31,7 @@ def machine(vector_bytes: int) -> MachineModel:
         registers=32,
         register_bytes=32 * vector_bytes,
         vector_sums=8,
+        jammed_vectors=8,
         scalar_sums=4,
         shifts_alike=False,
         computed_in_float64=frozenset(),

@@ -186,6 +186,12 @@ def test_which_loops_are_vectorized(body, expected):
     assert is_vectorized(normalize(program(f"for i in range(16):\n    {body}"))) == expected
 
 
+def test_loops_around_small_windows_are_vectorized():
+    body = "for i in range(16):\n    for j in range({}):\n        C[i] = C[i] + A[i + j] * B[j]"
+    assert is_vectorized(program(body.format(3)))
+    assert not is_vectorized(program(body.format(100)))  # its sums stay scalar
+
+
 def test_parameters_that_may_alias_are_not_vectorized():
     func = program("for i in range(16):\n    C[i] = A[i]", noalias=False)
     assert not is_vectorized(normalize(func))
@@ -250,6 +256,29 @@ C[4] = C[4] * T.float32(2)
     )
 
 
+def test_neighbouring_sums_of_vectors_go_on_side_by_side():
+    """Up to eight vectors, two for each iteration here; six iterations make two groups of three."""
+    becomes(
+        unroll_and_jam,
+        """
+for j in range(6):
+    for k in range(9):
+        for l in T.unroll(2):
+            C[j * 8 + l * 4:j * 8 + l * 4 + 4] = C[j * 8 + l * 4:j * 8 + l * 4 + 4] + A[k:k + 4]
+""",
+        """
+for j in range(2):
+    for k in range(9):
+        for l in T.unroll(2):
+            C[j * 24 + l * 4:j * 24 + l * 4 + 4] = C[j * 24 + l * 4:j * 24 + l * 4 + 4] + A[k:k + 4]
+            C[j * 24 + l * 4 + 8:j * 24 + l * 4 + 12] = (
+                C[j * 24 + l * 4 + 8:j * 24 + l * 4 + 12] + A[k:k + 4])
+            C[j * 24 + l * 4 + 16:j * 24 + l * 4 + 20] = (
+                C[j * 24 + l * 4 + 16:j * 24 + l * 4 + 20] + A[k:k + 4])
+""",
+    )
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -258,9 +287,9 @@ C[4] = C[4] * T.float32(2)
         "for k in range(j + 1):\n        C[j] = C[j] + A[k]",
         "for k in range(9):\n        N[j] = N[j] + N[k + 64]",
         "for k in range(9):\n        C[j * 9 + k] = A[k]",
-        "for k in range(9):\n        C[j * 4:j * 4 + 4] = C[j * 4:j * 4 + 4] + A[k * 4:k * 4 + 4]",
+        "for k in range(9):\n        C[j * 2:j * 2 + 4] = C[j * 2:j * 2 + 4] + A[k * 4:k * 4 + 4]",
     ],
-    ids=["dependent", "one sum", "ragged", "integers", "no sum", "vectors"],
+    ids=["dependent", "one sum", "ragged", "integers", "no sum", "vectors that overlap"],
 )
 def test_what_does_not_run_side_by_side(body):
     func = normalize(program(f"for j in range(6):\n    {body}"))
