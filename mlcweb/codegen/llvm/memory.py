@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeGuard
 
 from mlcweb.codegen.llvm.types import INDEX, constant, memory_type, value_type
 from mlcweb.codegen.processor.selection import is_contiguous
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from mlcweb.codegen.llvm.selector import Selector
 
 Access = E.BufferLoad | S.BufferStore
+
+STORED_TOGETHER = 4
+"""So many scalars are put together for one store, at most."""
 
 
 def address(selector: Selector, data: E.Var, index: E.PrimExpr, dtype: str) -> str:
@@ -83,6 +87,60 @@ def store(selector: Selector, statement: S.BufferStore) -> None:
     for lane, place in _lanes(selector, statement):
         part = selector.builder.value(f"extractelement {kind} {value}, i64 {lane}")
         emit(f"store {one} {part}, ptr {place}, align {align}")
+
+
+def store_together(selector: Selector, statements: Sequence[S.Stmt]) -> int:
+    """Store what the first of some statements store to neighbouring elements, if these are values
+    in registers, by one instruction. How many statements that were; 0 where nothing was done."""
+    run: list[S.BufferStore] = []
+    for statement in statements[:STORED_TOGETHER]:
+        if not _keeps_register(statement):
+            break
+        run.append(statement)
+    while run and not _are_neighbours(selector, run):
+        run.pop()
+    count = 1 << len(run).bit_length() >> 1
+    if count < 2:
+        return 0
+    dtype = run[0].value.dtype
+    kind, element = memory_type(dtypes.with_lanes(dtype, count)), memory_type(dtype)
+    vector = "poison"
+    for lane, part in enumerate(run[:count]):
+        value = selector.value(part.value)
+        vector = selector.builder.value(
+            f"insertelement {kind} {vector}, {element} {value}, i64 {lane}"
+        )
+    place = address(selector, run[0].buffer.data, run[0].indices[0], dtype)
+    align = dtypes.size_in_bytes(dtype)
+    selector.builder.line(f"store {kind} {vector}, ptr {place}, align {align}")
+    return count
+
+
+def _keeps_register(statement: S.Stmt) -> TypeGuard[S.BufferStore]:
+    """Whether a statement stores what is in a register already."""
+    if not isinstance(statement, S.BufferStore):
+        return False
+    value = statement.value
+    return (
+        isinstance(value, E.BufferLoad)
+        and value.buffer.scope() == REGISTER_SCOPE
+        and statement.buffer.scope() != REGISTER_SCOPE
+        and dtypes.lanes(value.dtype) == 1
+        and not dtypes.is_bool(value.dtype)
+    )
+
+
+def _are_neighbours(selector: Selector, run: Sequence[S.BufferStore]) -> bool:
+    indices = selector.indices
+    places = [indices.sum_of(part.indices[0]) for part in run]
+    distances = [place.plus(places[0], -1) for place in places]
+    return all(
+        part.buffer is run[0].buffer
+        and indices.is_exact(place)
+        and not distance.terms
+        and distance.constant == number
+        for number, (part, place, distance) in enumerate(zip(run, places, distances, strict=True))
+    )
 
 
 def _lanes(selector: Selector, access: Access) -> Iterator[tuple[int, str]]:

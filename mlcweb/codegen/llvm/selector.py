@@ -13,7 +13,7 @@ from typing import Any
 
 from mlcweb.codegen.llvm.builder import FunctionBuilder
 from mlcweb.codegen.llvm.expressions import CHECK_FAILED, received
-from mlcweb.codegen.llvm.memory import store
+from mlcweb.codegen.llvm.memory import STORED_TOGETHER, store, store_together
 from mlcweb.codegen.llvm.operators import RULES
 from mlcweb.codegen.llvm.parallel import launch
 from mlcweb.codegen.llvm.types import INDEX, argument_type, value_type
@@ -208,8 +208,12 @@ class Selector:
 
 
 def _sequence(selector: Selector, statement: S.SeqStmt) -> None:
-    for part in statement.seq:
-        selector.statement(part)
+    done = 0
+    while done < len(statement.seq):
+        together = store_together(selector, statement.seq[done : done + STORED_TOGETHER])
+        if not together:
+            selector.statement(statement.seq[done])
+        done += together or 1
 
 
 def _branch(selector: Selector, branch: S.IfThenElse) -> None:

@@ -273,6 +273,23 @@ def test_threads_share_a_kernel():
         assert all(pool.map(agrees, range(8)))
 
 
+def test_neighbouring_sums_are_stored_together():
+    func = from_source(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((7, 100), 'float32'), B: T.Buffer((7,), 'float32')):\n"
+        "    T.func_attr({'tir.noalias': True})\n"
+        "    for j in range(7):\n"
+        "        B[j] = T.float32(0)\n"
+        "        for k in range(100):\n"
+        "            B[j] = B[j] + A[j, k]\n"
+    )
+    lib = build(func, "llvm -mcpu=host")
+    assert "store <2 x float>" in lib.get_source("ll")
+    a, b = np.random.default_rng(0).random((7, 100), "float32"), nd.empty((7,))
+    lib["main"](nd.array(a), b)
+    np.testing.assert_array_equal(b.numpy(), np.add.accumulate(a, axis=1)[:, -1])
+
+
 def test_models_run_on_it():
     x = relax.Var("x", relax.TensorStructInfo((5, 37), "float32"))
     w = relax.Var("w", relax.TensorStructInfo((37, 11), "float32"))
