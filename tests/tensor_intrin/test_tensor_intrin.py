@@ -43,8 +43,66 @@ def test_dot_products_replace_loops(rows, depth, name, a_type, b_type):
     text = sch.mod.script()
     assert "llvm." in text and f"({rows}, {depth})" in text
     tvm.ir.assert_structural_equal(from_source(text), sch.mod)
+    if name in ("dot_16x4_vnni", "dot_16x4_avx512"):  # which every target computes
+        return
     with pytest.raises(TVMError, match="call_llvm_pure_intrin"):
         tvm.build(sch.mod, "interpreter")["main"](*[None] * 3)
+
+
+TARGETS = ["interpreter", "numpy", "wasm", "llvm", "llvm -mcpu=x86-64-v2"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["dot_16x4_vnni", "dot_16x4_avx512"])
+def test_dot_products_of_x86_compute_everywhere(name, target):
+    sch = Schedule(products(16, 4, "uint8", "int8"))
+    block = sch.get_block("C")
+    _, j, _ = sch.get_loops(block)
+    sch.decompose_reduction(block, j)
+    sch.tensorize(j, name)
+    rng = np.random.default_rng(3)
+    # Two products of more would be beyond the int16 that AVX-512 without VNNI adds them up in.
+    a, b = rng.integers(0, 128, (8, 4), "uint8"), rng.integers(-128, 128, (16, 4), "int8")
+    c = tvm.nd.array(np.zeros((8, 16), "int32"))
+    tvm.build(sch.mod, target)["main"](tvm.nd.array(a), tvm.nd.array(b), c)
+    np.testing.assert_array_equal(c.numpy(), a.astype("int32") @ b.T.astype("int32"))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "name", "instruction"),
+    [
+        ("cascadelake", "dot_16x4_vnni", "vpdpbusd"),
+        ("skylake-avx512", "dot_16x4_avx512", "vpmaddubsw"),
+    ],
+)
+def test_dot_products_are_the_processor_s_instruction(cpu, name, instruction):
+    pytest.importorskip("llvmlite")
+    sch = Schedule(products(16, 4, "uint8", "int8"))
+    block = sch.get_block("C")
+    _, j, _ = sch.get_loops(block)
+    sch.decompose_reduction(block, j)
+    sch.tensorize(j, name)
+    triple = "x86_64-unknown-linux-gnu"
+    code = tvm.build(sch.mod, f"llvm -mtriple={triple} -mcpu={cpu}").get_source("asm")
+    assert instruction in code
+    older = tvm.build(sch.mod, f"llvm -mtriple={triple} -mcpu=x86-64-v3").get_source("asm")
+    assert instruction not in older
+
+
+def test_saturation_is_that_of_the_instruction():
+    """Sums of two products are kept in int16 by AVX-512 without VNNI."""
+    source = """
+@T.prim_func
+def main(A: T.Buffer((64,), "uint8"), B: T.Buffer((64,), "int8"), C: T.Buffer((32,), "int16")):
+    C[0:32] = T.call_llvm_pure_intrin(
+        "int16x32", "llvm.x86.avx512.pmaddubs.w.512", A[0:64], B[0:64])
+"""
+    for target in TARGETS:
+        c = tvm.nd.array(np.zeros(32, "int16"))
+        a = tvm.nd.array(np.full(64, 255, "uint8"))
+        b = tvm.nd.array(np.repeat(np.array([127, -128], "int8"), 32))
+        tvm.build(from_source(source), target)["main"](a, b, c)
+        np.testing.assert_array_equal(c.numpy(), np.repeat(np.array([32767, -32768]), 16))
 
 
 def test_every_name_is_that_of_a_registered_intrinsic():

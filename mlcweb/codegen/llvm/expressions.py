@@ -121,6 +121,14 @@ def intrinsic(selector: Selector, name: str, dtype: str, *values: str) -> str:
     )
 
 
+def instruction(selector: Selector, call: E.Call) -> str:
+    """A call of the intrinsic function that is an instruction of this very processor."""
+    name, *operands = call.args
+    assert isinstance(name, E.StringImm)
+    values = [(typed(operand), selector.value(operand)) for operand in operands]
+    return selector.builder.call(typed(call), name.value, values)
+
+
 def unary(name: str) -> Rule:
     """A function of floats that is an intrinsic one."""
 

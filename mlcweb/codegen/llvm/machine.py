@@ -22,6 +22,8 @@ class Processor:
         registers: How many vectors fit into registers.
         fuses: Whether it has an instruction for a product and a sum.
         has_half: Whether it converts 16-bit floats.
+        instructions: The features that it has of those that
+            `mlcweb/lower/expand_instructions.py` knows.
     """
 
     triple: str
@@ -31,6 +33,7 @@ class Processor:
     registers: int
     fuses: bool
     has_half: bool
+    instructions: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,7 @@ from mlcweb.codegen.llvm.calls import external_call
 from mlcweb.codegen.llvm.memory import load
 from mlcweb.codegen.processor.math import EXPANSIONS
 from mlcweb.codegen.processor.selection import UnsupportedError
+from mlcweb.lower.expand_instructions import instruction_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import unsupported
@@ -104,6 +105,8 @@ def _call(selector: Selector, call: E.Call) -> str:
     name = operator_name(call)
     form = FORMS.get(name)
     rule = _STATEMENT_CALLS.get(name) if form is None else form.rule
+    if instruction_of(call) is not None:
+        rule = X.instruction
     if rule is None:
         raise UnsupportedError(unsupported(name, "LLVM form"), call.span)
     return rule(selector, call)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from mlcweb.codegen.llvm.machine import Processor, machine_model
 from mlcweb.codegen.processor.checks import Check
 from mlcweb.codegen.processor.pipeline import lower_for_machine
+from mlcweb.lower.expand_instructions import expand_instructions
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.pipeline import Observer
@@ -18,6 +19,11 @@ def _optimizations(processor: Processor) -> tuple[LoweringPass, ...]:
     return optimizations(machine_model(processor))
 
 
+@lru_cache(maxsize=64)
+def _expansion(processor: Processor) -> LoweringPass:
+    return expand_instructions(processor.instructions)
+
+
 def lower_for_llvm(
     func: PrimFunc,
     processor: Processor,
@@ -27,5 +33,5 @@ def lower_for_llvm(
     observe: Observer | None = None,
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
-    passes = _optimizations(processor)
-    return lower_for_machine(func, passes, bounds_check, checks, distinct, observe)
+    passes, expansion = _optimizations(processor), _expansion(processor)
+    return lower_for_machine(func, passes, bounds_check, checks, distinct, observe, expansion)

@@ -8,6 +8,7 @@ from functools import partial
 from mlcweb.codegen.external import for_arrays
 from mlcweb.codegen.processor.calls import calls_in_expressions
 from mlcweb.codegen.processor.checks import Check, check_accesses
+from mlcweb.lower.expand_instructions import EXPANSION
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize.accesses import of_distinct_arrays, of_overlapping_arrays
@@ -27,6 +28,7 @@ def lower_for_machine(
     checks: list[Check],
     distinct: bool | None = None,
     observe: Observer | None = None,
+    expansion: LoweringPass = EXPANSION,
 ) -> PrimFunc:
     """The loops that the code of a processor is selected from.
 
@@ -37,10 +39,11 @@ def lower_for_machine(
         distinct: for functions that are called with arrays: whether those share no memory. None for
             micro-kernels, called with pointers, which share what the function says.
         observe: hears of each pass.
+        expansion: what replaces instructions that the processor lacks.
     """
-    entry: list[LoweringPass] = []
+    entry: list[LoweringPass] = [expansion]
     if distinct is not None:
-        entry = [CALLED_WITH_ARRAYS, OF_DISTINCT if distinct else OF_OVERLAPPING]
+        entry += [CALLED_WITH_ARRAYS, OF_DISTINCT if distinct else OF_OVERLAPPING]
     if bounds_check:
         checking = partial(check_accesses, checks=checks)
         checked = LoweringPass(checking, "InstrumentBoundCheckers", needed=True)

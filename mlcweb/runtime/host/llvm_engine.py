@@ -19,6 +19,7 @@ from typing import Any
 
 from mlcweb.codegen.llvm.machine import Processor
 from mlcweb.ir.errors import TVMError
+from mlcweb.lower.expand_instructions import INSTRUCTIONS
 from mlcweb.runtime.host.clock import clock
 
 _C_TYPES: dict[str, Any] = {
@@ -34,6 +35,8 @@ _NARROW = ("pentium-m", "pentium4", "pentium4m", "prescott", "yonah")
 """Models that have it, too, and only 32 bits."""
 
 _X86_FEATURES = ("avx", "avx512f", "fma", "f16c")
+
+_INSTRUCTIONS = frozenset(instruction.feature for instruction in INSTRUCTIONS.values())
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +70,7 @@ def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
     except RuntimeError as error:
         raise TVMError(f"{error}; this machine's triple is {own}") from None
     if _is_x86(triple):
-        has = _including(cpu or _generic(triple), features, (_WIDE, *_X86_FEATURES))
+        has = _including(cpu or _generic(triple), features, (_WIDE, *_X86_FEATURES, *_INSTRUCTIONS))
         wide = _WIDE in has and cpu not in _NARROW
         if not wide and triple.startswith(("x86_64", "amd64")):
             raise TVMError(
@@ -76,7 +79,10 @@ def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
             )
         length = 64 if "avx512f" in has else 32 if "avx" in has else 16
         registers = 32 if length == 64 else 16
-        return Processor(triple, cpu, features, length, registers, "fma" in has, "f16c" in has)
+        instructions = _INSTRUCTIONS & has
+        return Processor(
+            triple, cpu, features, length, registers, "fma" in has, "f16c" in has, instructions
+        )
     arm = triple.startswith(("aarch64", "arm64"))
     return Processor(triple, cpu, features, 16, 32 if arm else 16, arm, arm)
 

@@ -1,0 +1,184 @@
+"""The pass that computes in scalars what an instruction of another processor does to vectors.
+
+`T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", …)` names an instruction, which
+only some processors have. For all others, and for the interpreter, a store of a vector made by it
+becomes stores of its lanes:
+
+    C[0:16] = vpdpbusd(C[0:16], A as uint8x64, B as int8x64)
+    →  x = C[0] + uint8(A, 0) * int8(B, 0) + … + uint8(A, 3) * int8(B, 3); …; C[0] = x; …
+
+The instructions are those of `mlcweb.tensor_intrin` for x86, as Intel's manual defines them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from functools import reduce
+from typing import NamedTuple
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import cast, const
+from mlcweb.tir.buffer import constant_shape
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import reinterpret
+from mlcweb.tir.operators import operator_name
+
+Lane = Callable[..., E.PrimExpr]
+
+
+class Instruction(NamedTuple):
+    """What an instruction gives in a lane, by its operands and the number of the lane, and what
+    LLVM calls the feature of processors that have it."""
+
+    feature: str
+    lane: Lane
+
+
+def _products(
+    a: E.PrimExpr, b: E.PrimExpr, lane: int, types: tuple[str, str], count: int
+) -> E.PrimExpr:
+    """The sum of `count` products of neighbouring elements of two vectors, as int32."""
+    terms = [
+        cast("int32", element(a, types[0], place)) * cast("int32", element(b, types[1], place))
+        for place in range(count * lane, count * lane + count)
+    ]
+    return reduce(lambda total, term: total + term, terms)
+
+
+def _add_four_products(sums: E.PrimExpr, a: E.PrimExpr, b: E.PrimExpr, lane: int) -> E.PrimExpr:
+    return lane_of(sums, lane) + _products(a, b, lane, ("uint8", "int8"), 4)
+
+
+def _two_products(a: E.PrimExpr, b: E.PrimExpr, lane: int) -> E.PrimExpr:
+    return _products(a, b, lane, ("int16", "int16"), 2)
+
+
+def _two_products_saturated(a: E.PrimExpr, b: E.PrimExpr, lane: int) -> E.PrimExpr:
+    total = _products(a, b, lane, ("uint8", "int8"), 2)
+    low, high = (const(limit, "int32") for limit in (-(1 << 15), (1 << 15) - 1))
+    return cast("int16", E.Max(E.Min(total, high), low))
+
+
+INSTRUCTIONS: dict[str, Instruction] = {
+    "llvm.x86.avx512.vpdpbusd.512": Instruction("avx512vnni", _add_four_products),
+    "llvm.x86.avx512.pmaddubs.w.512": Instruction("avx512bw", _two_products_saturated),
+    "llvm.x86.avx512.pmaddw.d.512": Instruction("avx512bw", _two_products),
+}
+"""The instructions that are known, by the names of LLVM's intrinsic functions."""
+
+
+def instruction_of(expression: Node) -> Instruction | None:
+    """The instruction that a call names; None for all others."""
+    if operator_name(expression) not in ("call_llvm_pure_intrin", "call_llvm_intrin"):
+        return None
+    assert isinstance(expression, E.Call)
+    name = expression.args[0]
+    return INSTRUCTIONS.get(name.value) if isinstance(name, E.StringImm) else None
+
+
+def lane_of(expression: E.PrimExpr, lane: int) -> E.PrimExpr:
+    """A lane of a vector.
+
+    Raises:
+        TVMError: it is made in a way that has no form in scalars.
+    """
+    element_type = dtypes.element_of(expression.dtype)
+    instruction = instruction_of(expression)
+    match expression:
+        case E.Broadcast():
+            return expression.value
+        case E.Ramp():
+            return expression.base + expression.stride * lane
+        case E.BufferLoad():
+            return E.BufferLoad(expression.buffer, _place(expression, lane))
+        case E.BinaryExpr():
+            return type(expression)(lane_of(expression.a, lane), lane_of(expression.b, lane))
+        case E.Cast():
+            return E.Cast(element_type, lane_of(expression.value, lane))
+        case E.Call() if instruction is not None:
+            return instruction.lane(*expression.args[1:], lane)
+        case E.Call() if operator_name(expression) == "reinterpret":
+            return element(expression.args[0], element_type, lane)
+    raise TVMError(
+        f"This target lacks an instruction, and has no form in scalars for a vector that "
+        f"{type(expression).__name__} makes for it",
+        expression.span,
+    )
+
+
+def element(vector: E.PrimExpr, dtype: str, place: int) -> E.PrimExpr:
+    """An element of the bits of a value, taken for a vector of a type."""
+    own = dtypes.element_of(vector.dtype)
+    size = dtypes.size_in_bytes(dtype)
+    if dtypes.size_in_bytes(own) == size:
+        one = vector if dtypes.lanes(vector.dtype) == 1 else lane_of(vector, place)
+        return one if own == dtype else reinterpret(dtype, one)
+    if operator_name(vector) == "reinterpret":
+        return element(vector.args[0], dtype, place)  # type: ignore[attr-defined]
+    if isinstance(vector, E.Broadcast):
+        count = dtypes.size_in_bytes(own) // size
+        if count:
+            return element(vector.value, dtype, place % count)
+    raise TVMError(f"The bits of {vector.dtype} have no form as {dtype} in scalars", vector.span)
+
+
+def _place(access: E.BufferLoad | S.BufferStore, lane: int) -> tuple[E.PrimExpr, ...]:
+    """The indices of a lane. A vector that is longer than a row goes on in the next one."""
+    indices = [i if dtypes.lanes(i.dtype) == 1 else lane_of(i, lane) for i in access.indices]
+    shape = constant_shape(access.buffer)
+    if shape is None or access.buffer.strides or not all(isinstance(i, E.IntImm) for i in indices):
+        return tuple(indices)
+    place = 0
+    for extent, index in zip(shape, indices, strict=True):
+        assert isinstance(index, E.IntImm)
+        place = place * extent + index.value
+    counts: list[int] = []
+    for extent in reversed(shape[1:]):
+        place, count = divmod(place, extent)
+        counts.append(count)
+    return tuple(const(count, indices[0].dtype) for count in (place, *reversed(counts)))
+
+
+class _Expansion(Mutator):
+    def __init__(self, features: Set[str]) -> None:
+        self.features = features
+
+    def is_missing(self, node: Node) -> bool:
+        instruction = instruction_of(node)
+        return instruction is not None and instruction.feature not in self.features
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        lanes = dtypes.lanes(store.value.dtype)
+        if lanes == 1 or not any(map(self.is_missing, walk(store.value))):
+            return store
+        values = [lane_of(store.value, lane) for lane in range(lanes)]
+        names = [E.Var(f"lane{number}", value.dtype) for number, value in enumerate(values)]
+        result: S.Stmt = S.sequence(
+            *(
+                replace(store, value=name, indices=_place(store, lane))
+                for lane, name in enumerate(names)
+            )
+        )
+        for name, value in zip(reversed(names), reversed(values), strict=True):
+            result = S.LetStmt(name, value, result, span=store.span)
+        return result
+
+
+def expand_instructions(features: Set[str] = frozenset()) -> LoweringPass:
+    """The pass for processors with certain of the features that `INSTRUCTIONS` name."""
+
+    def run(func: PrimFunc) -> PrimFunc:
+        return func.with_body(_Expansion(features).rewrite(func.body))
+
+    return LoweringPass(run, "ExpandInstructions", needed=True)
+
+
+EXPANSION = expand_instructions()
+"""The pass for machines that have none of them."""
