@@ -235,6 +235,21 @@ def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockP
     thread reads, another may have written. Where the written region cannot be found exactly, or the
     answer depends on a loop, nothing is known.
     """
+    # Most steps leave most blocks alone, and all that counts here is in these nodes.
+    key = (buffer, *((place.realize, *place.loops) for place in (reader, *producers)))
+    known = _UNCOVERED.get(key)
+    if known is None:
+        if len(_UNCOVERED) >= MAX_KNOWN:
+            _UNCOVERED.clear()
+        known = _UNCOVERED[key] = _is_uncovered(buffer, producers, reader)
+    return known
+
+
+MAX_KNOWN = 1000
+_UNCOVERED: dict[tuple[object, ...], bool] = {}
+
+
+def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
     chains = [place.loops for place in (reader, *producers)]
     shared = shared_prefix(chains)
     threads = [loop for loop in shared if thread_tag(loop)]
