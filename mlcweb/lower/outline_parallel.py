@@ -28,10 +28,10 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
 
-MIN_OPERATIONS = 1_200_000
+MIN_OPERATIONS = 1_600_000
 """Loops of fewer operations wake no thread. To launch one on two threads takes 10 to 20 us more
 than to run it, and the fastest loops were seen to do ten operations in a nanosecond: so many take
-at least 120 us, six times as long as to launch them, and so do not get slower even where two
+at least 160 us, eight times as long as to launch them, and so hardly get slower even where two
 threads share one core. What is estimated is the same in each run, which a measured time is not."""
 
 MAX_ITERATIONS = 1 << 16
