@@ -20,7 +20,7 @@ from benchmarks.browser import tuning as page_tuning
 from benchmarks.browser.search import SEARCH, SearchEngine
 from benchmarks.engine import Engine, NotForThis
 from benchmarks.kernels import WORKLOADS
-from benchmarks.native import LlvmEngine, NativeEngine, TVMEngine
+from benchmarks.native import LlvmEngine, NativeEngine, NumpyEngine, TVMEngine
 from benchmarks.report import markdown, plain
 from benchmarks.suite import measure
 from benchmarks.tuning import quality, rate, strategies
@@ -33,6 +33,7 @@ ENGINES = (
     "llvm",
     "tvm",
     "tvm-host",
+    "numpy-host",
     "search",
     page_tuning.IN_PAGE,
     *TUNING,
@@ -73,6 +74,7 @@ def open_engines(options: argparse.Namespace, stack: ExitStack) -> list[Engine]:
         "llvm": lambda: [LlvmEngine(config)],
         "tvm": lambda: [TVMEngine(stack)],
         "tvm-host": lambda: [TVMEngine(stack, on_host=True)],
+        "numpy-host": lambda: [NumpyEngine()],
         "search": lambda: [SearchEngine(chromium(), stack, options.built_page)],
         page_tuning.IN_PAGE: lambda: [
             page_tuning.PageSearchEngine(chromium(), stack, options.built_page)

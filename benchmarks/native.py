@@ -1,5 +1,5 @@
-"""Engines outside of a browser: mlcweb with wasmtime and with LLVM in this process, and a real TVM
-in another."""
+"""Engines outside of a browser: mlcweb with wasmtime and with LLVM and NumPy in this process, and a
+real TVM in another."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.bench import Bench
+from benchmarks.bench import MIN_BATCH_MS, Bench
 from benchmarks.engine import NotForThis
 from benchmarks.kernels import WORKLOADS
+from mlcweb.runtime.host import clock
 from mlcweb.runtime.host.engine import available, has_llvm
 from mlcweb.runtime.host.llvm_engine import processor
 
@@ -55,6 +57,42 @@ class LlvmEngine(NativeEngine):
         if not has_llvm():
             raise NotForThis('llvmlite is not installed: pip install ".[native]"')
         super().__init__(config)
+
+
+class NumpyEngine:
+    """NumPy in this process, on one thread."""
+
+    name = "numpy-host"
+    title = "NumPy host"
+    only_best = True
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Callable[[], object]] = {}
+
+    def prepare(self, name: str) -> None:
+        workload = WORKLOADS.get(name.partition("/")[0])
+        if workload is None or workload.model:
+            raise NotForThis(f"{name}: NumPy is not asked")
+        inputs, _ = workload.arguments()
+        self._calls[name] = partial(workload.reference, *inputs)
+        self.sample(name)
+
+    def sample(self, name: str) -> float:
+        call, number = self._calls[name], 1
+        while True:
+            start = clock()
+            for _ in range(number):
+                call()
+            seconds = clock() - start
+            if seconds * 1e3 >= MIN_BATCH_MS:
+                return seconds / number
+            number *= 2
+
+    def peak(self) -> None:
+        return None
+
+    def forget(self, name: str) -> None:
+        self._calls.pop(name, None)
 
 
 def tvm_python() -> str:

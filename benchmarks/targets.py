@@ -37,6 +37,13 @@ MILLISECONDS = {
     ("chain100/best", "page"): 3,
 }
 
+HOST = (
+    *(f"matmul{n}/wide" for n in (128, 256, 512, 1024)), "bmm_relu/wide", "conv/best",
+    "softmax/best", "layer_norm/best", "mlp/best", "linear0/best",
+)  # fmt: skip
+"""What LLVM's code is compared by with TVM's of the same schedules, and with NumPy, natively."""
+HOST_OVER_TVM = 0.85
+
 TRIALS_A_SECOND = 15
 NATIVE_TRIALS_A_SECOND = 25
 
@@ -199,6 +206,10 @@ def _targets() -> Iterator[Target]:
         yield Rate(program, rate.RATE, NATIVE_TRIALS_A_SECOND)
     for program, share in SHARES.items():
         yield Share(program, "native", NATIVE_PART * share)
+    for program in HOST:
+        yield Gain(program, "llvm", (program, "tvm-host"), HOST_OVER_TVM)
+        yield Faster(program, "llvm", ("numpy-host",), 1, program.partition("/")[0])
+    yield Within("build/schedule_mm", "llvm", 30)
     for program in strategies.programs():
         workload = program.partition("/")[0]
         yield Faster(program, "evolutionary", ("random",), 1, workload)

@@ -53,6 +53,7 @@ WORKLOADS = (
         programs={
             "untransformed": partial(program, BMM_RELU),
             "best": partial(scheduled, BMM_RELU, schedule),
+            "wide": partial(scheduled, BMM_RELU, partial(schedule, rows=4, columns=32)),
         },
         flops=2 * 16 * 128**3,
     ),

@@ -108,8 +108,11 @@ WORKLOADS = (
         jfactor16=partial(by_schedule_mm, 128, 16),
         jfactor32=partial(by_schedule_mm, 128, 32),
         best=partial(tiled, 128, 2, 16),
+        wide=partial(tiled, 128, 4, 32),
     ),
-    _workload(256, best=partial(blocked, 256, 2, 16, 64)),
-    _workload(512, best=partial(blocked, 512, 2, 16, 128)),
-    _workload(1024, best=partial(blocked, 1024, 2, 16, 64)),
+    _workload(256, best=partial(blocked, 256, 2, 16, 64), wide=partial(blocked, 256, 4, 32, 128)),
+    _workload(512, best=partial(blocked, 512, 2, 16, 128), wide=partial(blocked, 512, 4, 32, 128)),
+    _workload(
+        1024, best=partial(blocked, 1024, 2, 16, 64), wide=partial(blocked, 1024, 4, 32, 128)
+    ),
 )
