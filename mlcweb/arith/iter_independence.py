@@ -10,7 +10,7 @@ from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, mark_to_expr
 from mlcweb.arith.iter_padding import PaddedMark, Padding
 from mlcweb.arith.linear import LinearForm
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.arithmetic import constant_value, is_const_int
 from mlcweb.tir.folding import floordiv, integer
 
 
@@ -57,14 +57,18 @@ class IndependenceCheck:
             raise NotAffine(f"only a part of the iterator {self._text(mark)} is used")
 
     def _next_digit(self, remaining: list[IterSplit], covered: E.PrimExpr) -> int:
-        """The digit that continues what is covered; one above it, where some may be left out."""
+        """The digit that continues what is covered; the next one, where digits may be left out."""
         for position, split in enumerate(remaining):
             if self.analyzer.can_prove_equal(split.lower_factor, covered):
                 return position
         if not self.bijective:
-            for position, split in enumerate(remaining):
-                if self.analyzer.can_prove_multiple(split.lower_factor, covered):
-                    return position
+            above = [
+                position
+                for position, split in enumerate(remaining)
+                if self.analyzer.can_prove_multiple(split.lower_factor, covered)
+            ]
+            if above:
+                return min(above, key=lambda n: constant_value(remaining[n].lower_factor) or 0)
         raise NotAffine(
             f"digits of the iterator {self._text(remaining[0].source)} overlap or leave gaps"
         )

@@ -51,7 +51,10 @@ MODULES: dict[str, str] = {
     },
     "topi.nn.utils": "topi.utils",
     "topi.testing": "testing.topi_reference",
-    "meta_schedule.testing.te_workload": "testing.te_workload",
+    **{
+        f"meta_schedule.testing.{name}": f"testing.{name}"
+        for name in ("te_workload", "space_generation", "dummy_object")
+    },
     **{
         f"{tir}.{name}": package
         for tir in ("tir", "s_tir", "tirx")
@@ -303,5 +306,25 @@ ATTRIBUTES: dict[str, str] = {
     "tir.SBlockRealize": "tir.BlockRealize",
     "tir.ScheduleState": "schedule.ScheduleState",
     "schedule.SBlockRV": "schedule.BlockRV",
+    "schedule.StmtSRef": "schedule.state.StmtSRef",
+    "schedule.state.CachedFlags": "schedule.analysis.block_info.CachedFlags",
+    "schedule.SBlockScope": "schedule.analysis.block_info.BlockScope",
+    **{
+        f"schedule.{name}": f"schedule.analysis.block_info.{name}"
+        for name in ("DepKind", "Dependency", "BlockScope")
+    },
+    **{
+        f"schedule.analysis.{name}": f"schedule.analysis.tensorize.{name}"
+        for name in (
+            "AutoTensorizeMappingInfo",
+            "TensorizeInfo",
+            "get_auto_tensorize_mapping_info",
+            "get_tensorize_loop_mapping",
+            "is_output_block",
+            "suggest_index_map",
+        )
+    },
+    "tir.StmtSRef": "schedule.state.StmtSRef",
+    "tir.BlockScope": "schedule.analysis.block_info.BlockScope",
 }
 """The other name of a function, class or method -> its name."""

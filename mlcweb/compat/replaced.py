@@ -55,7 +55,6 @@ _ROWS: dict[str, str] = {
     "by te.create_prim_func and relax.BlockBuilder": ("relax.exec_builder"),
     "write the workload with te.create_prim_func, and look at the spaces that "
     "ms.space_generator makes": (
-        "meta_schedule.testing.space_generation meta_schedule.testing.dummy_object "
         "meta_schedule.testing.local_rpc meta_schedule.testing.relay_workload "
         "meta_schedule.testing.tune_utils meta_schedule.schedule"
     ),

@@ -110,7 +110,7 @@ class ScheduleBase(metaclass=NamedClass):
             enable_check=self.enable_check,
         )
         other._original = self._original
-        other._state = self._state
+        other._state = self._state.copy()
         other._trace = self._trace.copy()
         other._table = dict(self._table)
         other._function = self._function
@@ -148,8 +148,8 @@ class ScheduleBase(metaclass=NamedClass):
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
         """Where a block or loop stands in the present program: it, and what is around it."""
         if isinstance(rand_var_or_stmt, (BlockRV, LoopRV)):
-            return StmtSRef.of(self._place(rand_var_or_stmt))
-        return StmtSRef.of(self._state.place_of(rand_var_or_stmt))
+            return self._state.reference(self._place(rand_var_or_stmt))
+        return self._state.get_sref(rand_var_or_stmt)
 
     @checked
     def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
@@ -331,7 +331,7 @@ class ScheduleBase(metaclass=NamedClass):
         if self._function is None:
             names = ", ".join(f'"{var.name_hint}"' for var in self.mod.functions)
             raise ValueError(
-                f"get_block does not know which of the functions {names} to work on: pass "
+                f"get_block does not know which function to be working on of {names}: pass "
                 "func_name, or call sch.work_on(func_name) first"
             )
         return self._function

@@ -38,7 +38,7 @@ class ScheduleError(TVMError):
         if not self.primitive:
             return self.reason
         if self.render_level == NONE:
-            return f"The schedule primitive '{self.primitive}' cannot be applied."
+            return f"The schedule primitive '{self.primitive}' cannot be applied. (not rendered)"
         parts = [f"An error occurred in the schedule primitive '{self.primitive}'."]
         if self.render_level == DETAIL and self.module is not None:
             parts += ["", "The IR with diagnostic is:", _render(self.module, self.marked), ""]

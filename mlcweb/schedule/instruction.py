@@ -18,7 +18,16 @@ from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.substitute import substitute, variables_in
 
 
-class BlockRV(metaclass=NamedClass):
+class _Known:
+    """What is known by its identity, under TVM's name."""
+
+    __slots__ = ()
+
+    def same_as(self, other: object) -> bool:
+        return self is other
+
+
+class BlockRV(_Known, metaclass=NamedClass):
     """A random variable that stands for a block of the program."""
 
     __slots__ = ()
@@ -33,7 +42,7 @@ class BlockRV(metaclass=NamedClass):
         return self
 
 
-class LoopRV(metaclass=NamedClass):
+class LoopRV(_Known, metaclass=NamedClass):
     """A random variable that stands for a loop of the program."""
 
     __slots__ = ()
@@ -78,7 +87,7 @@ Parameter = tuple[str, Role, bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class InstructionKind:
+class InstructionKind(_Known):
     """A primitive: the function that carries it out, and how the schedule records it.
 
     `signature` has names and types of the method's parameters, of which `starred` is one of the
@@ -166,7 +175,7 @@ class _Anonymous(dict[Any, str]):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Instruction:
+class Instruction(_Known):
     """One step of a schedule: `outputs = kind(inputs, attrs)`."""
 
     kind: InstructionKind

@@ -119,7 +119,8 @@ class Schedule(ScheduleBase):
     def get_output_blocks(
         self, scope_block: BlockRV | str | None = None, *, block: BlockRV | str | None = None
     ) -> list[BlockRV]:
-        """The blocks directly inside a block that write buffers living on outside of it."""
+        """The blocks inside a block, however deep, that write buffers which live on outside of the
+        block around them."""
 
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks of the same scope that write what a block reads."""

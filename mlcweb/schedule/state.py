@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.module import GlobalVar, IRModule
@@ -36,6 +36,9 @@ from mlcweb.tir.stmt import (
     While,
     sequence,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from mlcweb.schedule.analysis.block_info import BlockScope, CachedFlags
 
 _BODIES: dict[type, tuple[str, ...]] = {
     AllocBuffer: ("body",),
@@ -173,20 +176,20 @@ Around = TypeVar("Around", bound=Stmt)
 
 @dataclass(frozen=True, slots=True)
 class StmtSRef:
-    """A reference to a block or loop in a program, and to the next one around it. It stays what it
-    was when the schedule goes on."""
+    """A reference to a block or loop in the program of a schedule, and to the next one around it.
+    It stays what it was when the schedule goes on."""
 
     stmt: Block | For
     parent: StmtSRef | None
+    _schedule: object = field(repr=False)
 
-    @staticmethod
-    def of(place: Place) -> StmtSRef:
-        """The reference to what stands at a place."""
-        found: StmtSRef | None = None
-        for statement in place.parents:
-            if isinstance(statement, (Block, For)):
-                found = StmtSRef(statement, found)
-        return StmtSRef(place.node, found)
+    def same_as(self, other: object) -> bool:
+        """Whether both refer to one statement of one schedule; that of a copy is another."""
+        return (
+            isinstance(other, StmtSRef)
+            and self.stmt is other.stmt
+            and self._schedule is other._schedule
+        )
 
 
 def domains_of(statement: Stmt) -> dict[Var, Range]:
@@ -246,20 +249,77 @@ def _index(module: IRModule) -> _Index:
     return index
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class ScheduleState:
-    """A module and the places of its loops and blocks."""
+    """A module and the places of its loops and blocks. A function is one whose name is `main`.
+
+    As of a `Schedule`, `debug_mask` and `enable_check` change nothing: all that is asked of a state
+    is derived from its module.
+    """
 
     module: IRModule
-    _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _cache: dict[Any, Any] = field(repr=False)
+    _schedule: object = field(repr=False)
+    """Tells the states of one schedule from those of others."""
+
+    def __init__(
+        self,
+        mod: IRModule | PrimFunc,
+        *,
+        debug_mask: str | int = "none",
+        enable_check: bool = True,
+    ) -> None:
+        self._set(IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod, {}, object())
+
+    def _set(self, module: IRModule, cache: dict[Any, Any], schedule: object) -> None:
+        object.__setattr__(self, "module", module)
+        object.__setattr__(self, "_cache", cache)
+        object.__setattr__(self, "_schedule", schedule)
+
+    def copy(self) -> ScheduleState:
+        """The same state, of a schedule of its own."""
+        copied = ScheduleState(self.module)
+        copied._set(self.module, self._cache, object())
+        return copied
 
     def __reduce__(self) -> Any:
         return ScheduleState, (self.module,)
+
+    def reference(self, place: Place) -> StmtSRef:
+        """The reference to what stands at a place."""
+        found: StmtSRef | None = None
+        for statement in place.parents:
+            if isinstance(statement, (Block, For)):
+                found = StmtSRef(statement, found, self._schedule)
+        return StmtSRef(place.node, found, self._schedule)
+
+    def get_sref(self, stmt: Block | For) -> StmtSRef:
+        """The reference to a block or loop, which may have been rewritten since."""
+        return self.reference(self.place_of(stmt))
 
     @property
     def mod(self) -> IRModule:
         """The module, under TVM's name."""
         return self.module
+
+    def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
+        """The dependences between the blocks inside of a block."""
+        from mlcweb.schedule.analysis.block_info import block_scope
+
+        return block_scope(self, self._block_at(block_sref))
+
+    get_sblock_scope = get_block_scope
+
+    def _get_cached_flags(self, block_sref: StmtSRef) -> CachedFlags:
+        """What holds of a block, under the name that TVM's tools ask by."""
+        from mlcweb.schedule.analysis.block_info import cached_flags
+
+        return cached_flags(self, self._block_at(block_sref))
+
+    def _block_at(self, block_sref: StmtSRef) -> BlockPlace:
+        if not isinstance(block_sref.stmt, Block):
+            raise TypeError(f"{block_sref!r} is no reference to a block, but to a loop")
+        return self.block(block_sref.stmt.identity)
 
     @property
     def index(self) -> _Index:
@@ -338,7 +398,9 @@ class ScheduleState:
             )
         functions = dict(self.module.functions)
         functions[GlobalVar(name)] = func
-        return ScheduleState(self.module.with_functions(functions))
+        state = ScheduleState(module := self.module.with_functions(functions))
+        state._set(module, {}, self._schedule)
+        return state
 
     def replaced(self, function: str, changes: Mapping[Stmt, Stmt | None]) -> ScheduleState:
         """The state with statements replaced, found by identity.

@@ -191,6 +191,19 @@ VDMPY_i16i16i32_INTRIN = _register(
     "dot_product_32x2_i16i16i32_vdmpy",
     _dot(32, 2, "int16", "int16", _instruction("llvm.hexagon.V6.vdmpyhvsat.acc.128B")),
 )
+
+
+def _description(name: str) -> PrimFunc:
+    intrinsic = TensorIntrin.get(name)
+    assert intrinsic is not None
+    return intrinsic.desc
+
+
+dot_product_16x4_u8i8i32_desc = _description(VNNI_DOT_16x4_INTRIN)
+neon_4x4_i8i8i32_desc = _description(ARM_DOT_4x4_i8_NEON_INTRIN)
+dot_product_32x4_u8u8i32_desc = _description(VRMPY_u8u8i32_INTRIN)
+dot_product_32x4_u8i8i32_desc = _description(VRMPY_u8i8i32_INTRIN)
+dot_product_32x2_i16i16i32_desc = _description(VDMPY_i16i16i32_INTRIN)
 AMDGPU_SDOT4_INTRIN = _register("sdot4", _scalar_dot("int8", "int8", "amd"))
 DP4A_INTRIN = _register("dp4a", _scalar_dot("int8", "int8", "nvidia"))
 DP4A_S8S8S32_INTRIN = _register("dp4a_s8s8s32", _scalar_dot("int8", "int8", "nvidia"))

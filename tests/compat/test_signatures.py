@@ -32,7 +32,7 @@ _ROWS = {
         "tvm.ir.Op:name *.Span:* *.Call:ret_ty *.relax.*Var:name *.relax.*Var:name_hint "
         "tvm.ir.Constant:data tvm.ir.PointerType:storage_scope *.Buffer:* "
         "*.PrimFunc:attrs tvm.te.*Op:* tvm.te.Reduce:* tvm.te.Tensor:ty "
-        "tvm.relax.Binding:* tvm.*.ExprRV:ty *.ScheduleState:* *.InstructionKind:* "
+        "tvm.relax.Binding:* tvm.*.ExprRV:ty *.StmtSRef:* *.SBlockScope:* *.InstructionKind:* "
         "*Executable:* tvm.target.TargetKind:* *Pass:pass_info *Pass:transform *Pass:info"
     ),
     "base classes, of which the subclasses are made": (

@@ -47,7 +47,7 @@ def test_init_is_not_a_child_until_it_is_decomposed():
     sch, (_, _, k, ii, _, _) = tiled()
     outer = sch.blockize(ii)
     assert [sch.get(child).name_hint for child in sch.get_child_blocks(outer)] == ["C"]
-    with pytest.raises(ScheduleError, match='Cannot find a block with the name "C_init"'):
+    with pytest.raises(ScheduleError, match="Cannot find a block with the name: C_init"):
         sch.get_block("C_init")
     made = sch.decompose_reduction(outer, k)
     assert sch.get(made).name_hint == "C_o_init"

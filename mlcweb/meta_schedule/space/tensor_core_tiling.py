@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import NamedTuple
 
 from mlcweb.arith.index_map import IndexMap
-from mlcweb.ir.visitor import children
 from mlcweb.meta_schedule.space.multi_level_tiling import (
     WARP_EXECUTION,
     MultiLevelTiling,
@@ -24,10 +22,9 @@ from mlcweb.schedule.analysis.block_facts import (
     place_of,
     producers_of,
 )
+from mlcweb.schedule.analysis.products import Product, constant_extent, product_of
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer, constant_shape
-from mlcweb.tir.stmt import Block, BufferStore, IterVar, statements_in
+from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.substitute import variables_in
 from mlcweb.tir.tensor_intrin import TensorIntrin
 
@@ -41,149 +38,10 @@ LOADED_OFFSETS = {"int8": 16, "uint8": 16}
 BANKS = 32
 
 
-class _Product(NamedTuple):
-    """A block as a batch of products that an intrinsic computes tiles of.
-
-    Attributes:
-        batch: the iterators that choose a product.
-        groups: the iterators that together are rows, columns, and what is summed over.
-        axes: for what is written and each input of the intrinsic, which groups are its dimensions.
-        tile: the extents of the intrinsic, of each group.
-    """
-
-    batch: list[IterVar]
-    groups: list[list[IterVar]]
-    axes: list[list[int]]
-    tile: list[int]
-
-    def index_map(self, block: Block, axes: Sequence[int]) -> IndexMap:
-        """The iterators of the batch and of some groups, in the order of the block, to the batch
-        and one index for each group."""
-        chosen = [*self.batch, *(each for axis in axes for each in self.groups[axis])]
-        fresh = {
-            each: E.Var(each.var.name, each.var.dtype) for each in block.iter_vars if each in chosen
-        }
-        fused = [_fused(self.groups[axis], fresh) for axis in axes]
-        return IndexMap(tuple(fresh.values()), (*(fresh[each] for each in self.batch), *fused))
-
-
-def _fused(group: Sequence[IterVar], variables: Mapping[IterVar, E.Var]) -> E.PrimExpr:
-    """The index of a point among all of a group's, the last iterator fastest."""
-    index: E.PrimExpr | None = None
-    for position, each in enumerate(group):
-        step = prod(_extent(inner) for inner in group[position + 1 :])
-        variable = variables[each]
-        term = variable if step == 1 else E.Mul(variable, const(step, variable.dtype))
-        index = term if index is None else E.Add(index, term)
-    assert index is not None
-    return index
-
-
-def _extent(iter_var: IterVar) -> int:
-    """How long an iterator is; 0 where that is not constant."""
-    extent = iter_var.dom.extent if iter_var.dom is not None else None
-    return extent.value if isinstance(extent, E.IntImm) else 0
-
-
 def _intrinsic(name: str) -> TensorIntrin:
     intrinsic = TensorIntrin.get(name)
     assert intrinsic is not None
     return intrinsic
-
-
-@dataclass(frozen=True, slots=True)
-class _Accesses:
-    """The variables in the indices of each access of an update, the written one first."""
-
-    buffers: list[Buffer]
-    variables: list[list[set[E.Var]]]
-
-    def uses(self, var: E.Var) -> tuple[bool, ...]:
-        """Which of the accesses depend on a variable."""
-        return tuple(any(var in used for used in indices) for indices in self.variables)
-
-
-def _update(block: Block) -> BufferStore | None:
-    stores = [part for part in statements_in(block.body) if isinstance(part, BufferStore)]
-    return stores[0] if len(stores) == 1 and block.body is stores[0] else None
-
-
-def _same_form(ours: object, described: object, loads: list[tuple[Buffer, Buffer]]) -> bool:
-    """Whether two expressions compute the same of their loads, which are added to `loads`."""
-    if type(ours) is not type(described) or not isinstance(ours, E.PrimExpr):
-        return False
-    assert isinstance(described, E.PrimExpr)
-    if ours.dtype != described.dtype:
-        return False
-    if isinstance(ours, E.BufferLoad) and isinstance(described, E.BufferLoad):
-        loads.append((ours.buffer, described.buffer))
-        return True
-    ours_below, described_below = list(children(ours)), list(children(described))
-    return len(ours_below) == len(described_below) > 0 and all(
-        _same_form(one, other, loads)
-        for one, other in zip(ours_below, described_below, strict=True)
-    )
-
-
-def _accesses(store: BufferStore) -> _Accesses:
-    loads: list[E.BufferLoad] = []
-
-    def collect(node: object) -> None:
-        if isinstance(node, E.BufferLoad):
-            loads.append(node)
-        elif isinstance(node, E.PrimExpr):
-            for child in children(node):
-                collect(child)
-
-    collect(store.value)
-    others = [load for load in loads if load.buffer is not store.buffer]
-    return _Accesses(
-        [store.buffer, *(load.buffer for load in others)],
-        [[variables_in(index) for index in each.indices] for each in (store, *others)],
-    )
-
-
-def product_of(block: Block, intrinsic: str) -> _Product | None:
-    """A block as the products whose tiles an intrinsic computes; None where it is none.
-
-    Each iterator is one of the batch, which chooses from all arrays, or belongs to that iterator of
-    the intrinsic which is of its type and used by the same arrays.
-    """
-    described = next(
-        part
-        for part in statements_in(_intrinsic(intrinsic).described_block.body)
-        if isinstance(part, Block)
-    )
-    ours, theirs = _update(block), _update(described)
-    if ours is None or theirs is None or len(block.writes) != 1:
-        return None
-    loads: list[tuple[Buffer, Buffer]] = [(ours.buffer, theirs.buffer)]
-    if not _same_form(ours.value, theirs.value, loads):
-        return None
-    if any((one is ours.buffer) is not (other is theirs.buffer) for one, other in loads):
-        return None
-    accesses, pattern = _accesses(ours), _accesses(theirs)
-    read = [region.buffer for region in block.reads if region.buffer is not ours.buffer]
-    if read != accesses.buffers[1:]:
-        return None
-    batch: list[IterVar] = []
-    groups: list[list[IterVar]] = [[] for _ in described.iter_vars]
-    uses = [(pattern.uses(each.var), each.iter_type) for each in described.iter_vars]
-    for each in block.iter_vars:
-        use = accesses.uses(each.var)
-        if not _extent(each):
-            return None
-        if all(use):
-            batch.append(each)
-        elif (use, each.iter_type) in uses:
-            groups[uses.index((use, each.iter_type))].append(each)
-        else:
-            return None
-    if not all(groups):
-        return None
-    variables = [each.var for each in described.iter_vars]
-    axes = [[variables.index(used) for (used,) in indices] for indices in pattern.variables]
-    return _Product(batch, groups, axes, [_extent(each) for each in described.iter_vars])
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +91,8 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         fitting = [
             (group, product)
             for group in self.intrin_groups
-            if (product := product_of(statement, group["compute"])) is not None
+            if (product := product_of(statement, _intrinsic(group["compute"]).described_block))
+            is not None
         ]
         results = []
         for group, product in fitting:
@@ -243,7 +102,7 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         return results or [sch]
 
     def _tensorized(
-        self, sch: Schedule, block: BlockRV, group: Mapping[str, str], product: _Product
+        self, sch: Schedule, block: BlockRV, group: Mapping[str, str], product: Product
     ) -> Iterable[Schedule]:
         stored = _as_product(sch, block, product)
         _pad(sch, block, product)
@@ -322,13 +181,18 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         return [state]
 
 
-def _as_product(sch: Schedule, block: BlockRV, product: _Product) -> BlockRV:
+def _as_product(sch: Schedule, block: BlockRV, product: Product) -> BlockRV:
     """Have a block compute products of matrices, of copies of its arrays in that form; what copies
     the result back."""
     statement = place_of(sch, block).block
     accesses = [("write", 0), ("read", 0), ("read", 1)]
     copies = [sch.reindex(block, access) for access in accesses]
-    maps = [product.index_map(statement, axes) for axes in product.axes]
+    node = place_of(sch, block).block
+    used = [variables_in(*region.region) for region in (*node.writes, *node.reads)]
+    maps = [
+        product.index_map(statement, axes, variables)
+        for axes, variables in zip(product.axes, used, strict=True)
+    ]
     for number in (1, 2, 0):
         sch.transform_layout(block, accesses[number], maps[number], assume_injective_transform=True)
     for copy, index_map in zip(copies, maps, strict=True):
@@ -338,9 +202,9 @@ def _as_product(sch: Schedule, block: BlockRV, product: _Product) -> BlockRV:
     return copies[0]
 
 
-def _pad(sch: Schedule, block: BlockRV, product: _Product) -> None:
+def _pad(sch: Schedule, block: BlockRV, product: Product) -> None:
     """Have the extents of a product be multiples of a tile's."""
-    extents = [prod(map(_extent, group)) for group in product.groups]
+    extents = [prod(map(constant_extent, group)) for group in product.groups]
     padding = [
         size if extent % size else 1 for extent, size in zip(extents, product.tile, strict=True)
     ]

@@ -28,7 +28,13 @@ from mlcweb.arith import (
 from mlcweb.arith.linear_system import LinearSystem, constant_ends
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.iteration_domain import executed_domains, needed_iterations
-from mlcweb.schedule.analysis.regions import bound_ranges, regions_of, relaxed, touched
+from mlcweb.schedule.analysis.regions import (
+    bound_ranges,
+    regions_of,
+    relaxed,
+    threads_sharing,
+    touched,
+)
 from mlcweb.schedule.analysis.scopes import driven_iterators, is_trivially_true, loop_ranges
 from mlcweb.schedule.analysis.units import guards
 from mlcweb.schedule.errors import DataflowError
@@ -285,6 +291,35 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
             ):
                 return True
     return False
+
+
+def is_covered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
+    """Whether all that the reader reads of a buffer is known to have been written.
+
+    Both sides are seen from the loops that all blocks share, but for loops over threads that share
+    the buffer's memory.
+    """
+    chains = [place.loops for place in (reader, *producers)]
+    shared = shared_prefix(chains)
+    threads = threads_sharing(reader, shared[-1], buffer.scope()) if shared else {}
+    analyzer = Analyzer(loop_ranges(loop for chain in chains for loop in chain))
+    inner = [{**threads, **loop_ranges(chain[len(shared) :])} for chain in chains]
+    written = [
+        estimate_region(bound_ranges(producer.realize, region), domains, producer.realize.predicate)
+        for producer, domains in zip(producers, inner[1:], strict=True)
+        for region in regions_of(producer.block.writes, buffer)
+    ]
+    boxes = _merged([box for box in written if box is not None], analyzer)
+    whole = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
+    for region in regions_of(reader.block.reads, buffer):
+        sides = bound_ranges(reader.realize, region)
+        read = estimate_region_upper_bound(sides, inner[0], reader.realize.predicate, analyzer)
+        needed = [
+            intersect(side, side_of, analyzer) for side, side_of in zip(read, whole, strict=True)
+        ]
+        if not any(contains(box, needed, analyzer) for box in boxes):
+            return False
+    return True
 
 
 def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:

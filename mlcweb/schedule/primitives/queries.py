@@ -52,9 +52,11 @@ def get_consumers(state: ScheduleState, block: BlockIdentity) -> list[BlockIdent
 
 @primitive("GetOutputBlocks", pure=True)
 def get_output_blocks(state: ScheduleState, block: BlockIdentity) -> list[BlockIdentity]:
-    """The blocks directly inside a block that write buffers living on outside of it."""
-    children = scope_at(state, state.block(block)).children
-    return _identities([child for child in children if is_output_block(state, child)])
+    """The blocks inside a block, however deep, that write buffers which live on outside of the
+    block around them."""
+    around = state.block(block).block
+    inside = (place for place in state.index.blocks.values() if around in place.parents)
+    return [place.block.identity for place in inside if is_output_block(state, place)]
 
 
 def _identities(places: Sequence[BlockPlace]) -> list[BlockIdentity]:
@@ -72,6 +74,6 @@ def _block_not_found(
         )
     names = [p.block.name_hint for p in state.index.blocks.values() if p.function == function]
     return NotFoundError(
-        f'Cannot find a block with the name "{name}" in function "{function}"',
+        f"Cannot find a block with the name: {name}, in function {function}",
         advice="the blocks there: " + ", ".join(f'"{n}"' for n in names),
     )

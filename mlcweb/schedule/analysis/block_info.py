@@ -1,0 +1,121 @@
+"""What a schedule knows of blocks and scopes, as TVM's tools ask for it: whether iterations can be
+rearranged, and which blocks depend on which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from mlcweb.schedule.analysis.block_facts import is_root
+from mlcweb.schedule.analysis.effects import is_covered
+from mlcweb.schedule.analysis.scopes import Scope, is_affine, scope_at
+from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.analysis.units import RawPlace
+from mlcweb.schedule.errors import DataflowError
+from mlcweb.schedule.state import BlockPlace, ScheduleState, StmtSRef
+from mlcweb.tir.stmt import Block
+
+
+@dataclass(frozen=True, slots=True)
+class CachedFlags:
+    """What holds of a block.
+
+    Attributes:
+        affine_binding: its loops run its iterators through their domains one to one.
+        region_cover: what it reads, the blocks before it in its scope have written, if any has.
+        stage_pipeline: inside of it, blocks read what has been written, and overwrite nothing that
+            was read.
+    """
+
+    affine_binding: bool
+    region_cover: bool
+    stage_pipeline: bool
+
+
+class DepKind(IntEnum):
+    """How a block depends on an earlier one: it reads what that wrote, writes it again, or writes
+    what that read."""
+
+    RAW = 0
+    WAW = 1
+    WAR = 2
+    OPAQUE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """That the block `dst` depends on the block `src`."""
+
+    src: StmtSRef
+    dst: StmtSRef
+    kind: DepKind
+
+
+@dataclass(frozen=True, slots=True)
+class BlockScope:
+    """The dependences between the blocks of a scope."""
+
+    dependencies: tuple[Dependency, ...]
+
+    def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
+        """What depends on a block."""
+        return [each for each in self.dependencies if each.src.same_as(block)]
+
+    def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
+        """What a block depends on."""
+        return [each for each in self.dependencies if each.dst.same_as(block)]
+
+
+def cached_flags(state: ScheduleState, place: BlockPlace) -> CachedFlags:
+    """What holds of a block."""
+    blocks = scope_at(state, place)
+    return CachedFlags(
+        is_affine(state, place),
+        is_root(place) or _is_covered(scope_at(state, state.scope_of(place)), place),
+        _holds(lambda: check_stage_pipeline(state, place))
+        and all(_is_covered(blocks, child) for child in blocks.children),
+    )
+
+
+def _is_covered(scope: Scope, reader: BlockPlace) -> bool:
+    """Whether what a block reads has been written, of buffers that earlier blocks write."""
+    here = scope.position(reader.block)
+    for buffer in {region.buffer for region in reader.block.reads}:
+        writers = scope.writers.get(buffer, ())
+        producers = [writer for writer in writers if scope.position(writer.block) < here]
+        if producers and not is_covered(buffer, producers, reader):
+            return False
+    return True
+
+
+def _holds(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except DataflowError:
+        return False
+    return True
+
+
+def block_scope(state: ScheduleState, place: BlockPlace) -> BlockScope:
+    """The dependences between the blocks directly inside of a block."""
+    scope = scope_at(state, place)
+    blocks = [unit for unit in scope.units if not isinstance(unit, RawPlace)]
+    found: list[Dependency] = []
+    for number, later in enumerate(blocks):
+        for earlier in blocks[:number]:
+            for kind in _kinds(earlier.block, later.block):
+                found.append(Dependency(state.reference(earlier), state.reference(later), kind))
+    return BlockScope(tuple(found))
+
+
+def _kinds(earlier: Block, later: Block) -> list[DepKind]:
+    """How a block depends on an earlier one, by the buffers that they declare."""
+    read, written = ({r.buffer for r in regions} for regions in (earlier.reads, earlier.writes))
+    reads, writes = ({r.buffer for r in regions} for regions in (later.reads, later.writes))
+    pairs = (
+        (DepKind.RAW, written & reads),
+        (DepKind.WAW, written & writes),
+        (DepKind.WAR, read & writes),
+    )
+    return [kind for kind, shared in pairs if shared]
