@@ -84,6 +84,35 @@ def test_memory_through_which_threads_exchange_data_stays_shared(scope):
         sch.set_scope("put", 0, allowed)
         for result in results(sch.mod["main"], RAMP, shape=(32,)):
             np.testing.assert_array_equal(result, RAMP[::-1])
+    # By way of global memory, too.
+    with pytest.raises(ScheduleError, match='"get" reads elements of .* other threads may have'):
+        sch.set_scope("put", 0, scope)
+
+
+def test_what_a_thread_reads_of_its_own_may_be_its_own():
+    """Each thread makes the four elements and the one before that it reads, a tile at a time."""
+    sch = Schedule(
+        from_source("""
+@T.prim_func
+def main(A: T.Buffer((40,), "float32"), B: T.Buffer((32,), "float32")):
+    S = T.alloc_buffer((33,))
+    for i in range(33):
+        with T.block("put"):
+            v = T.axis.spatial(33, i)
+            S[v] = A[v] * T.float32(2)
+    for i in range(32):
+        with T.block("get"):
+            v = T.axis.spatial(32, i)
+            B[v] = S[v] + S[v + 1]
+""")
+    )
+    tx, _ = sch.split(sch.get_loops("get")[0], [None, 4])
+    sch.bind(tx, "threadIdx.x")
+    sch.compute_at("put", tx)
+    sch.set_scope("put", 0, "local")
+    wide = np.arange(40, dtype="float32")
+    for result in results(sch.mod["main"], wide, shape=(32,)):
+        np.testing.assert_array_equal(result, 2 * (wide[:32] + wide[1:33]))
 
 
 def test_threads_that_exchange_nothing_may_be_vectorized():
