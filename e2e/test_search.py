@@ -146,7 +146,7 @@ def test_a_failed_trial_is_a_row_with_its_reason(playground):
     expect(rows).to_have_count(2)
     for row in rows.all():
         expect(row).to_have_attribute("data-state", "failed")
-        expect(row).to_contain_text('"nothing"')
+        expect(row).to_contain_text("with the name: nothing")
 
 
 @pytest.mark.thorough

@@ -42,7 +42,7 @@ class Fix(TextRange):
     text: str
 
 
-_QUOTED = re.compile(r"\"([^\"\s]+)\"|'([^'\s]+)'")
+_NAMED = re.compile(r"\"([^\"\s]+)\"|'([^'\s]+)'|with the name: ([\w.]+)")
 _MEANT = re.compile(r"did you mean:? (.+?)\?", re.IGNORECASE)
 
 
@@ -76,10 +76,10 @@ def suggest(
         return _import(IMPORTS[undefined[1]], lines)
     if missing := re.search(r"has no (\w+); ", message):
         return _replacement(missing[1], _meant(message), place, lines)
-    quoted = [first or second for first, second in _QUOTED.findall(message)]
-    if not quoted:
+    named = ["".join(forms) for forms in _NAMED.findall(message)]
+    if not named:
         return None
-    return _replacement(quoted[0], _meant(message) or quoted[1:], place, lines)
+    return _replacement(named[0], _meant(message) or named[1:], place, lines)
 
 
 def _meant(message: str) -> list[str]:

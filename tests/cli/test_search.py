@@ -33,7 +33,7 @@ def test_search_reports_failed_trials_with_their_reason(program):
     done = search(program, "--function", "refused", "--trials", 2)
     assert done.returncode == 1
     assert done.stdout.count("failed") == 2
-    assert '"C"' in done.stdout
+    assert "with the name: C" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+import mlcweb
 from mlcweb.ir import TVMError
 from mlcweb.playground import cell, search, trace_view
 from mlcweb.playground.protocol.search import EarlierRecord
+from mlcweb.script import from_source
 from tests.playground.searching import earlier_of, fast_runner, followed, settings
 
 Run = Callable[[str], Any]
@@ -18,6 +20,10 @@ Run = Callable[[str], Any]
 def runner_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page has its own workers; here the programs are known to end."""
     monkeypatch.setattr("mlcweb.playground.search.calls.open_runner", fast_runner)
+
+
+def wasm_text(source: str) -> str:
+    return mlcweb.build(from_source(source), target="wasm").get_source("wat")
 
 
 def test_a_search_from_begin_to_the_code_for_the_editor(run: Run) -> None:
@@ -35,8 +41,12 @@ def test_a_search_from_begin_to_the_code_for_the_editor(run: Run) -> None:
         [decision] = trial.decisions
         outer, inner = eval(decision)
         assert outer * inner == 16
-        if trial.state == "repeated":
-            assert trials[trial.same_as].decisions == trial.decisions
+        if trial.state == "repeated" and trials[trial.same_as].decisions != trial.decisions:
+            # Another program that comes to the same code.
+            one, other = (
+                search.details(identifier, index).source for index in (trial.index, trial.same_as)
+            )
+            assert wasm_text(one) == wasm_text(other)
     assert [trial.labels for trial in first] == [[["j_0", "j_1"]], *[None] * 5]
 
     details = search.details(identifier, 2)

@@ -85,7 +85,7 @@ def test_memory_through_which_threads_exchange_data_stays_shared(scope):
         for result in results(sch.mod["main"], RAMP, shape=(32,)):
             np.testing.assert_array_equal(result, RAMP[::-1])
     # By way of global memory, too.
-    with pytest.raises(ScheduleError, match='"get" reads elements of .* other threads may have'):
+    with pytest.raises(ScheduleError, match=r'"get" reads elements of .* other threads may have'):
         sch.set_scope("put", 0, scope)
 
 

@@ -181,8 +181,10 @@ class _Promotion(AccessMutator):
             for (base, constant), lanes in candidate.places.items():
                 position = self.places[candidate.buffer, base, constant][1]
                 here, there = _index(const(position), lanes), _index(base + constant, lanes)
-                value = stored.get((base, constant), E.BufferLoad(candidate.buffer, (there,)))
-                start.append(S.BufferStore(registers, value, (here,), span=loop.span))
+                first = stored.get((base, constant))
+                value = first.value if first else E.BufferLoad(candidate.buffer, (there,))
+                span = first.span if first else loop.span
+                start.append(S.BufferStore(registers, value, (here,), span=span))
                 if (base, constant) in candidate.written:
                     kept = E.BufferLoad(registers, (here,))
                     end.append(S.BufferStore(candidate.buffer, kept, (there,), span=loop.span))
@@ -195,9 +197,9 @@ class _Promotion(AccessMutator):
 
     def stored_before(
         self, candidate: _Candidate, before: list[S.Stmt]
-    ) -> dict[tuple[E.PrimExpr, int], E.PrimExpr]:
-        """Take the constants off the end of `before` that are stored to the candidate's places."""
-        values: dict[tuple[E.PrimExpr, int], E.PrimExpr] = {}
+    ) -> dict[tuple[E.PrimExpr, int], S.BufferStore]:
+        """Take the stores of constants to the candidate's places off the end of `before`."""
+        stores: dict[tuple[E.PrimExpr, int], S.BufferStore] = {}
         while before and isinstance(before[-1], S.BufferStore):
             store = before[-1]
             place = self.place(store.indices[0]) if store.buffer is candidate.buffer else None
@@ -208,9 +210,9 @@ class _Promotion(AccessMutator):
                 break
             if (base, constant) not in candidate.written:
                 break
-            values.setdefault((base, constant), store.value)
+            stores.setdefault((base, constant), store)
             before.pop()
-        return values
+        return stores
 
     def registers(self, candidate: _Candidate) -> Buffer:
         """A register buffer with room for the candidate's places, which are entered."""

@@ -1,5 +1,7 @@
 """What each loop optimisation makes of small programs, and what it has to leave alone."""
 
+import dataclasses
+
 import pytest
 
 from mlcweb.codegen.wasm.machine import MACHINE
@@ -15,7 +17,7 @@ from mlcweb.tir.stmt import AllocBuffer, BufferStore, LetStmt, sequence
 (
     normalize, peel_init, loop_partition, vectorize, unroll_and_jam, unroll, place_in_registers,
     promote_accumulators, hoist, common_subexpr_elim,
-) = optimizations(MACHINE)  # fmt: skip
+) = optimizations(dataclasses.replace(MACHINE, jammed_vectors=8))  # fmt: skip
 
 HEADER = """
 @T.prim_func
