@@ -51,14 +51,15 @@ def test_the_printing_of_2025(run_chapter, tmp_path, caplog) -> None:
     assert len(times(chapter, "MyModule after tuning")) == 2
     both_models_predict_alike(chapter)
     # One folder keeps the records of both programs. The small space has few; the others 64, unless
-    # no new program is found, which depends on the machine's vectors.
+    # no new program is found: of 128 columns, eight vectors of AVX-512 leave fewer tiles than 32 of
+    # SSE do.
     trials = [int(count) for count in re.findall(r"Done: .*trials (\d+)/64", caplog.text)]
     records = meta_schedule.database.JSONDatabase(work_dir=tmp_path / ".tune_tmp")
     of_matmul = records.get_records_of(records.commit_workload(chapter.MyModule))
     of_linear = records.get_records_of(records.commit_workload(chapter.mod_linear))
     assert trials[:2] == [5, 64]
     assert len(of_matmul) == 64 + 5
-    assert len(of_linear) == trials[2] > 32
+    assert len(of_linear) == trials[2] >= 16
     assert len(records) >= len(of_matmul) + len(of_linear) + 3 * 4
 
 
