@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import inf
+from typing import NamedTuple
 
 from mlcweb.analysis.effects import exact_box, may_be_empty, sure_stores
 from mlcweb.analysis.threads import thread_tag
@@ -42,7 +43,7 @@ from mlcweb.schedule.state import BlockPlace, shared_prefix
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import GE, LT, FloorDiv, FloorMod, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BufferStore, For, IterType
+from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterType
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
 Box = Sequence[Range]
@@ -241,28 +242,27 @@ def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockP
     thread reads, another may have written. Where the written region cannot be found exactly, or the
     answer depends on a loop, nothing is known.
     """
-    # Most steps leave most blocks alone, and all that counts here is in these nodes.
-    key = (buffer, *((place.realize, *place.loops) for place in (reader, *producers)))
-    known = _UNCOVERED.get(key)
-    if known is None:
-        if len(_UNCOVERED) >= MAX_KNOWN:
-            _UNCOVERED.clear()
-        known = _UNCOVERED[key] = _is_uncovered(buffer, producers, reader)
-    return known
+    return _is_uncovered(
+        buffer, *(_Nest(each.realize, each.loops) for each in (reader, *producers))
+    )
 
 
-MAX_KNOWN = 1000
-_UNCOVERED: dict[tuple[object, ...], bool] = {}
+class _Nest(NamedTuple):
+    """A block and the loops around it: of a place, what most steps leave alone."""
+
+    realize: BlockRealize
+    loops: tuple[For, ...]
 
 
-def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
-    chains = [place.loops for place in (reader, *producers)]
+@lru_cache(maxsize=1024)
+def _is_uncovered(buffer: Buffer, reader: _Nest, *producers: _Nest) -> bool:
+    chains = [nest.loops for nest in (reader, *producers)]
     shared = shared_prefix(chains)
     threads = [loop for loop in shared if thread_tag(loop)]
     written: list[list[IntSet]] = []
     for producer, chain in zip(producers, chains[1:], strict=True):
         inner = loop_ranges([*threads, *chain[len(shared) :]])
-        for region in regions_of(producer.block.writes, buffer):
+        for region in regions_of(producer.realize.block.writes, buffer):
             exact = estimate_region(
                 bound_ranges(producer.realize, region), inner, producer.realize.predicate
             )
@@ -276,7 +276,7 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
     inner = loop_ranges([*threads, *chains[0][len(shared) :]])
     around = loop_ranges([loop for loop in shared if not thread_tag(loop)])
     predicate = reader.realize.predicate
-    for region in regions_of(reader.block.reads, buffer):
+    for region in regions_of(reader.realize.block.reads, buffer):
         sides = bound_ranges(reader.realize, region)
         read = (
             relaxed(sides, inner, analyzer)
