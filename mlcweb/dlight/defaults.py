@@ -30,16 +30,24 @@ def schedule_by_default(mod: IRModule, target: Target | None) -> IRModule:
     their loops are as `te.create_prim_func` makes them.
     """
     chosen = Target(default_target().name) if target is None else target
-    with chosen:
-        if chosen.kind.name in DEVICE_KINDS:
-            return ApplyDefaultSchedule(Fallback())(mod)
-        generated = {
-            var: func
-            for var, func in mod.functions.items()
-            if isinstance(func, PrimFunc) and _is_generated(func)
-        }
-        scheduled = ApplyDefaultSchedule(Matmul(), Reduction(), Elementwise())(IRModule(generated))
+    if chosen.kind.name in DEVICE_KINDS:
+        return with_default_schedules(mod, chosen)
+    generated = {
+        var: func
+        for var, func in mod.functions.items()
+        if isinstance(func, PrimFunc) and _is_generated(func)
+    }
+    scheduled = with_default_schedules(IRModule(generated), chosen)
     return mod.with_functions({**mod.functions, **scheduled.functions}) if generated else mod
+
+
+def with_default_schedules(mod: IRModule, target: Target) -> IRModule:
+    """A module with the schedules of the first rule for a target that knows a function; the module
+    itself where none knows any."""
+    processor = (Matmul(), Reduction(), Elementwise())
+    rules = (Fallback(),) if target.kind.name in DEVICE_KINDS else processor
+    with target:
+        return ApplyDefaultSchedule(*rules)(mod)
 
 
 def _is_generated(func: PrimFunc) -> bool:

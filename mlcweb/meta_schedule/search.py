@@ -14,6 +14,7 @@ from contextlib import aclosing
 from typing import Any
 
 from mlcweb.analysis.flop_count import estimate_flops
+from mlcweb.dlight.defaults import with_default_schedules
 from mlcweb.ir import DiagnosticError, IRModule
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.tuning_record import trace_text
@@ -21,10 +22,11 @@ from mlcweb.meta_schedule.events import Confirmed, Ended, Event, Round, Started,
 from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import reference_target, warn_of_other_device
 from mlcweb.meta_schedule.measure.measuring import Finalists, Measuring
-from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed
+from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds
 from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.tune_context import SearchStrategyType, SpaceGeneratorType, TuneContext
 from mlcweb.meta_schedule.utils import gc_frozen
+from mlcweb.runtime.build import say_once
 from mlcweb.runtime.host import clock
 from mlcweb.runtime.target import Target
 from mlcweb.tir.function import PrimFunc
@@ -170,7 +172,8 @@ class TaskRecord:
         yield Ended(self.trials)
 
     async def _start(self) -> Started:
-        """Run and time the program as it stands; what it computes is what all others must."""
+        """Run and time the program as it stands, or with its default schedule where that takes
+        longer than a trial may; what it computes is what all others must."""
         mod = self.context.mod
         assert mod is not None
         warn_of_other_device(self.target)
@@ -178,10 +181,24 @@ class TaskRecord:
             self.flops = estimate_flops(mod)
         except DiagnosticError:
             self.flops = 0.0
-        reference = await self.runner.build(mod, reference_target(mod, self.target))
-        baseline = await self.runner.begin(reference)
+        target = reference_target(mod, self.target)
+        try:
+            baseline = await self._begin(mod, target)
+        except TimeoutError as error:
+            scheduled = with_default_schedules(mod, Target(target))
+            if scheduled is mod:
+                raise
+            say_once(
+                "default schedule as baseline",
+                f"The program as it stands gives {error}. Schedules are compared with its default "
+                "schedule instead, in results and in time",
+            )
+            baseline = await self._begin(scheduled, target)
         self.baseline = statistics.median(baseline)
         return Started(baseline, self.runner.workers, self.flops)
+
+    async def _begin(self, mod: IRModule, target: str) -> Seconds:
+        return await self.runner.begin(await self.runner.build(mod, target))
 
     def _recalled_outcomes(self) -> Any:
         return self.history.outcomes if self.strategy.repeats else {}

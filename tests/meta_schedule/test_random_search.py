@@ -16,7 +16,10 @@ from mlcweb.meta_schedule.measure.measuring import ROUNDS, Finalists
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, Seconds
 from mlcweb.meta_schedule.search import search
 from mlcweb.meta_schedule.search_strategy.replay import CallFunction
+from mlcweb.relax.transform.apply_database import SCHEDULED
+from mlcweb.runtime.build import reset_warnings
 from mlcweb.tir import Schedule
+from tests.meta_schedule.matmul import Matmul
 from tests.meta_schedule.programs import Double, tile
 
 
@@ -279,3 +282,49 @@ def test_a_search_tells_its_start_each_trial_the_rounds_what_is_confirmed_and_it
     # Every trial shares its program with one of the best.
     assert sorted(event.trial.index for event in told[8:-1]) == list(range(6))
     assert told[-1] == Ended(6)
+
+
+class SlowAsWritten(FakeRunner):
+    """A runner for which programs without a schedule take too long, or all."""
+
+    def __init__(self, scheduled_too: bool = False) -> None:
+        super().__init__()
+        self.begun: list[IRModule] = []
+        self.scheduled_too = scheduled_too
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        assert isinstance(reference, ModuleArtifact)
+        self.begun.append(reference.module)
+        if self.scheduled_too or SCHEDULED not in reference.module["main"].attrs:
+            raise TimeoutError("no result within 10 s")
+        return (2.0,)
+
+    def first_event(self, target: str) -> Event:
+        history = History(MemoryDatabase(), Matmul)
+        events = search(Matmul, runner=self, history=history, target=target, trials=1)
+
+        async def first() -> Event:
+            return await anext(aiter(events))
+
+        return asyncio.run(first())
+
+
+@pytest.mark.parametrize("target", ["llvm", "nvidia/nvidia-a100"])
+def test_what_takes_too_long_as_written_is_compared_with_its_default_schedule(
+    target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reset_warnings()
+    runner = SlowAsWritten()
+    started = runner.first_event(target)
+    assert isinstance(started, Started)
+    assert started.baseline == (2.0,)
+    as_written, scheduled = runner.begun
+    assert structural_equal(as_written, Matmul)
+    assert SCHEDULED in scheduled["main"].attrs
+    assert "blockIdx.x" not in scheduled.script()
+    assert "as it stands gives no result within 10 s" in capsys.readouterr().err
+
+
+def test_what_takes_too_long_with_its_default_schedule_is_not_searched() -> None:
+    with pytest.raises(TimeoutError, match="no result within 10 s"):
+        SlowAsWritten(scheduled_too=True).first_event("llvm")
