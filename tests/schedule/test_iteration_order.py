@@ -388,3 +388,31 @@ def test_what_an_iteration_makes_for_itself_is_found_in_halves():
     sch.parallel(outer)
     arrays = [np.arange(6, dtype="float32"), np.zeros(8, "float32")]
     np.testing.assert_array_equal(outputs(sch.mod, arrays)[1], outputs(before, arrays)[1])
+
+
+TILES = """
+@T.prim_func
+def main(A: T.Buffer((256, 128), "int32"), B: T.Buffer((256, 128), "int32")):
+    for x, f in T.grid(2, 16384):
+        with T.block("B"):
+            v0 = T.axis.spatial(8, f // 2048)
+            v1 = T.axis.spatial(2, f % 2048 // 1024)
+            v2 = T.axis.spatial(2, x)
+            v3 = T.axis.spatial(4, f % 1024 // 256)
+            v4 = T.axis.spatial(16, f % 256 // 16)
+            v5 = T.axis.spatial(16, f % 16)
+            B[v4 + v2 * 16 + v0 * 32, v5 + v3 * 16 + v1 * 64] = (
+                A[v4 + v2 * 16 + v0 * 32, v5 + v3 * 16 + v1 * 64] + 1)
+"""
+
+
+def test_indices_that_tell_all_iterators_apart_leave_nothing_to_order():
+    """Tiles of tiles that threads take in turn, as products on tensor cores write them."""
+    before = module(TILES)
+    sch = Schedule(before)
+    _, among, lanes = sch.split(sch.get_loops("B")[1], [32, 128, 4])
+    sch.parallel(among)
+    sch.vectorize(lanes)
+    a = np.arange(256 * 128, dtype="int32").reshape(256, 128)
+    [_, b] = outputs(sch.mod, [a, np.zeros_like(a)], "wasm")
+    np.testing.assert_array_equal(b, a + 1)

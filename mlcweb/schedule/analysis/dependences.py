@@ -18,6 +18,7 @@ from itertools import product
 
 from mlcweb.analysis.access_regions import element_region
 from mlcweb.analysis.effects import exposed_reads, uses_addresses
+from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.distances import (
     NEGATIVE,
@@ -145,8 +146,8 @@ class _Analysis:
         return [i.var for i in block.iter_vars if i.var not in reduced]
 
     def is_harmless(self, first: Access, second: Access) -> bool:
-        """Whether only iterations of a block that need not differ touch the same element, plainly
-        so: each of the iterators is an index."""
+        """Whether only iterations of a block that need not differ touch the same element: each of
+        the iterators is an index, or the indices tell all of their values apart."""
         distinct = self.distinct(first, second)
         if distinct is None:
             return False
@@ -155,7 +156,11 @@ class _Analysis:
             for a, b in zip(first.region.region, second.region.region, strict=True)
             if a.min is b.min and is_const_int(a.extent, 1) and is_const_int(b.extent, 1)
         }
-        return all(var in same for var in distinct)
+        if all(var in same for var in distinct):
+            return True
+        domains = {i.var: i.dom for i in first.unit.block.iter_vars if i.var in distinct}
+        apart = detect_iter_map([*same], domains, check_level=BIJECTIVE)
+        return apart.indices is not None
 
     def _uses_loops(self, unit: BlockPlace) -> bool:
         """Whether a unit uses loops by no iterator that would say what they mean to it."""
