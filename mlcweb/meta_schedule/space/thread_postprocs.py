@@ -114,10 +114,12 @@ class VerifyGPUCode(Postproc):
 
     max_threads_per_block: int = 0
     shared_memory: int = 0
+    warp_size: int = 0
 
     def _initialize_with_tune_context(self, context: Task) -> None:
         self.max_threads_per_block = target_limit(context, "max_threads_per_block")
         self.shared_memory = target_limit(context, "max_shared_memory_per_block")
+        self.warp_size = target_limit(context, "thread_warp_size")
 
     def apply(self, sch: Schedule) -> bool:
         return all(map(self._fits, prim_funcs(sch.mod).values()))
@@ -134,8 +136,11 @@ class VerifyGPUCode(Postproc):
             if statement.kind == ForKind.VECTORIZED and not _fits_vector(statement):
                 return False
         elif isinstance(statement, Block):
-            threads = prod(n for axis, n in around.items() if axis.startswith("threadIdx"))
             annotations = statement.annotations
+            if WARP_EXECUTION in annotations:
+                # What it becomes takes a whole warp.
+                around = {**around, "threadIdx.x": self.warp_size or 1}
+            threads = prod(n for axis, n in around.items() if axis.startswith("threadIdx"))
             if THREADS_LOW in annotations and not (
                 int(annotations[THREADS_LOW]) <= threads <= int(annotations[THREADS_HIGH])
             ):

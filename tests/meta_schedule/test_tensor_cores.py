@@ -1,0 +1,69 @@
+"""The space of products on tensor cores: what it holds fits, is right, and compiles."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb.meta_schedule.space_generator import PostOrderApply
+from mlcweb.runtime.target import Target
+from mlcweb.schedule import Trace
+from mlcweb.script import from_source
+from mlcweb.tir import Schedule
+from tests.gpu import compile_cuda, nvrtc
+
+TARGET = "nvidia/nvidia-a100"
+SIZE = 128
+
+PRODUCT = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((n, n), "float16"), B: T.Buffer((n, n), "float16"),
+             C: T.Buffer((n, n), "float32")):
+        T.func_attr({"tir.noalias": True})
+        for i, j, k in T.grid(n, n, n):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj])
+"""
+
+
+@pytest.fixture(scope="module")
+def accepted():
+    """The first programs that a space gives, of twelve drawn from each of its sketches."""
+    module = from_source(PRODUCT, {"n": SIZE})
+    space = PostOrderApply()
+    task = SimpleNamespace(mod=module, target=Target(TARGET), rand_state=5)
+    space._initialize_with_tune_context(task)
+    drawn = []
+    for sketch in space.generate_design_space(module):
+        for seed in range(1, 13):
+            sch = Schedule(module, seed=seed)
+            Trace(sketch.trace.insts, {}).apply_to_schedule(sch, remove_postproc=False)
+            sch.enter_postproc()
+            if all(each.apply(sch) for each in space.postprocs or ()):
+                drawn.append(sch.mod)
+    return drawn
+
+
+def test_programs_of_the_space_fit_a_block_of_threads(accepted):
+    assert len(accepted) >= 8
+
+
+def test_they_are_right_and_compile(accepted):
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-4, 5, (2, SIZE, SIZE)).astype("float16")
+    device = tvm.cuda()
+    for module in accepted[::6]:
+        library = tvm.build(module, target=TARGET)
+        text = library.imported_modules[0].get_source()
+        assert "nvcuda::wmma::mma_sync(" in text
+        if nvrtc() is not None:
+            assert compile_cuda(text, "compute_80") == ""
+        c = tvm.nd.array(np.full((SIZE, SIZE), -7, "float32"), device)
+        library["main"](tvm.nd.array(a, device), tvm.nd.array(b, device), c)
+        np.testing.assert_array_equal(c.numpy(), a.astype("float32") @ b.astype("float32"))
