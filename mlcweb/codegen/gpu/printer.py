@@ -398,8 +398,8 @@ class KernelPrinter(Dispatcher):
                     PRODUCT,
                 )
             key = "fmod"
-        elif key in (E.FloorDiv, E.FloorMod) and not self.is_natural(operands):
-            return self.floor_division(key, operands, dtype), ATOM
+        elif self.needs_function(key) and not self.is_natural(operands):
+            return self.division(key, operands, dtype), ATOM
         if key in (E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod):
             strength = SUM if key in (E.Add, E.Sub) else PRODUCT
             left, right = self.text(operands[0], strength), self.text(operands[1], strength + 1)
@@ -433,15 +433,22 @@ class KernelPrinter(Dispatcher):
         unsigned = operands[0].dtype.startswith("uint")
         return unsigned or all(self.analyzer.const_int_bound(part)[0] >= 0 for part in operands)
 
-    def floor_division(self, key: Any, operands: list[Any], dtype: str) -> str:
-        """A quotient or remainder that rounds down, by a function written above the kernels."""
+    def needs_function(self, key: Any) -> bool:
+        """Whether a division of negative numbers is something else than the language's own: all of
+        these truncate. Vulkan leaves open what a remainder of WGSL is then."""
+        return key in (E.FloorDiv, E.FloorMod) or (key is E.Mod and self.is_wgsl)
+
+    def division(self, key: Any, operands: list[Any], dtype: str) -> str:
+        """A quotient or remainder, by a function written above the kernels."""
         kind = self.type(dtype, "A quotient")
-        name = f"floor{'div' if key is E.FloorDiv else 'mod'}_{kind.replace(' ', '_')}"
-        exact = "r == 0 || (r < 0) == (b < 0)"
+        names = {E.FloorDiv: "floordiv", E.FloorMod: "floormod", E.Mod: "truncmod"}
+        name = f"{names[key]}_{kind.replace(' ', '_')}"
         values = ("q - 1", "q") if key is E.FloorDiv else ("r + b", "r")
         result = self.language.forms.get(E.Select, FORMS[E.Select]).format(
-            f"({exact})", values[1], values[0]
+            "(r == 0 || (r < 0) == (b < 0))", values[1], values[0]
         )
+        if key is E.Mod:
+            result = "r"
         if self.is_wgsl:
             head, define = f"fn {name}(a : {kind}, b : {kind}) -> {kind}", "let "
         else:

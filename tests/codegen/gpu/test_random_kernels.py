@@ -21,6 +21,7 @@ from tests.strategies import examples
 
 TYPES = {
     "opencl": (*INTEGERS, "float32", "float64"),
+    "cuda": (*INTEGERS, "float32", "float64"),
     "webgpu": ("int32", "uint32", "float32"),
 }
 BLOCKS, THREADS, INNER = 2, 6, 2
