@@ -21,9 +21,11 @@ def headers() -> tuple[str, ...]:
     folders = [*(package.submodule_search_locations or ())] if package else []
     folders += [str(path) for path in Path("/usr/local").glob("cuda*")]
     for folder in folders:
-        for file in Path(folder).rglob("mma.h"):
-            if file.parent.name == "include":
-                return str(file.parent), str(file.parent / "cccl")
+        # A package may have only those that lead to the headers of another.
+        for file in Path(folder).rglob("crt/mma.h"):
+            include = file.parents[1]
+            if (include / "mma.h").exists() and (include / "cuda_fp16.h").exists():
+                return str(include), str(include / "cccl")
     return ()
 
 
