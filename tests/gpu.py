@@ -1,4 +1,5 @@
-"""What runs or checks source of kernels where there is no GPU: NVRTC, an OpenCL, a WebGPU.
+"""What runs or checks source of kernels: NVRTC, which needs no GPU, an OpenCL, a WebGPU, a GPU of
+NVIDIA.
 
 Each is optional: `runners()` has those that this machine has.
 """
@@ -106,11 +107,11 @@ def opencl() -> Runner | None:
     return run
 
 
-def run_on_webgpu(func: PrimFunc, arrays: Sequence[Any]) -> None:
+def run_on_gpu(kind: str, func: PrimFunc, arrays: Sequence[Any]) -> None:
     """Run a function on the GPU that is there, as programs do."""
-    dev = mlcweb.webgpu()
+    dev = mlcweb.runtime.device(kind)
     on_gpu = [mlcweb.nd.array(array, dev) for array in arrays]
-    mlcweb.build(func, target="webgpu")(*on_gpu)
+    mlcweb.build(func, target=kind)(*on_gpu)
     for array, result in zip(arrays, on_gpu, strict=True):
         array[...] = result.numpy()
 
@@ -120,6 +121,7 @@ def runners() -> dict[str, Callable[[PrimFunc, Sequence[Any]], None]]:
     there: dict[str, Callable[[PrimFunc, Sequence[Any]], None]] = {}
     if (runner := opencl()) is not None:
         there["opencl"] = partial(run_on, runner)
-    if gpu_device() is not None:
-        there["webgpu"] = run_on_webgpu
+    for kind in ("webgpu", "cuda"):
+        if (gpu := gpu_device(kind)) is not None and gpu.language == kind:
+            there[kind] = partial(run_on_gpu, kind)
     return there

@@ -85,14 +85,22 @@ def main(A: T.Buffer(({ROWS}, {COLUMNS}), "float32"), B: T.Buffer(({ROWS},), "fl
 
 
 def fetch_together(
-    sch: Schedule, block: BlockRV, operand: int, loop: LoopRV, threads: int, rank: int
+    sch: Schedule,
+    block: BlockRV,
+    operand: int,
+    loop: LoopRV,
+    threads: int,
+    rank: int,
+    lanes: int = 1,
 ) -> BlockRV:
     """The threads of a block bring what they need of an operand into shared memory, neighbours side
-    by side."""
+    by side, each `lanes` numbers at once."""
     copy = sch.cache_read(block, operand, "shared")
     sch.compute_at(copy, loop, preserve_unit_loops=True)
-    _, thread = sch.split(sch.fuse(*sch.get_loops(copy)[-rank:]), [None, threads])
+    together = sch.fuse(*sch.get_loops(copy)[-rank:])
+    _, thread, lane = sch.split(together, [None, threads, lanes])
     sch.bind(thread, "threadIdx.x")
+    sch.vectorize(lane)
     return copy
 
 
