@@ -158,9 +158,14 @@ class _Analysis:
         }
         if all(var in same for var in distinct):
             return True
-        domains = {i.var: i.dom for i in first.unit.block.iter_vars if i.var in distinct}
-        apart = detect_iter_map([*same], domains, check_level=BIJECTIVE)
-        return apart.indices is not None
+        domains = {
+            i.var: i.dom
+            for i in first.unit.block.iter_vars
+            if i.var in distinct and i.dom is not None
+        }
+        own = [index for index in same if variables_in(index) <= domains.keys()]
+        apart = detect_iter_map(own, domains, check_level=BIJECTIVE)
+        return len(domains) == len(distinct) and apart.indices is not None
 
     def _uses_loops(self, unit: BlockPlace) -> bool:
         """Whether a unit uses loops by no iterator that would say what they mean to it."""

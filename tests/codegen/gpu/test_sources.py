@@ -11,8 +11,8 @@ import pytest
 
 import mlcweb
 from mlcweb.ir.errors import TVMError
-from mlcweb.script import from_source
 from mlcweb.runtime.host.gpu import gpu_device
+from mlcweb.script import from_source
 from mlcweb.script import tir as T
 from tests.gpu import assert_kernels_give, compile_cuda, nvrtc, runners
 
