@@ -35,8 +35,8 @@ OTHERS = ("conv2d", "softmax", "mean", "mlp")
 DISPATCHES = 1000
 BATCH = 20e-3
 """Seconds of calls that are timed together."""
-TUNED = 1024
-"""Rows of the products that are tuned."""
+PATIENCE = 60
+"""Seconds that one program may take in a search, the first on this machine's processor."""
 
 Call = Callable[[int], float]
 """Milliseconds for each of so many calls."""
@@ -143,7 +143,10 @@ def tuned(workload: Workload, trials: int, target: str) -> Workload:
     """A computation, with the program that was found for it among `trials`."""
     start = clock()
     module = workload.as_written()
-    database = ms.tune_tir(module, target=target, work_dir=None, max_trials_global=trials)
+    runner = ms.runner.LocalRunner(timeout_sec=PATIENCE)
+    database = ms.tune_tir(
+        module, target=target, work_dir=None, max_trials_global=trials, runner=runner
+    )
     assert isinstance(database, ms.Database)
     sch = ms.tir_integration.compile_tir(database, module, target)
     assert sch is not None, "no program ran"
@@ -159,8 +162,10 @@ def main() -> None:
     parser.add_argument(
         "--size", type=int, nargs="*", default=[1024, 4096], help="rows of products"
     )
+    parser.add_argument("--only", nargs="*", help="names of computations")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--trials", type=int, default=0, help="how many to tune with; 0: none")
+    parser.add_argument("--tuned-size", type=int, default=1024, help="of products to tune")
     parser.add_argument("--target", default="nvidia/nvidia-h100", help="for tuning")
     options = parser.parse_args()
     device = tvm.cuda()
@@ -177,11 +182,14 @@ def main() -> None:
         for row in compare(workload, device, peers, options.rounds):
             print(f"| {' | '.join(row)} |", flush=True)
 
-    for workload in workloads:
+    def chosen(workloads: Sequence[Workload]) -> list[Workload]:
+        return [w for w in workloads if not options.only or w.name in options.only]
+
+    for workload in chosen(workloads):
         show(workload)
     print(f"\nA call with nothing to do: {overhead(device):.1f} us")
     if options.trials:
-        for workload in on_cuda(TUNED):
+        for workload in chosen(on_cuda(options.tuned_size)):
             show(tuned(workload, options.trials, options.target))
 
 

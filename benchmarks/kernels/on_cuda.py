@@ -151,7 +151,7 @@ def on_cuda(n: int) -> list[Workload]:
                     partial(tensor_cores, warps=w, tiles=t, depth=depth),
                     n=n,
                 )
-                for w, t in (((2, 4), (4, 2)), ((2, 2), (4, 4)), ((4, 2), (2, 4)), ((2, 4), (4, 4)))
+                for w, t in (((4, 1), (2, 4)), ((4, 2), (2, 4)), ((2, 4), (4, 2)))
                 for depth in (2, 4)
             },
             flops=2 * n**3,
