@@ -117,5 +117,5 @@ web/node_modules/.stamp: web/package.json web/package-lock.json
 
 web/dist/index.html: web/node_modules/.stamp $(PACKAGE) $(PAGE) | .venv/play.stamp
 	@echo "building the page"
-	@PATH="$(CURDIR)/.venv/bin:$$PATH"; export PATH; $(NPM) run build
+	@$(NPM) run build
 	@touch $@

@@ -32,12 +32,6 @@ def types(monkeypatch: pytest.MonkeyPatch) -> Any:
     del sys.modules["protocol_types"]
 
 
-def test_the_types_of_the_page_are_those_of_python(types: Any) -> None:
-    assert types.OUTPUT.read_text(encoding="utf-8") == types.typescript(), (
-        "web/src/python/wire.ts is stale: run web/scripts/protocol_types.py"
-    )
-
-
 def test_types_become_those_of_typescript(types: Any) -> None:
     writer = types._Writer([])
     assert writer.type(dict[str, float | None]) == "Record<string, number | null>"
