@@ -1,6 +1,6 @@
 /** Why is it faster? The accesses of a program, played; what a cache makes of them; and words. */
 
-import { batch, computed, signal } from "@preact/signals-core";
+import { computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import {
@@ -8,20 +8,11 @@ import {
   type AccessResult,
   type CacheSettings,
   FIRST_CACHE,
-  type RunResult,
 } from "../../python/wire";
 import { appliedTheme } from "../../theme";
 import { Measurement } from "../code/measurement";
-import {
-  button,
-  emptyNote,
-  markBusy,
-  measuredWidth,
-  Pending,
-  perFrame,
-  reactive,
-  viewPanel,
-} from "../kit";
+import { Comparison, part, sentences } from "../compared";
+import { measuredWidth, perFrame, reactive } from "../kit";
 import { legend } from "../plot";
 import { Resource } from "../resource";
 import type { View, ViewContext } from "../view";
@@ -31,19 +22,33 @@ import { badgedListing } from "./listing";
 import { calm, Player } from "./player";
 import { Replay } from "./replay";
 import { accessesOf, hitsOf } from "./report";
-import { type Asked, cacheSettings, NONE, otherTitle, programSettings } from "./settings";
+import { cacheSettings, sizeChoice } from "./settings";
 import { accessSentence, accessTable, cacheTable } from "./tables";
 
 /** Between grids, in pixels; style sheets have it as a space. */
 const GAP = 14;
 
 export function accessView(context: ViewContext): View {
-  const { session, looking } = context;
-  const panel = viewPanel("access", "Why is it faster?");
-  const programs = signal<RunResult["programs"]>([]);
-  const asked = signal<Asked>({ program: "", function: null, other: null, size: "" });
+  const { session } = context;
+  const compared = new Comparison<AccessReport>("access", "Why faster?", context, {
+    what: "Recording accesses",
+    explain: (signal, ...asked) => {
+      player.pause();
+      const most = size.value === "" ? null : Number(size.value);
+      return session.look(signal, "access_view.explain", ...asked, most, cache.value);
+    },
+    take: (answer) => {
+      measurement.reset();
+      result.set(answer.result);
+      player.reset(replay.value?.count ?? 0);
+    },
+    loaded: () => {
+      if (!calm.value) player.start();
+    },
+  });
+  const { panel, report, asked } = compared;
+  const size = signal("");
   const cache = signal<CacheSettings>(FIRST_CACHE);
-  const report = new Resource<AccessReport>();
   /** Of the cache; that of the report, until another cache is chosen. */
   const result = new Resource<AccessResult>();
   const aroundOpen = signal(false);
@@ -123,41 +128,6 @@ export function accessView(context: ViewContext): View {
     },
   );
 
-  const pending = new Pending(panel, () => void load());
-
-  async function load(): Promise<void> {
-    const { program, function: name, other, size } = asked.value;
-    const compared = other === null ? "" : other === NONE ? null : other;
-    const most = size === "" ? null : Number(size);
-    player.pause();
-    const loaded = await report.load(
-      (signal) =>
-        looking(
-          "Recording accesses",
-          () => void session.stop(),
-          () =>
-            session.look(signal, "access_view.explain", program, name, compared, most, cache.value),
-        ),
-      (answer) => {
-        asked.value = {
-          ...asked.value,
-          function: answer.function,
-          other: answer.other ?? NONE,
-        };
-        measurement.reset();
-        show(answer.result);
-      },
-    );
-    if (loaded && !calm.value) player.start();
-  }
-
-  function show(answer: AccessResult): void {
-    batch(() => {
-      result.set(answer);
-      player.reset(replay.value?.count ?? 0);
-    });
-  }
-
   /** Ask for another cache, and begin anew. */
   async function simulate(settings: CacheSettings): Promise<void> {
     cache.value = settings;
@@ -171,22 +141,21 @@ export function accessView(context: ViewContext): View {
     );
   }
 
-  const settings = (): TemplateResult =>
-    programSettings(programs.value, asked, report.value, () => pending.ask());
-  const content = (now: AccessReport, seen: AccessResult): TemplateResult => {
-    const table = cacheTable(now, seen, otherTitle(asked.value, programs.value, now));
-    return html`<div class="access-view" data-testid="access-view">
-      ${settings()}
-      <p class="access-note" role="status" data-testid="access-note">${
-        result.stopped ? now.size.note : result.error || now.size.note
-      }</p>
-      ${section(
-        seen.other ? "What changes" : "What it does",
-        html`<ul class="access-sentences" data-testid="access-sentences">${seen.sentences.map(
-          (text) => html`<li>${text}</li>`,
-        )}</ul>`,
-      )}
-      ${section(
+  const settings = (): TemplateResult => {
+    const { value } = compared.programs;
+    const others = value.filter(({ id }) => id !== asked.value.program);
+    const sizes = sizeChoice(size, () => compared.ask());
+    return compared.settings(others, true, sizes);
+  };
+  const content = (now: AccessReport): unknown => {
+    const seen = result.value;
+    if (!seen) return nothing;
+    const table = cacheTable(now, seen, compared.otherTitle);
+    return html`<p class="access-note" role="status" data-testid="access-note">${
+      result.stopped ? now.size.note : result.error || now.size.note
+    }</p>
+      ${sentences(seen, "access-sentences")}
+      ${part(
         "Access animation",
         html`<div class="access-stage" tabindex="0" role="group" data-testid="access-stage"
             aria-label="Access animation: arrow keys step, Space plays"
@@ -196,67 +165,37 @@ export function accessView(context: ViewContext): View {
             aroundOpen.value = (currentTarget as HTMLDetailsElement).open;
           }}><summary>The accesses around it, as a table</summary>${around}</details>`,
       )}
-      ${section("The program that ran", listing)}
-      ${section(
+      ${part("The program that ran", listing)}
+      ${part(
         "Cache model",
         html`${cacheSettings(cache, (next) => void simulate(next))}
           <div aria-busy=${result.busy ? "true" : nothing}>${table}</div>${FOOTNOTE}`,
       )}
-      ${measurement.template()}
-    </div>`;
+      ${measurement.template()}`;
   };
-  // What was chosen stays in reach, so that something else can be chosen.
-  const failed = (): TemplateResult => html`<div class="access-view" data-testid="access-view">
-    ${settings()}
-    ${
-      report.stopped
-        ? emptyNote("Stopped", "The recording was stopped.")
-        : emptyNote("The accesses cannot be shown", report.error)
-    }
-    <p class="access-again">${button("Record again", () => pending.ask())}</p>
-  </div>`;
-  reactive(
-    panel,
-    () => {
-      if (report.error) return failed();
-      if (report.value && result.value) return content(report.value, result.value);
-      return emptyNote(
-        "Nothing to look at yet",
-        "Run a program that defines a module to see in which order it touches memory, how well a cache serves it, and what a schedule changes.",
-      );
-    },
-    () => markBusy(panel, report.busy),
-  );
 
   /** The position that is drawn, of the run shown. */
   function drawn(): number {
     return Math.min(position.value, replay.value?.count ?? 0);
   }
 
-  return {
-    id: "access",
-    title: "Why faster?",
-    panel,
-    onResult({ programs: defined, ok }) {
-      player.pause();
-      report.cancel();
-      result.cancel();
-      if (defined.length) {
-        programs.value = defined;
-        asked.value = { ...asked.value, program: defined.at(-1)!.id, function: null, other: null };
-        pending.ask();
-      } else if (ok) {
-        pending.drop();
-        report.set(null);
-      }
+  return compared.view(
+    {
+      empty:
+        "Run a program that defines a module to see in which order it touches memory, how well a cache serves it, and what a schedule changes.",
+      failed: "The accesses cannot be shown",
+      stopped: "The recording was stopped.",
     },
-    onRestart: () => player.pause(),
-    onShow: () => pending.look(),
-  };
-}
-
-function section(title: string, ...parts: unknown[]): TemplateResult {
-  return html`<section class="access-part"><h2>${title}</h2>${parts}</section>`;
+    settings,
+    content,
+    {
+      onResult: () => {
+        player.pause();
+        result.cancel();
+      },
+      onRestart: () => player.pause(),
+    },
+  );
 }
 
 const CELLS = legend(
