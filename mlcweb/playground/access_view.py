@@ -13,22 +13,18 @@ from typing import TYPE_CHECKING
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground.access.small import Small, access_count, smaller
-from mlcweb.playground.compared import Program, same_function
+from mlcweb.playground.compared import Program, choices, same_function
 from mlcweb.playground.compared import program as program_of
 from mlcweb.playground.protocol.access import (
     FIRST_CACHE,
-    AccessBuffer,
     AccessFigures,
     AccessLoop,
     AccessReport,
     AccessResult,
     AccessSite,
     AccessSize,
-    AccessStep,
     AccessStream,
-    AccessStride,
     CacheSettings,
-    OtherFigures,
 )
 from mlcweb.tir.function import prim_funcs
 
@@ -71,23 +67,10 @@ def explain(
         functions=list(prim_funcs(program.module)),
         function=chosen,
         other=other,
-        steps=[
-            AccessStep(str(step.number), f"after step {step.number}, {step.method}")
-            for step in program.steps
-        ],
+        steps=choices(program.steps),
         size=AccessSize(most, _with_ending(note, recording.unfinished)),
         lines=recording.listing.text.split("\n"),
-        buffers=[
-            AccessBuffer(
-                place.name,
-                place.dtype,
-                list(place.shape),
-                place.item_bytes,
-                place.base,
-                place.parameter,
-            )
-            for place in recording.places
-        ],
+        buffers=list(recording.places),
         sites=_sites(recording, strides),
         stream=AccessStream(
             len(recording.site),
@@ -133,7 +116,7 @@ def simulate(
         result.sentences.insert(0, f"The other program cannot be compared: {error}.")
         return result
     result.sentences = compare(profile, before)
-    result.other = OtherFigures(_total(before))
+    result.other = _total(before)
     return result
 
 
@@ -221,7 +204,7 @@ def _sites(recording: Recording, strides: Iterable[Strides]) -> list[AccessSite]
             [AccessLoop(loop.name, loop.low, loop.extent) for loop in site.loops],
             strides_of.badge,
             strides_of.innermost.loop if strides_of.innermost else None,
-            [AccessStride(step.loop, step.elements) for step in strides_of.steps],
+            list(strides_of.steps),
         )
         for site, place, strides_of in zip(
             recording.sites, recording.place_of, strides, strict=True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from mlcweb.ir import IRModule
 from mlcweb.playground.access import derivation
 from mlcweb.playground.access.derivation import Derivation, Step
+from mlcweb.playground.protocol.access import AccessStep
 from mlcweb.playground.session import Document, session
 from mlcweb.tir.function import prim_funcs
 
@@ -35,6 +37,13 @@ def program(identifier: str) -> Program:
     """A program that the page knows."""
     document, module = session.program(identifier)
     return Program(document, module, derivation.of(document, module))
+
+
+def choices(steps: Iterable[Step]) -> list[AccessStep]:
+    """Steps of a schedule, as the page offers to compare with their programs."""
+    return [
+        AccessStep(str(step.number), f"after step {step.number}, {step.method}") for step in steps
+    ]
 
 
 def same_function(module: IRModule, name: str) -> str:

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.visitor import walk
-from mlcweb.playground.compared import Program, program, same_function
-from mlcweb.playground.protocol.access import AccessStep
+from mlcweb.playground.compared import Program, choices, program, same_function
 from mlcweb.playground.protocol.gpu import (
     GpuAxis,
-    GpuCost,
     GpuFetch,
     GpuKernel,
     GpuLanes,
-    GpuLimit,
     GpuOccupancy,
     GpuReport,
     GpuSite,
@@ -77,10 +74,7 @@ def explain(
         function=chosen,
         others=others,
         other=other,
-        steps=[
-            AccessStep(str(step.number), f"after step {step.number}, {step.method}")
-            for step in steps
-        ],
+        steps=choices(steps),
         lines=listing(shown.module[chosen]).text.split("\n"),
         kernels=[],
         problem="",
@@ -165,7 +159,7 @@ def occupancy(
         result.blocks,
         result.warps,
         result.most,
-        [GpuLimit(each.name, each.blocks) for each in result.limits],
+        result.limits,
         sentence,
         peak_flops(tag),
         board.bandwidth * 1e9 if board else None,
@@ -260,18 +254,7 @@ def _site(access: Access) -> GpuSite:
         line=access.line,
         bytes=site.bytes,
         phase=site.phase,
-        cost=None
-        if counts is None
-        else GpuCost(
-            counts.requests,
-            counts.active,
-            counts.sectors,
-            counts.passes,
-            counts.ideal,
-            counts.least,
-            counts.most,
-            counts.exact,
-        ),
+        cost=counts,
         note=" ".join(notes),
     )
 

@@ -50,7 +50,7 @@ def test_a_scheduled_module_is_compared_with_its_start() -> None:
         "B is now read with stride 1 in the innermost loop j_1 instead of stride 16 (a row) in k: "
         "4 times fewer lines fetched"
     )
-    assert report.result.other.total.accesses == 16640
+    assert report.result.other.accesses == 16640
     assert access_view.explain(between).other == start
     assert access_view.explain(start).other is None
     assert access_view.explain(start).result.other is None

@@ -17,6 +17,7 @@ from mlcweb.codegen.names import NameTable
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.playground.access.instrumented import InstrumentedSource, Subscript
+from mlcweb.playground.protocol.access import AccessBuffer
 from mlcweb.playground.source_lines import Listing, listing
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.tir import PrimFunc
@@ -29,18 +30,6 @@ ALIGNMENT = 64
 MAX_ACCESSES = 200_000
 MAX_SECONDS = 10.0
 _CLOCK_EVERY = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A buffer in the simulated memory; `base` in bytes. `parameter` tells those of the caller."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    item_bytes: int
-    base: int
-    parameter: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +47,7 @@ class Recording:
     """
 
     listing: Listing
-    places: tuple[Place, ...]
+    places: tuple[AccessBuffer, ...]
     sites: tuple[Subscript, ...]
     place_of: tuple[int, ...]
     site: np.ndarray
@@ -139,17 +128,19 @@ def record(
     )
 
 
-def _places(func: PrimFunc, sites: Sequence[Subscript]) -> dict[Buffer, Place]:
+def _places(func: PrimFunc, sites: Sequence[Subscript]) -> dict[Buffer, AccessBuffer]:
     """Where buffers lie: those of the caller in their order, then those that the function makes."""
     parameters = dict.fromkeys(func.parameter_buffers)
-    places: dict[Buffer, Place] = {}
+    places: dict[Buffer, AccessBuffer] = {}
     end = 0
     for buffer in [*parameters, *dict.fromkeys(site.owner for site in sites)]:
         if buffer in places:
             continue
         shape = constant_shape(buffer) or ()
         size = size_in_bytes(buffer.dtype)
-        places[buffer] = Place(buffer.name, buffer.dtype, shape, size, end, buffer in parameters)
+        places[buffer] = AccessBuffer(
+            buffer.name, buffer.dtype, list(shape), size, end, buffer in parameters
+        )
         end += -(-prod(shape) * size // ALIGNMENT) * ALIGNMENT
     return places
 

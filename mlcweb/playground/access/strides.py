@@ -9,24 +9,17 @@ import numpy as np
 
 from mlcweb.playground.access.instrumented import Loop
 from mlcweb.playground.access.recording import Recording
-
-
-@dataclass(frozen=True, slots=True)
-class Stride:
-    """How far one iteration of `loop` moves, in elements; None where that varies."""
-
-    loop: str
-    elements: int | None
+from mlcweb.playground.protocol.access import AccessStride
 
 
 @dataclass(frozen=True, slots=True)
 class Strides:
     """The strides of one subscript, the outermost loop first; loops of one iteration have none."""
 
-    steps: tuple[Stride, ...]
+    steps: tuple[AccessStride, ...]
 
     @property
-    def innermost(self) -> Stride | None:
+    def innermost(self) -> AccessStride | None:
         """The stride of the innermost loop with more than one iteration."""
         return self.steps[-1] if self.steps else None
 
@@ -61,5 +54,6 @@ def strides_of(loops: tuple[Loop, ...], points: np.ndarray, elements: np.ndarray
         follows = (np.diff(iterations) == 1) & (iterations[1:] % loop.extent != 0)
         distances = np.unique(np.diff(places)[follows])
         if len(distances):
-            steps.append(Stride(loop.name, int(distances[0]) if len(distances) == 1 else None))
+            distance = int(distances[0]) if len(distances) == 1 else None
+            steps.append(AccessStride(loop.name, distance))
     return Strides(tuple(steps))

@@ -10,7 +10,6 @@ hang together are they taken of a sample.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.ir import TVMError
 from mlcweb.playground.gpu.memory import INACTIVE, LANES, LINE, SECTOR, bank_use, units
 from mlcweb.playground.gpu.sites import Site
+from mlcweb.playground.protocol.gpu import GpuCost
 from mlcweb.tir import expr as E
 from mlcweb.tir.substitute import variables_in
 
@@ -35,32 +35,6 @@ class Axis(NamedTuple):
 
     low: int
     extent: int
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What an access costs in a whole launch.
-
-    Attributes:
-        requests: Accesses of warps in which some lane takes part.
-        active: Lanes that take part, in all requests.
-        sectors: Transactions of 32 bytes, for global memory.
-        ideal: The fewest that could move the same bytes.
-        lines: Lines of 128 bytes touched, for global memory.
-        passes: How often the banks are read, for shared memory; `ideal` without conflicts.
-        least, most: Of a request: sectors, or the degree of a bank conflict.
-        exact: Whether all requests were counted; else a sample, scaled.
-    """
-
-    requests: float
-    active: float
-    sectors: float
-    ideal: float
-    lines: float
-    passes: float
-    least: int
-    most: int
-    exact: bool
 
 
 class Launch:
@@ -101,7 +75,7 @@ def _extent(kernel: DeviceKernel, tag: str) -> int:
     return extent.value
 
 
-def count(site: Site, launch: Launch) -> Counts | None:
+def count(site: Site, launch: Launch) -> GpuCost | None:
     """What an access costs; None where its addresses depend on data."""
     try:
         return _Count(site, launch).result()
@@ -142,7 +116,7 @@ class _Count:
         self.exact = True
         self.terms = [(scale * site.item_bytes, term) for scale, term in _terms(site.index, 1)]
 
-    def result(self) -> Counts:
+    def result(self) -> GpuCost:
         joint = self._joint()
         near = [term for term in self.terms if self._is_near(term[1], joint)]
         far = [term for term in self.terms if term not in near]
@@ -153,7 +127,7 @@ class _Count:
         values, weight, exact = self._values(joint, most)
         self.exact = self.exact and exact
         if not weight:
-            return Counts(0, 0, 0, 0, 0, 0, 0, 0, True)
+            return GpuCost(0, 0, 0, 0, 0, 0, 0, True)
         addresses, active = self._addresses(near, values)
         return self._sum(addresses, active, shifts, weight)
 
@@ -244,35 +218,34 @@ class _Count:
         active: np.ndarray,
         shifts: np.ndarray,
         weight: float,
-    ) -> Counts:
+    ) -> GpuCost:
         taking = active.any(1)
         addresses, active = addresses[taking], active[taking]
         launches = shifts.sum() * weight
         if not len(addresses) or not launches:
-            return Counts(0, 0, 0, 0, 0, 0, 0, 0, self.exact)
+            return GpuCost(0, 0, 0, 0, 0, 0, 0, self.exact)
         width = self.site.bytes
         placed = np.where(active, addresses, INACTIVE)
         useful = units(placed, width) * width
         if self.site.shared:
             use = bank_use(placed, width)
             ideal = -(-useful // LINE)
-            return Counts(
+            return GpuCost(
                 float(len(placed) * launches), float(active.sum() * launches), 0,
-                float(np.maximum(ideal, _fewest_passes(placed, width)).sum() * launches), 0,
-                float(use.passes.sum() * launches), int(use.degree.min()), int(use.degree.max()),
-                self.exact,
+                float(use.passes.sum() * launches),
+                float(np.maximum(ideal, _fewest_passes(placed, width)).sum() * launches),
+                int(use.degree.min()), int(use.degree.max()), self.exact,
             )  # fmt: skip
-        sectors = lines = 0.0
+        sectors = 0.0
         least, most = LANES * LINE, 0
         for shift in np.flatnonzero(shifts):
             moved = np.where(active, addresses + shift, INACTIVE)
             touched = units(moved, SECTOR)
             sectors += float(touched.sum() * shifts[shift] * weight)
-            lines += float(units(moved, LINE).sum() * shifts[shift] * weight)
             least, most = min(least, int(touched.min())), max(most, int(touched.max()))
-        return Counts(
-            float(len(placed) * launches), float(active.sum() * launches), sectors,
-            float((-(-useful // SECTOR)).sum() * launches), lines, 0, least, most, self.exact,
+        return GpuCost(
+            float(len(placed) * launches), float(active.sum() * launches), sectors, 0,
+            float((-(-useful // SECTOR)).sum() * launches), least, most, self.exact,
         )  # fmt: skip
 
 

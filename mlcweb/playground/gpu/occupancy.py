@@ -9,17 +9,10 @@ from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.ir.visitor import walk
 from mlcweb.playground.gpu.hardware import Multiprocessor
 from mlcweb.playground.gpu.sites import Sites
+from mlcweb.playground.protocol.gpu import GpuLimit
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, constant_shape
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """Blocks that fit into a multiprocessor at a time, as far as one thing goes."""
-
-    name: str
-    blocks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +29,7 @@ class Occupancy:
     blocks: int
     warps: int
     most: int
-    limits: tuple[Limit, ...]
+    limits: list[GpuLimit]
 
     @property
     def share(self) -> float:
@@ -55,17 +48,17 @@ def occupancy(
     if registers > hardware.thread_registers:
         in_registers = 0
     limits = [
-        Limit("warps", hardware.warps // warps),
-        Limit("blocks", hardware.blocks),
-        Limit("registers", in_registers),
+        GpuLimit("warps", hardware.warps // warps),
+        GpuLimit("blocks", hardware.blocks),
+        GpuLimit("registers", in_registers),
     ]
     if shared_bytes:
         taken = _rounded(shared_bytes + hardware.reserved, hardware.shared_unit)
         fits = shared_bytes <= hardware.block_shared
-        limits.append(Limit("shared memory", hardware.shared // taken if fits else 0))
+        limits.append(GpuLimit("shared memory", hardware.shared // taken if fits else 0))
     limits.sort(key=lambda limit: limit.blocks)
     blocks = limits[0].blocks
-    return Occupancy(blocks, blocks * warps, hardware.warps, tuple(limits))
+    return Occupancy(blocks, blocks * warps, hardware.warps, limits)
 
 
 def _rounded(number: int, unit: int) -> int:

@@ -9,10 +9,11 @@ from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
 from mlcweb.ir import TVMError
 from mlcweb.lower.pipeline import PassRecord
-from mlcweb.playground.gpu.counts import Counts, Launch, count
+from mlcweb.playground.gpu.counts import Launch, count
 from mlcweb.playground.gpu.fetch import Fetch, fetch
 from mlcweb.playground.gpu.occupancy import estimated_registers, global_bytes, shared_bytes
 from mlcweb.playground.gpu.sites import Site, Sites, sites_of
+from mlcweb.playground.protocol.gpu import GpuCost
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
@@ -45,7 +46,7 @@ class KernelProfile:
         return self.parts.sites
 
     @cached_property
-    def counts(self) -> list[Counts | None]:
+    def counts(self) -> list[GpuCost | None]:
         """Of each site."""
         return [count(site, self.launch) for site in self.sites]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlcweb.playground.gpu.counts import Counts
 from mlcweb.playground.gpu.names import Access
+from mlcweb.playground.protocol.gpu import GpuCost
 
 
 def describe(accesses: Sequence[Access]) -> list[str]:
@@ -39,11 +39,11 @@ def total(accesses: Sequence[Access]) -> str:
     return f"In all, warps make {_number(sectors)} transactions of 32 bytes with global memory."
 
 
-def _is_costly(counts: Counts, shared: bool) -> bool:
+def _is_costly(counts: GpuCost, shared: bool) -> bool:
     return counts.most > 1 if shared else counts.sectors > 1.01 * counts.ideal
 
 
-def _scattered(access: Access, counts: Counts) -> str:
+def _scattered(access: Access, counts: GpuCost) -> str:
     least = counts.ideal / counts.requests
     how = _between(counts.least, counts.most)
     return (
@@ -52,7 +52,7 @@ def _scattered(access: Access, counts: Counts) -> str:
     )
 
 
-def _conflict(access: Access, counts: Counts) -> str:
+def _conflict(access: Access, counts: GpuCost) -> str:
     return (
         f"{access.text} has bank conflicts: one bank has to give {counts.most} words at a time, "
         f"so a warp waits {counts.passes / counts.ideal:.3g} times as long as without; "
@@ -115,7 +115,7 @@ def compare(new: Sequence[Access], old: Sequence[Access], title: str) -> list[st
 
 
 def _uses(accesses: Sequence[Access]) -> dict[str, _Use]:
-    groups: dict[str, list[tuple[Access, Counts]]] = {}
+    groups: dict[str, list[tuple[Access, GpuCost]]] = {}
     for access in accesses:
         if access.counts is not None:
             groups.setdefault(access.site.buffer.name, []).append((access, access.counts))

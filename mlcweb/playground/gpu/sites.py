@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isinf
-from typing import Any, Literal
+from typing import Any
 
 from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, has_barrier, is_barrier
 from mlcweb.arith import Analyzer, same_expression
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.vector_copies import vector_copy
 from mlcweb.ir.visitor import Visitor, on
+from mlcweb.playground.protocol.gpu import GpuAccessKind, GpuStepKind
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -20,8 +21,6 @@ from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.operators import key_of
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
-
-Kind = Literal["load", "store", "atomic"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +50,7 @@ class Site:
     """
 
     buffer: Buffer
-    kind: Kind
+    kind: GpuAccessKind
     index: E.PrimExpr
     item_bytes: int
     lanes: int
@@ -74,7 +73,7 @@ class Step:
     """A part of what the threads of a block do: a phase, in which they do not wait for each other,
     a barrier, or a loop with barriers in it, whose steps follow with one more in `depth`."""
 
-    kind: Literal["phase", "barrier", "loop"]
+    kind: GpuStepKind
     depth: int
     loop: Loop | None = None
     phase: int = 0
@@ -273,7 +272,7 @@ class _Collector(Visitor):
         used = variables_in(expression) & self.values.keys()
         return substitute(expression, {v: self.values[v] for v in used}) if used else expression
 
-    def site(self, buffer: Buffer, index: E.PrimExpr, kind: Kind, lanes: int = 1) -> None:
+    def site(self, buffer: Buffer, index: E.PrimExpr, kind: GpuAccessKind, lanes: int = 1) -> None:
         """Note an access, unless it is of memory of one thread or the same as another one of its
         statement."""
         if buffer.data not in self.owners:

@@ -95,13 +95,6 @@ class AccessFigures:
 
 
 @dataclass(slots=True)
-class OtherFigures:
-    """The program that is compared with."""
-
-    total: AccessFigures
-
-
-@dataclass(slots=True)
 class AccessResult:
     """What a cache made of the accesses.
 
@@ -110,6 +103,7 @@ class AccessResult:
         evicted: for each access the line that had to go, or -1, as int32, packed.
         rows: one for each site.
         sentences: on the program, or on what is different from the other.
+        other: in all, of the program that it is compared with.
     """
 
     hit: str
@@ -117,7 +111,7 @@ class AccessResult:
     rows: list[AccessFigures]
     total: AccessFigures
     sentences: list[str]
-    other: OtherFigures | None
+    other: AccessFigures | None
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ class GpuCost:
     """What an access costs in a launch.
 
     Attributes:
-        requests: of warps.
+        requests: of warps, in which some lane takes part.
         active: lanes that take part, in all requests.
         sectors: transactions of 32 bytes with global memory.
         passes: through the banks of shared memory.

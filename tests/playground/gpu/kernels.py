@@ -1,7 +1,7 @@
 """Kernels for one block of threads, written line by line."""
 
-from mlcweb.playground.gpu.counts import Counts
 from mlcweb.playground.gpu.profile import KernelProfile, profiles
+from mlcweb.playground.protocol.gpu import GpuCost
 from mlcweb.script import from_source
 
 
@@ -26,7 +26,7 @@ def kernel(
     return profile
 
 
-def costs(profile: KernelProfile, buffer: str, kind: str = "load") -> Counts:
+def costs(profile: KernelProfile, buffer: str, kind: str = "load") -> GpuCost:
     """Of the one access of a kind to a buffer."""
     (counts,) = (
         counts

@@ -36,7 +36,7 @@ export function cacheTable(
       testId: "cache-table",
       foot: [
         ["All", total] as const,
-        ...(other ? [[`All of ${otherTitle}`, other.total] as const] : []),
+        ...(other ? [[`All of ${otherTitle}`, other] as const] : []),
       ].map(([name, of]) => html`<tr><th scope="row">${name}</th>${figures(of)}</tr>`),
     },
   );
