@@ -7,7 +7,6 @@ many modules.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,12 +21,12 @@ from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.ir.visitor import walk
 from mlcweb.lower import PassRecord
+from mlcweb.playground.aligned import aligned
 from mlcweb.playground.protocol.code import (
     VECTOR_PREFIXES,
     CodeError,
     CodeSize,
     FusedUse,
-    LineChange,
     LoopSize,
     MachineCode,
     PassLine,
@@ -125,22 +124,19 @@ def line_diff_with_origins(before: Listing, after: Listing) -> list[PassLine]:
     """Both texts line by line, removed lines before those in their place."""
     old, new = before.text.split("\n"), after.text.split("\n")
     first, last = _common_ends(old, new)
-
-    def lines(kind: LineChange, side: Listing, texts: list[str], numbers: range) -> list[PassLine]:
-        return [PassLine(kind, texts[n], list(side.origins[n])) for n in numbers]
-
-    result = lines("same", after, new, range(first))
-    middle_old, middle_new = old[first : len(old) - last], new[first : len(new) - last]
+    middle = old[first : len(old) - last], new[first : len(new) - last]
+    lines = [PassLine("same", new[n], list(after.origins[n])) for n in range(first)]
     # The heuristic for lines that repeat keeps long unrolled programs from taking seconds.
-    matcher = difflib.SequenceMatcher(None, middle_old, middle_new)
-    for kind, i, i_end, j, j_end in matcher.get_opcodes():
-        added = range(first + j, first + j_end)
-        if kind == "equal":
-            result += lines("same", after, new, added)
+    for i, j in aligned(*middle, autojunk=True):
+        if j is None:
+            number = first + (i or 0)
+            lines.append(PassLine("removed", old[number], list(before.origins[number])))
         else:
-            result += lines("removed", before, old, range(first + i, first + i_end))
-            result += lines("added", after, new, added)
-    return result + lines("same", after, new, range(len(new) - last, len(new)))
+            number = first + j
+            kind = "added" if i is None else "same"
+            lines.append(PassLine(kind, new[number], list(after.origins[number])))
+    rest = range(len(new) - last, len(new))
+    return lines + [PassLine("same", new[n], list(after.origins[n])) for n in rest]
 
 
 def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:

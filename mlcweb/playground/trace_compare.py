@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.ir import structural_equal
+from mlcweb.playground.aligned import aligned
 from mlcweb.playground.protocol.trace import Changes, TraceComparison
 from mlcweb.playground.trace_replay import Replay
 from mlcweb.playground.trace_view import marked_diff, replayed
@@ -19,16 +19,11 @@ def compare(
 ) -> TraceComparison:
     """Align the steps of two traces, and compare the programs that they arrive at."""
     left, right = replayed(first, first_changes), replayed(second, second_changes)
-    rows: list[tuple[int | None, int | None]] = [(0, 0)]
     numbers: dict[Any, int] = {}
     keys = _keys(left, numbers), _keys(right, numbers)
-    matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
-    for kind, i, i_end, j, j_end in matcher.get_opcodes():
-        if kind == "equal":
-            rows += [(i + n + 1, j + n + 1) for n in range(i_end - i)]
-        else:
-            rows += [(n + 1, None) for n in range(i, i_end)]
-            rows += [(None, n + 1) for n in range(j, j_end)]
+    # Step 0, the program before any, is beside step 0.
+    rows = [(None if i is None else i + 1, None if j is None else j + 1) for i, j in aligned(*keys)]
+    rows.insert(0, (0, 0))
     decided = [n for n, row in enumerate(rows) if _decides_otherwise(left, right, row)]
     before, after = left.modules[-1], right.modules[-1]
     diff = marked_diff(before.script().rstrip("\n"), after.script().rstrip("\n"))

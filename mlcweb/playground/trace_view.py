@@ -7,15 +7,14 @@ replace decisions; what follows from them is derived in the same way.
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground import trace_controls
-from mlcweb.playground.protocol.code import DiffLine
+from mlcweb.playground.aligned import aligned
 from mlcweb.playground.protocol.trace import Changes as PlainChanges
 from mlcweb.playground.protocol.trace import (
     DerivedTrace,
@@ -128,25 +127,12 @@ def _steps(done: Replay) -> list[TraceStep]:
 def marked_diff(before: str, after: str) -> str:
     """Both texts line by line, what was removed before what was added in its place, each line with
     "-", "+" or a blank in front."""
-    return "\n".join(
-        _MARKS[line.kind] + line.text for line in line_diff(before.splitlines(), after.splitlines())
-    )
-
-
-_MARKS = {"same": " ", "removed": "-", "added": "+"}
-
-
-def line_diff(before: Sequence[str], after: Sequence[str]) -> list[DiffLine]:
-    """Both texts line by line, with what was removed before what was added in its place."""
-    lines: list[DiffLine] = []
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    for kind, i, i_end, j, j_end in matcher.get_opcodes():
-        if kind == "equal":
-            lines += [DiffLine("same", text) for text in after[j:j_end]]
-        else:
-            lines += [DiffLine("removed", text) for text in before[i:i_end]]
-            lines += [DiffLine("added", text) for text in after[j:j_end]]
-    return lines
+    old, new = before.splitlines(), after.splitlines()
+    marked = []
+    for i, j in aligned(old, new):
+        mark = "-" if j is None else "+" if i is None else " "
+        marked.append(mark + (old[i] if i is not None else new[j or 0]))
+    return "\n".join(marked)
 
 
 def numbered(changes: PlainChanges) -> Changes:

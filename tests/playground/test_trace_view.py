@@ -8,6 +8,7 @@ import pytest
 
 from mlcweb.ir import TVMError
 from mlcweb.playground import trace_view
+from mlcweb.playground.aligned import aligned
 
 Run = Callable[[str], Any]
 SCHEDULE = "sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))\n"
@@ -21,16 +22,9 @@ def sides(diff: str) -> tuple[str, str]:
     return "\n".join(before), "\n".join(after)
 
 
-def test_line_diff_keeps_both_texts_in_order() -> None:
-    before, after = ["a", "b", "c"], ["a", "x", "y", "c"]
-    diff = trace_view.line_diff(before, after)
-    assert [(line.kind, line.text) for line in diff] == [
-        ("same", "a"),
-        ("removed", "b"),
-        ("added", "x"),
-        ("added", "y"),
-        ("same", "c"),
-    ]
+def test_texts_side_by_side_keep_both_in_order() -> None:
+    rows = list(aligned(["a", "b", "c"], ["a", "x", "y", "c"]))
+    assert rows == [(0, 0), (1, None), (None, 1), (None, 2), (2, 3)]
     assert trace_view.marked_diff("a\nb\nc", "a\nx\ny\nc") == " a\n-b\n+x\n+y\n c"
 
 

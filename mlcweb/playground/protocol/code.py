@@ -10,21 +10,14 @@ from mlcweb.runtime.machine_peak import MachinePeak
 VECTOR_PREFIXES = ("v128.", "i8x16.", "i16x8.", "i32x4.", "i64x2.", "f32x4.", "f64x2.")
 """How the names of vector instructions begin."""
 
-LineChange = Literal["same", "added", "removed"]
-
 
 @dataclass(slots=True)
-class DiffLine:
-    """A line of two texts side by side."""
+class PassLine:
+    """A line after a pass of lowering, or one that it removed, and the lines of the TensorIR that
+    it was made from."""
 
-    kind: LineChange
+    kind: Literal["same", "added", "removed"]
     text: str
-
-
-@dataclass(slots=True)
-class PassLine(DiffLine):
-    """A line after a pass of lowering, and the lines of the TensorIR that it was made from."""
-
     origins: list[int]
 
 
