@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr, Function
 from mlcweb.tir.expr import IntImm, PrimExpr
+
+if TYPE_CHECKING:
+    from mlcweb.runtime.ndarray import NDArray
 
 Extent: TypeAlias = "int | PrimExpr"
 """An extent of a tensor: a number, or an expression where it is symbolic."""
@@ -34,7 +37,7 @@ def with_bias(value: Expr, bias: Expr | None, ndim: int) -> Expr:
     return value if bias is None else op.add(value, per_channel(bias, ndim))
 
 
-def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[Any]]]:
+def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[NDArray]]]:
     """A module without the weights that its functions carry in the attribute "params", and the
     weights by function, as NDArrays in the order of the parameters that they are for."""
     array = provided(__name__, "array")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
@@ -12,6 +12,15 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.training.setup_trainer import ADJOINT, BACKBONE, LOSS, OPTIMIZER
 from mlcweb.relax.transform.call_rules import static_shape
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mlcweb.relax_vm.virtual_machine import VirtualMachine
+    from mlcweb.runtime.device import Device
+    from mlcweb.runtime.ndarray import NDArray
+
+Array: TypeAlias = "NDArray | np.ndarray"
 
 
 class Trainer:
@@ -30,7 +39,11 @@ class Trainer:
     OPTIMIZER_FUNC = OPTIMIZER
 
     def __init__(
-        self, train_mod: IRModule, vm: Any, device: Any, zero_init_param_state: bool = True
+        self,
+        train_mod: IRModule,
+        vm: VirtualMachine,
+        device: Device,
+        zero_init_param_state: bool = True,
     ) -> None:
         if "optim_state" not in train_mod.attrs:
             raise TVMError("A Trainer runs what SetupTrainer gives")
@@ -46,18 +59,18 @@ class Trainer:
         self._input_num = inputs
         self._param_vars = adjoint.params[inputs : inputs + params]
         self._state_vars = adjoint.params[inputs + params : inputs + params + states]
-        self._params: list[Any] = [None] * params
-        self._states: list[Any] = [None] * states
+        self._params: list[NDArray | None] = [None] * params
+        self._states: list[NDArray | None] = [None] * states
         if zero_init_param_state:
             self.zero_init_params()
             self.zero_init_states()
 
-    def _array(self, value: Any) -> Any:
-        if hasattr(value, "layout"):  # an NDArray
-            return value
+    def _array(self, value: Array) -> NDArray:
+        if hasattr(value, "layout"):
+            return cast("NDArray", value)
         return provided("mlcweb.relax.frontend.common", "array")(value, self.device)
 
-    def _zeros(self, variables: Sequence[E.Var]) -> list[Any]:
+    def _zeros(self, variables: Sequence[E.Var]) -> list[NDArray | None]:
         import numpy as np
 
         return [self._array(np.zeros(_shape(v), _info(v).dtype)) for v in variables]
@@ -82,36 +95,42 @@ class Trainer:
     def zero_init_states(self) -> None:
         self._states = self._zeros(self._state_vars)
 
-    def load_params(self, params: Sequence[Any] | Mapping[str, Any]) -> None:
+    def load_params(self, params: Sequence[Array] | Mapping[str, Array]) -> None:
         """Set all weights by a list, or some by name."""
         self._load(self._params, self._param_vars, params, "parameter")
 
-    def load_states(self, states: Sequence[Any] | Mapping[str, Any]) -> None:
+    def load_states(self, states: Sequence[Array] | Mapping[str, Array]) -> None:
         """Set all states by a list, or some by name."""
         self._load(self._states, self._state_vars, states, "state")
 
-    def _load(self, values: list[Any], variables: Sequence[E.Var], given: Any, kind: str) -> None:
+    def _load(
+        self,
+        values: list[NDArray | None],
+        variables: Sequence[E.Var],
+        new: Sequence[Array] | Mapping[str, Array],
+        kind: str,
+    ) -> None:
         names = [var.name_hint for var in variables]
-        if not isinstance(given, Mapping):
-            if len(given) != len(names):
-                raise ValueError(f"There are {len(names)} {kind}s, not {len(given)}")
-            given = dict(zip(names, given, strict=True))
-        for name, value in given.items():
+        if not isinstance(new, Mapping):
+            if len(new) != len(names):
+                raise ValueError(f"There are {len(names)} {kind}s, not {len(new)}")
+            new = dict(zip(names, new, strict=True))
+        for name, value in new.items():
             if name not in names:
                 raise ValueError(f'There is no {kind} "{name}"; there are {", ".join(names)}')
             values[names.index(name)] = self._array(value)
 
-    def export_params(self) -> dict[str, Any]:
+    def export_params(self) -> dict[str, NDArray | None]:
         """The weights by name."""
         names = (var.name_hint for var in self._param_vars)
         return dict(zip(names, self._params, strict=True))
 
-    def export_states(self) -> dict[str, Any]:
+    def export_states(self) -> dict[str, NDArray | None]:
         """The states by name."""
         names = (var.name_hint for var in self._state_vars)
         return dict(zip(names, self._states, strict=True))
 
-    def _arguments(self, inputs: Sequence[Any], *targets: Any) -> list[Any]:
+    def _arguments(self, inputs: Sequence[Array], *targets: Array) -> list[NDArray | None]:
         if len(inputs) != self._input_num:
             raise ValueError(f"The model takes {self._input_num} input(s), not {len(inputs)}")
         missing = [
@@ -128,7 +147,7 @@ class Trainer:
         own = map(self._array, inputs)
         return [*own, *self._params, *self._states, *map(self._array, targets)]
 
-    def predict(self, *input_instances: Any) -> Any:
+    def predict(self, *input_instances: Array) -> Any:
         """What the model gives, without new states."""
         result = self.vm[BACKBONE](*self._arguments(input_instances))
         if self._state_vars:
@@ -136,12 +155,12 @@ class Trainer:
             return result[0] if len(result) == 1 else result
         return result
 
-    def update(self, input_instances: Any, targets: Any) -> Any:
+    def update(self, input_instances: Array | list[Array], targets: Array | list[Array]) -> NDArray:
         """One step of the optimizer by a batch; gives the loss before it. Several inputs or targets
         are lists."""
         inputs = input_instances if isinstance(input_instances, list) else [input_instances]
-        wanted = targets if isinstance(targets, list) else [targets]
-        result, gradients = self.vm[ADJOINT](*self._arguments(inputs, *wanted))
+        expected = targets if isinstance(targets, list) else [targets]
+        result, gradients = self.vm[ADJOINT](*self._arguments(inputs, *expected))
         if self._state_vars:
             self._states = list(result[1:])
             result = result[0]

@@ -106,7 +106,7 @@ class _Combining(PyExprMutator):
         super().visit_var_binding_(E.VarBinding(binding.var, field))
 
     def combine(self, group: Group) -> None:
-        calls: list[Any] = [binding.value for binding in group]
+        calls = [binding.value for binding in group if isinstance(binding.value, E.Call)]
         left = self.visit_expr(calls[0].args[0])
         right = self.builder_.emit(concat([call.args[1] for call in calls], 1))
         whole = self.builder_.emit(matmul(left, right, _dtype(group[0].var)))

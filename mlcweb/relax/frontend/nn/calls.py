@@ -22,9 +22,9 @@ Out: TypeAlias = "Tensor | Sequence[Out]"
 def tensor_expr_op(
     tensor_expr_func: Callable[..., Any],
     name_hint: str,
-    args: Sequence[Any],
+    args: Sequence[object],
     *,
-    attrs: dict[str, Any] | None = None,
+    attrs: dict[str, object] | None = None,
 ) -> Any:
     """What a function of tensor expressions gives for tensors and numbers."""
     call = builder().call_te(
@@ -36,7 +36,7 @@ def tensor_expr_op(
     return wrap_nested(call, name_hint)
 
 
-def _unwrapped(arg: Any) -> Any:
+def _unwrapped(arg: object) -> Any:
     if isinstance(arg, Tensor):
         return arg._expr
     return [_unwrapped(each) for each in arg] if isinstance(arg, (list, tuple)) else arg
@@ -92,7 +92,7 @@ def extern(name: str, args: Sequence[Argument], out: Out) -> Any:
     return wrap_nested(R.call_dps_packed(name, values, _info(out)), name)
 
 
-def _info(out: Any) -> Any:
+def _info(out: Out) -> Any:
     if isinstance(out, Tensor):
         return out.struct_info
     infos: list[StructInfo] = [_info(each) for each in out]

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.relax.frontend.nn.exporter import export
 from mlcweb.relax.frontend.nn.module import Module
 from mlcweb.relax.frontend.nn.spec import ModuleSpec
 
+if TYPE_CHECKING:
+    from mlcweb.relax_vm.virtual_machine import VirtualMachine
+    from mlcweb.runtime.device import Device
+    from mlcweb.runtime.ndarray import NDArray
+
 FORMATS = ("torch", "numpy", "tvm")
 
 
-def compiled(module: Module, spec: Any, device: Any, out_format: str) -> Compiled:
+def compiled(module: Module, spec: Any, device: Device | str, out_format: str) -> Compiled:
     """The model's methods as functions of arrays; see `Module.jit`."""
     if out_format not in FORMATS:
         raise ValueError(f"out_format is one of {', '.join(FORMATS)}, not {out_format!r}")
@@ -32,7 +37,7 @@ def compiled(module: Module, spec: Any, device: Any, out_format: str) -> Compile
 class Compiled:
     """`model["forward"](x)` runs a method on arrays of NumPy or PyTorch, or NDArrays."""
 
-    def __init__(self, vm: Any, params: list[Any], out_format: str) -> None:
+    def __init__(self, vm: VirtualMachine, params: list[NDArray], out_format: str) -> None:
         self.vm = vm
         self.params = params
         self.out_format = out_format

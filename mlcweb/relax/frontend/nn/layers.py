@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.relax.frontend.nn import op
@@ -69,9 +70,9 @@ class _Convolution(Module):
         in_channels: int,
         out_channels: int,
         kernel_size: int | list[int],
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] | str = 0,
+        dilation: int | Sequence[int] = 1,
         groups: int = 1,
         bias: bool = True,
         dtype: str | None = None,
@@ -320,7 +321,7 @@ class Attention(Module):
         hidden_states: Tensor,
         encoder_hidden_states: Tensor | None = None,
         attention_mask: Tensor | None = None,
-        **options: Any,
+        **options: object,
     ) -> Tensor:
         if self.group_norm is not None:
             hidden_states = self.group_norm(hidden_states, channel_axis=2, axes=[1])

@@ -19,28 +19,28 @@ class Mutator:
     """Subclasses define `visit_module(name, node)` and the like, which return what stands for a
     part of a model; `visit` goes on inside of it."""
 
-    def visit_module(self, name: str, node: Module) -> Any:
+    def visit_module(self, name: str, node: Module) -> object:
         return self.visit(name, node)
 
-    def visit_effect(self, name: str, node: Effect) -> Any:
+    def visit_effect(self, name: str, node: Effect) -> object:
         return node
 
-    def visit_param(self, name: str, node: Parameter) -> Any:
+    def visit_param(self, name: str, node: Parameter) -> object:
         return node
 
-    def visit_modulelist(self, name: str, node: ModuleList) -> Any:
+    def visit_modulelist(self, name: str, node: ModuleList) -> object:
         return self.visit(name, node)
 
-    def visit_moduledict(self, name: str, node: ModuleDict) -> Any:
+    def visit_moduledict(self, name: str, node: ModuleDict) -> object:
         return self.visit(name, node)
 
-    def visit_parameterlist(self, name: str, node: ParameterList) -> Any:
+    def visit_parameterlist(self, name: str, node: ParameterList) -> object:
         return self.visit(name, node)
 
-    def visit_parameterdict(self, name: str, node: ParameterDict) -> Any:
+    def visit_parameterdict(self, name: str, node: ParameterDict) -> object:
         return self.visit(name, node)
 
-    def visit(self, name: str, node: Any) -> Any:
+    def visit(self, name: str, node: object) -> object:
         """The part with what is inside of it visited."""
         if isinstance(node, (ModuleList, ParameterList)):
             for index, item in enumerate(node):
@@ -53,7 +53,7 @@ class Mutator:
                 setattr(node, key, self._visited(f"{name}.{key}" if name else key, item))
         return node
 
-    def _visited(self, name: str, item: Any) -> Any:
+    def _visited(self, name: str, item: object) -> Any:
         for kind, method in (
             (ModuleList, self.visit_modulelist),
             (ModuleDict, self.visit_moduledict),

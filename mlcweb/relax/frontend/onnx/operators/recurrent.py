@@ -7,17 +7,17 @@ operators' definitions in the ONNX specification say.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr, TupleGetItem
 from mlcweb.relax.frontend.onnx.control import MAX_STEPS
 from mlcweb.relax.frontend.onnx.node import Node, converter
+from mlcweb.tir.expr import PrimExpr
 
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 _DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 
-Activation = Callable[[Any], Any]
+Activation = Callable[[Expr], Expr]
 
 
 class _Layer:
@@ -45,7 +45,7 @@ class _Layer:
     def _transposed(self, index: int) -> Expr:
         return self.node.emit(op.permute_dims(self.part(index)))
 
-    def _biases(self) -> tuple[Any, Any]:
+    def _biases(self) -> tuple[Expr | None, Expr | None]:
         if not self.node.has(3):
             return None, None
         both = self.node.emit(op.split(self.part(3), 2, 0))
@@ -74,7 +74,7 @@ class _Layer:
         parts = self.node.emit(op.split(value, self.gates, 1))
         return [self.node.emit(TupleGetItem(parts, gate)) for gate in range(self.gates)]
 
-    def linear(self, x: Expr, weights: Expr, bias: Any) -> Expr:
+    def linear(self, x: Expr, weights: Expr, bias: Expr | None) -> Expr:
         product = op.matmul(x, weights)
         return product if bias is None else op.add(product, bias)
 
@@ -132,7 +132,7 @@ class _Layer:
         o = emit(gate(self.clipped(o)))
         return [emit(op.multiply(o, out(after))), after]
 
-    def _peepholes(self) -> list[Any]:
+    def _peepholes(self) -> list[Expr]:
         if not self.node.has(7):
             return []
         parts = self.node.emit(op.split(self.part(7), 3, 0))
@@ -142,7 +142,7 @@ class _Layer:
 def _activation(node: Node, name: str, alpha: float | None, beta: float | None) -> Activation:
     """An activation by its name, which is written in any case."""
 
-    def number(value: float | None, default: float) -> Any:
+    def number(value: float | None, default: float) -> Expr:
         return node.const(default if value is None else value, node.dtype(0))
 
     table: dict[str, Activation] = {
@@ -198,7 +198,7 @@ def _recurrent(node: Node) -> list[Expr]:
         ]
         backward = node.attrs.get("direction") == "reverse" or direction == 1
         order = range(length)
-        outputs: list[Any] = [None] * length
+        outputs: dict[int, Expr] = {}
         for t in reversed(order) if backward else order:
             new = layer.step(steps[t], state)
             if node.has(4):
@@ -206,7 +206,7 @@ def _recurrent(node: Node) -> list[Expr]:
             else:
                 shown = new[0]
             state, outputs[t] = new, shown
-        sequences.append(node.emit(op.stack(outputs, 0)))
+        sequences.append(node.emit(op.stack([outputs[t] for t in order], 0)))
         last.append(state)
     whole = node.emit(op.stack(sequences, 1))  # (length, directions, batch, hidden)
     ends = [node.emit(op.stack([state[i] for state in last], 0)) for i in range(states)]
@@ -217,7 +217,7 @@ def _recurrent(node: Node) -> list[Expr]:
 
 
 def _initial(
-    node: Node, layer: _Layer, index: int, batch: Any, hidden: int, batch_first: bool
+    node: Node, layer: _Layer, index: int, batch: int | PrimExpr, hidden: int, batch_first: bool
 ) -> Expr:
     if not node.has(index):
         return node.emit(op.zeros([batch, hidden], layer.dtype))
@@ -227,7 +227,9 @@ def _initial(
     return node.emit(op.squeeze(op.strided_slice(node.tensor(index), [1], *at), [1]))
 
 
-def _within(node: Node, t: int, new: list[Any], old: Sequence[Any]) -> tuple[list[Any], Any]:
+def _within(
+    node: Node, t: int, new: Sequence[Expr], old: Sequence[Expr]
+) -> tuple[list[Expr], Expr]:
     """The states where the sequence still goes on; where it has ended, those before, and zeros to
     be shown."""
     lengths = op.astype(node.tensor(4), "int32")
