@@ -72,7 +72,7 @@ class PyMutator(Mutator):
 def sampled_for(trace: Trace, keys: Collection[str]) -> list[Instruction]:
     """The `sample_categorical` steps whose result is the value of an annotation with one of the
     keys."""
-    made = {
+    producers = {
         output: inst
         for inst in trace.insts
         if inst.kind.name == "SampleCategorical"
@@ -81,7 +81,7 @@ def sampled_for(trace: Trace, keys: Collection[str]) -> list[Instruction]:
     sampling = []
     for inst in trace.insts:
         if inst.kind.name == "Annotate" and inst.attrs[0] in keys:
-            source = made.get(inst.inputs[1]) if isinstance(inst.inputs[1], Var) else None
+            source = producers.get(inst.inputs[1]) if isinstance(inst.inputs[1], Var) else None
             if source is not None and source not in sampling:
                 sampling.append(source)
     return sampling

@@ -185,9 +185,9 @@ def table(scheduler: TaskScheduler, seconds: float) -> Any:
     """The tasks and totals as a `rich.table.Table`."""
     from rich.table import Table
 
-    made = Table(caption=totals(scheduler, seconds))
+    shown = Table(caption=totals(scheduler, seconds))
     for number, column in enumerate(COLUMNS):
-        made.add_column(column, justify="left" if number == 1 else "right")
+        shown.add_column(column, justify="left" if number == 1 else "right")
     for row in rows(scheduler):
-        made.add_row(*row)
-    return made
+        shown.add_row(*row)
+    return shown

@@ -254,7 +254,7 @@ def _applied(
             continue
         block = blocks[left - 1]
         if has_block(sch, block) and _is_for(rule, sch, block):
-            waiting.extend((made, left - 1) for made in rule.apply(sch, block))
+            waiting.extend((offered, left - 1) for offered in rule.apply(sch, block))
         else:
             waiting.append((sch, left - 1))
     return done

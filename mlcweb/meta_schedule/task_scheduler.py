@@ -73,13 +73,13 @@ class TaskScheduler(ABC):
             raise ValueError(f"There are {len(tasks)} tasks but {len(task_weights)} weights")
         self.max_trials_global = max_trials_global
         per_task = max_trials_global if max_trials_per_task is None else max_trials_per_task
-        made = []
+        records = []
         for context, weight in zip(tasks, task_weights, strict=True):
             assert context.mod is not None
             runner = None
             try:
                 runner = open_runner(random_inputs(context.mod))
-                made.append(
+                records.append(
                     TaskRecord(
                         context,
                         runner,
@@ -95,9 +95,9 @@ class TaskScheduler(ABC):
                 if runner is not None:
                     runner.close()
                 self._leave_out(context, error, len(tasks))
-        if not made:
+        if not records:
             raise ValueError("None of the tasks can be tuned")
-        self.tasks = made
+        self.tasks = records
 
     def _leave_out(self, context: TuneContext, error: Exception, tasks: int) -> None:
         """One task that cannot be tuned does not end the search over the others."""

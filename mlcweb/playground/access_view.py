@@ -122,11 +122,11 @@ def simulate(
 
 def _default_comparison(program: Program) -> str | None:
     """The program that the schedule of a program started from, where the page can ask for it."""
-    made = program.made
-    if made is None:
+    derivation = program.made
+    if derivation is None:
         return None
     for identifier, start in program.document.programs.items():
-        if start is not made.result and structural_equal(start, made.original):
+        if start is not derivation.result and structural_equal(start, derivation.original):
             return identifier
     return None
 

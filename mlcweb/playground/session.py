@@ -74,10 +74,10 @@ class Document:
         """What a function makes of programs of the last run, worked out once."""
         key = (make, *arguments)
         if key not in self._cached:
-            made = make(*arguments)
+            result = make(*arguments)
             while len(self._cached) >= MAX_CACHED:
                 del self._cached[next(iter(self._cached))]
-            self._cached[key] = made
+            self._cached[key] = result
         return self._cached[key]
 
     def close(self) -> None:

@@ -43,16 +43,16 @@ def _decides_otherwise(left: Replay, right: Replay, row: tuple[int | None, int |
 def _keys(done: Replay, numbers: dict[Any, int]) -> list[int]:
     """What makes steps the same, as a number: the method, where its random variables come from, and
     its other arguments, but not what is decided. `numbers` are those of the steps met so far."""
-    made: dict[Any, tuple[int, int]] = {}
+    producers: dict[Any, tuple[int, int]] = {}
     keys = []
     for step in done.steps:
         inst, method = step.instruction, step.instruction.kind.method
         # How a loop is split, by numbers or by what a step drew, is a decision.
-        inputs = tuple(_key(value, made) for value in inst.inputs[: _UNDECIDED.get(method)])
+        inputs = tuple(_key(value, producers) for value in inst.inputs[: _UNDECIDED.get(method)])
         attrs = () if inst.kind.sampling else tuple(repr(value) for value in inst.attrs)
         key = numbers.setdefault((method, len(inst.inputs), inputs, attrs), len(numbers))
         keys.append(key)
-        made.update((output, (key, n)) for n, output in enumerate(inst.outputs))
+        producers.update((output, (key, n)) for n, output in enumerate(inst.outputs))
     return keys
 
 
@@ -60,11 +60,11 @@ _UNDECIDED = {"split": 1}
 """How many inputs of a method are no decision; all of them elsewhere."""
 
 
-def _key(value: Any, made: Mapping[Any, Any]) -> Any:
+def _key(value: Any, producers: Mapping[Any, Any]) -> Any:
     if isinstance(value, BlockRV | LoopRV | Var):
-        return made.get(value)
+        return producers.get(value)
     if isinstance(value, list | tuple):
-        return tuple(_key(item, made) for item in value)
+        return tuple(_key(item, producers) for item in value)
     return None  # a literal: what differs is shown as a decision
 
 

@@ -150,12 +150,12 @@ def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> _Choice | Non
     if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
         return None
     extent = loop.loop.extent.value
-    made = [place.loop.extent for place in step.outputs if isinstance(place, LoopPlace)]
+    extents = [place.loop.extent for place in step.outputs if isinstance(place, LoopPlace)]
     rest = factors.index(None) if None in factors else 0
     parts = []
     names = part_names(loop.loop.loop_var.name, len(factors))
     for position, (name, factor) in enumerate(zip(names, factors, strict=True)):
-        shown = extent_text(made[position]) if position < len(made) else "?"
+        shown = extent_text(extents[position]) if position < len(extents) else "?"
         options: list[TraceOption] = []
         if position != rest and factor is not None:
             options = [

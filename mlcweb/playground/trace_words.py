@@ -78,25 +78,25 @@ def _compute_at(step: ReplayedStep) -> str:
 
 def _cache(step: ReplayedStep) -> str:
     block = step.inputs[0]
-    made = _named(step.outputs)
+    blocks = _named(step.outputs)
     index, scope = step.instruction.attrs[0], step.instruction.attrs[1]
     writes = "write" in step.instruction.kind.method
     regions = () if block is None else block.block.writes if writes else block.block.reads
     in_range = isinstance(index, int) and index < len(regions)
     buffer = regions[index].buffer.name if in_range else "a buffer"
     verb = "lets {} write {} through" if writes else "lets {} read {} through"
-    return f"{verb.format(_name(block), buffer)} a copy in {scope} memory, made by {made}"
+    return f"{verb.format(_name(block), buffer)} a copy in {scope} memory, made by {blocks}"
 
 
 def _decompose(step: ReplayedStep) -> str:
     block, loop = step.inputs[0], step.inputs[1]
-    made = _named(step.outputs)
-    return f"moves the initialization of {_name(block)} into {made}, before loop {_name(loop)}"
+    blocks = _named(step.outputs)
+    return f"moves the initialization of {_name(block)} into {blocks}, before loop {_name(loop)}"
 
 
 def _rfactor(step: ReplayedStep) -> str:
-    made = _named(step.outputs)
-    return f"computes partial results for each iteration of {_sized(step.inputs[0])} in {made}"
+    blocks = _named(step.outputs)
+    return f"computes partial results for each iteration of {_sized(step.inputs[0])} in {blocks}"
 
 
 def _annotate(step: ReplayedStep) -> str:
@@ -126,12 +126,12 @@ def _get_loops(step: ReplayedStep) -> str:
 
 
 def _find(what: str) -> Callable[[ReplayedStep], str]:
-    def made_of(step: ReplayedStep) -> str:
-        made = _named(step.outputs)
+    def words_of(step: ReplayedStep) -> str:
+        names = _named(step.outputs)
         whose = _name(step.inputs[0]) if step.inputs and step.inputs[0] else "the program"
-        return f"finds the {what} of {whose}: {made or 'none'}"
+        return f"finds the {what} of {whose}: {names or 'none'}"
 
-    return made_of
+    return words_of
 
 
 def _tile(step: ReplayedStep) -> str:

@@ -75,16 +75,16 @@ def fit(
     if not len(bins.features):
         return BoostedTrees(mean, (), depth)
     left = targets - mean
-    made = []
+    grown = []
     for _ in range(trees):
         tree, values = _grow(
             bins, np.where(left < 0, below * left, left), depth, regularisation, least
         )
         left = left - rate * values
-        made.append(_Tree(tree.features, tree.thresholds, rate * tree.leaves))
+        grown.append(_Tree(tree.features, tree.thresholds, rate * tree.leaves))
         if float(left @ left) < 1e-12:
             break
-    return BoostedTrees(mean, tuple(made), depth)
+    return BoostedTrees(mean, tuple(grown), depth)
 
 
 @dataclass(frozen=True, slots=True)

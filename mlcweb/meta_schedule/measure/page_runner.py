@@ -116,10 +116,10 @@ class PageRunner(CalibratingRunner):
             TrialArray(
                 str(array.dtype),
                 Uint8Array(array.tobytes()),
-                0.0 if wanted is None else tolerance(wanted),
-                None if wanted is None else Uint8Array(wanted.tobytes()),
+                0.0 if result is None else tolerance(result),
+                None if result is None else Uint8Array(result.tobytes()),
             )
-            for array, wanted in zip(inputs, expected, strict=True)
+            for array, result in zip(inputs, expected, strict=True)
         ]
 
     def _as_arrays(self, content: tuple[bytes, ...]) -> Contents:

@@ -177,17 +177,17 @@ class EvolutionarySearch(SearchStrategy):
 
     def _round(self, measured: list[_Individual], room: int) -> Iterator[MeasureCandidate]:
         at_random = sum(self.rng.random() < self.eps_greedy for _ in range(room))
-        made = 0
+        chosen = 0
         for individual in self._evolved(measured):
-            if made == room - at_random:
+            if chosen == room - at_random:
                 break
             del self._waiting[individual.shash]
             if self.seen.add(individual.shash):
-                made += 1
+                chosen += 1
                 score = self._prediction(individual)
                 yield self.candidate(individual.sch, individual.shash, score)
         # The rest by chance, also where evolution found too few.
-        yield from self._at_random(room - made)
+        yield from self._at_random(room - chosen)
 
     def _evolved(self, measured: list[_Individual]) -> list[_Individual]:
         """Programs that were not measured yet, the best first: of the generations of this round,

@@ -203,9 +203,9 @@ class MultiLevelTiling(ScheduleRule):
         return [*tilings, *(self._written_at(state, cache, level) for level in levels)]
 
     def _written_at(self, state: Tiled, cache: BlockRV, level: int) -> Tiled:
-        made = state.copy()
-        made.sch.reverse_compute_at(cache, made.last_loop(level), preserve_unit_loops=True)
-        return made
+        variant = state.copy()
+        variant.sch.reverse_compute_at(cache, variant.last_loop(level), preserve_unit_loops=True)
+        return variant
 
     def with_read_reuse(self, state: Tiled) -> Iterable[Tiled]:
         """The ways to read through copies: one for each level."""

@@ -70,12 +70,12 @@ class ReduceInLanes(ScheduleRule):
         position = self.lane(sch, block)
         if position is None:
             return [sch]
-        made = sch.copy()
+        variant = sch.copy()
         try:
-            self._reduce(made, block, position)
+            self._reduce(variant, block, position)
         except ScheduleError:
             return [sch]
-        return [made]
+        return [variant]
 
     def lane(self, sch: Schedule, block: BlockRV) -> int | None:
         """The position of the loop of a block whose iterations this rule makes side by side; None
@@ -120,23 +120,23 @@ class ReduceInLanes(ScheduleRule):
         axis = len(place.block.writes[0].buffer.shape)
         sums = sch.rfactor(within, axis)
         parts = sch.rfactor(sch.get_loops(sums)[-2], axis)
-        for made in (parts, sums):
-            sch.set_scope(made, 0, "local")
-        for made in (parts, sums, block):
-            sch.annotate(made, TILING_STRUCTURE, STRUCTURE)
+        for stage in (parts, sums):
+            sch.set_scope(stage, 0, "local")
+        for stage in (parts, sums, block):
+            sch.annotate(stage, TILING_STRUCTURE, STRUCTURE)
         sch.annotate(parts, MIN_VECTORS, least)
         return InLanes(parts, sums, block)
 
     def _reduce(self, sch: Schedule, block: BlockRV, position: int) -> None:
-        made = self.split(sch, block, position)
-        loops = sch.get_loops(made.parts)
-        kinds = [loop_type(loop) for loop in place_of(sch, made.parts).loops]
+        split = self.split(sch, block, position)
+        loops = sch.get_loops(split.parts)
+        kinds = [loop_type(loop) for loop in place_of(sch, split.parts).loops]
         around = kinds.index(REDUCTION)
-        for each in (made.sums, made.block):
+        for each in (split.sums, split.block):
             if around:
                 sch.reverse_compute_at(each, loops[around - 1], preserve_unit_loops=True)
-        settle(sch, made.sums)
-        for loop in sch.get_loops(made.block)[around + 1 :]:
+        settle(sch, split.sums)
+        for loop in sch.get_loops(split.block)[around + 1 :]:
             sch.unroll(loop)
         last_step = len(kinds) - 1 - kinds[::-1].index(REDUCTION)
         for loop in loops[last_step:-1]:
@@ -181,16 +181,16 @@ class FuseRows(ScheduleRule):
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         if not is_root(place_of(sch, block)):
             return [sch]
-        made = sch.copy()
-        blocks = made.get_child_blocks(block)
-        depth = self._row_loops(made, blocks)
+        variant = sch.copy()
+        blocks = variant.get_child_blocks(block)
+        depth = self._row_loops(variant, blocks)
         if not depth:
             return [sch]
         try:
-            self._fuse(made, blocks, depth)
+            self._fuse(variant, blocks, depth)
         except ScheduleError:
             return [sch]
-        return [sch, made]
+        return [sch, variant]
 
     def _row_loops(self, sch: Schedule, blocks: list[BlockRV]) -> int:
         """How many outer loops of the last block go over rows; 0 where there are no rows."""

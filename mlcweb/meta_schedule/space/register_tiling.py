@@ -153,12 +153,12 @@ class RegisterTiling(ScheduleRule):
         self, sch: Schedule, block: BlockRV, choice: LaneChoice, with_panels: Iterable[bool]
     ) -> Iterable[Schedule]:
         for panels in with_panels:
-            made = sch.copy()
+            space = sch.copy()
             try:
-                self._tile(made, block, choice, panels)
+                self._tile(space, block, choice, panels)
             except ScheduleError:
                 continue
-            yield made
+            yield space
 
     def _tile(self, sch: Schedule, block: BlockRV, choice: LaneChoice, panels: bool) -> None:
         node = place_of(sch, block).block

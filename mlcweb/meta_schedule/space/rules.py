@@ -140,10 +140,10 @@ class AddRFactor(ScheduleRule):
         for loop in sch.split(fused, factors):
             parts = sch.copy()
             try:
-                made = parts.rfactor(loop, factor_axis=spatial)
+                partial = parts.rfactor(loop, factor_axis=spatial)
             except ScheduleError:
                 continue
-            parts.get_loops(made)
+            parts.get_loops(partial)
             parts.annotate(block, RANDOM_COMPUTE_PRODUCER, 1)
             variants.append(parts)
         return [*variants, original]

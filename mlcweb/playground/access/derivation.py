@@ -46,16 +46,18 @@ def of(document: Document, module: IRModule) -> Derivation | None:
     return next(same, None) or next(equal, None)
 
 
-def steps(made: Derivation | None) -> tuple[Step, ...]:
+def steps(derivation: Derivation | None) -> tuple[Step, ...]:
     """The steps that changed the program on the way to a module, without the last one, which made
     it."""
-    if made is None:
+    if derivation is None:
         return ()
     changing = []
-    for number, step in enumerate(replay(made.trace, made.original).steps, 1):
+    for number, step in enumerate(replay(derivation.trace, derivation.original).steps, 1):
         if step.changed:
-            insts = made.trace.insts[:number]
-            decisions = {i: made.trace.decisions[i] for i in insts if i in made.trace.decisions}
-            derivation = Derivation(Trace(insts, decisions), made.original, step.after.module)
-            changing.append(Step(number, step.instruction.kind.method, derivation))
+            insts = derivation.trace.insts[:number]
+            decisions = {
+                i: derivation.trace.decisions[i] for i in insts if i in derivation.trace.decisions
+            }
+            prefix = Derivation(Trace(insts, decisions), derivation.original, step.after.module)
+            changing.append(Step(number, step.instruction.kind.method, prefix))
     return tuple(changing[:-1])

@@ -79,13 +79,13 @@ def _smaller(
     if not sizes:
         return Small(module)
     try:
-        made = _replay(derivation.trace, derivation.original, IRModule(functions))
+        scheduled = _replay(derivation.trace, derivation.original, IRModule(functions))
     except (TVMError, ValueError, IndexError, TypeError) as error:
         first = str(error).strip().split("\n")[0]
         raise NotShrinkable(f"its schedule does not work on sizes up to {most}: {first}") from error
-    if nest(made[name]) != nest(module[name]):
+    if nest(scheduled[name]) != nest(module[name]):
         raise NotShrinkable(f"its schedule makes other loops of sizes up to {most}")
-    return Small(made, sizes, replayed=True)
+    return Small(scheduled, sizes, replayed=True)
 
 
 def shrunk(func: PrimFunc, most: int, batch: int) -> tuple[PrimFunc, dict[str, int]]:
@@ -272,8 +272,8 @@ def _replay(trace: Trace, original: IRModule, small: IRModule) -> IRModule:
         elif extents:
             inputs[1][1:] = _factors(inst.inputs[1:], *extents) or inputs[1][1:]
         for side, table, arguments, decided in zip(sides, tables, inputs, decisions, strict=True):
-            made = side.replay(inst.kind, arguments, inst.attrs, decided)
-            table.update(zip(inst.outputs, made, strict=True))
+            results = side.replay(inst.kind, arguments, inst.attrs, decided)
+            table.update(zip(inst.outputs, results, strict=True))
     return sides[1].mod
 
 

@@ -26,9 +26,9 @@ def check(variables: Mapping[str, Any]) -> str:
     assert isinstance(function, PrimFunc)
     loops = [loop_text(loop) for _, nest in blocks_of(function) for loop in nest]
     for axis in ("blockIdx.x", "threadIdx.x"):
-        wanted = f'T.thread_binding({SIDE}, thread="{axis}")'
-        if wanted not in loops:
-            raise Wrong(f"There should be {wanted}; there is {', '.join(loops)}.")
+        binding = f'T.thread_binding({SIDE}, thread="{axis}")'
+        if binding not in loops:
+            raise Wrong(f"There should be {binding}; there is {', '.join(loops)}.")
     [kernel] = profiles(function, "main")
     for site, counts in zip(kernel.sites, kernel.counts, strict=True):
         if counts is not None and counts.most > LEAST:

@@ -82,16 +82,18 @@ def _transactions(kernel: PrimFunc, name: str) -> str:
     except TVMError:
         return ""
     costs = [(site, cost) for site, cost in zip(profile.sites, profile.counts, strict=True) if cost]
-    made = profile.sectors
+    sectors = profile.sectors
     least = sum(cost.ideal for site, cost in costs if not site.shared)
     together = (
         "; the bytes of each access lie together"
-        if made <= least
+        if sectors <= least
         else f", where {least:,.0f} would do if the bytes of each access lay together"
     )
     conflict = max((cost.most for site, cost in costs if site.shared), default=1)
     banks = f" One bank of shared memory gives {conflict} words at a time." if conflict > 1 else ""
-    return f"Warps make {made:,.0f} transactions of 32 bytes with global memory{together}.{banks}"
+    return (
+        f"Warps make {sectors:,.0f} transactions of 32 bytes with global memory{together}.{banks}"
+    )
 
 
 def _check_form(name: str, kernel: PrimFunc, puzzle: Puzzle) -> None:
@@ -105,9 +107,9 @@ def _check_form(name: str, kernel: PrimFunc, puzzle: Puzzle) -> None:
     parts = list(walk(kernel.body))
     launch = dict(filter(None, map(_axis, parts)))
     if launch != puzzle.launch:
-        wanted = ", ".join(f"{n} along {tag}" for tag, n in puzzle.launch.items())
+        expected = ", ".join(f"{n} along {tag}" for tag, n in puzzle.launch.items())
         there = ", ".join(f"{n} along {tag}" for tag, n in launch.items()) or "none"
-        raise Wrong(f"This puzzle is for the launch {wanted}; yours is {there}.")
+        raise Wrong(f"This puzzle is for the launch {expected}; yours is {there}.")
     loads = (part for part in parts if isinstance(part, E.BufferLoad))
     if puzzle.shares and not any(is_shared(load.buffer) for load in loads):
         raise Wrong(

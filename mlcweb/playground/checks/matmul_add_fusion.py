@@ -24,18 +24,18 @@ def check(variables: Mapping[str, Any]) -> str:
     if not isinstance(fused, IRModule):
         raise Wrong("transform should return an IRModule; return self.builder_.get().")
     functions = {var.name_hint: function for var, function in fused.functions.items()}
-    made = {name: function for name, function in functions.items() if name != "main"}
-    if not made:
+    composites = {name: function for name, function in functions.items() if name != "main"}
+    if not composites:
         raise Wrong(
             "The model has two products that are followed by an addition, but no function was "
             "made of either: visit_call_ returned every call as it was."
         )
-    if len(made) != 2:
+    if len(composites) != 2:
         raise Wrong(
-            f"The model has two products followed by an addition; you made {len(made)} "
-            f"function(s): {', '.join(made)}. An addition of something else stays as it is."
+            f"The model has two products followed by an addition; you made {len(composites)} "
+            f"function(s): {', '.join(composites)}. An addition of something else stays as it is."
         )
-    for name, function in made.items():
+    for name, function in composites.items():
         if (operators := _operators(function)) != ["relax.matmul", "relax.add"]:
             raise Wrong(f"{name} should be a matmul and an add; it is {', '.join(operators)}.")
         if not (function.attrs and function.attrs.get("Primitive")):
