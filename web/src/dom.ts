@@ -9,20 +9,20 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === true) made.setAttribute(name, "");
+    if (value === true) node.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined)
-      made.setAttribute(name, String(value));
+      node.setAttribute(name, String(value));
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
 }
 
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`no element #${id}`);
-  return found as T;
+  const node = document.getElementById(id);
+  if (!node) throw new Error(`no element #${id}`);
+  return node as T;
 }
 
 /** Milliseconds until `soon` waits no longer for a frame. */

@@ -21,15 +21,15 @@ export function lineDiff(before: string, after: string): MarkedLine[] {
     old.slice(head, old.length - tail),
     now.slice(head, now.length - tail),
   ] as const;
-  const found = marked("same", old.slice(0, head));
+  const lines = marked("same", old.slice(0, head));
   let [from, to] = [0, 0];
   for (const [i, j] of commonLines(left, right)) {
-    found.push(...marked("removed", left.slice(from, i)), ...marked("added", right.slice(to, j)));
-    found.push({ kind: "same", text: left[i]! });
+    lines.push(...marked("removed", left.slice(from, i)), ...marked("added", right.slice(to, j)));
+    lines.push({ kind: "same", text: left[i]! });
     [from, to] = [i + 1, j + 1];
   }
-  found.push(...marked("removed", left.slice(from)), ...marked("added", right.slice(to)));
-  return [...found, ...marked("same", old.slice(old.length - tail))];
+  lines.push(...marked("removed", left.slice(from)), ...marked("added", right.slice(to)));
+  return [...lines, ...marked("same", old.slice(old.length - tail))];
 }
 
 /** What a run printed, as text. */

@@ -19,7 +19,10 @@ export function historyButton(
   button.textContent = "Runs";
   button.dataset.testid = "runs";
   button.setAttribute("aria-haspopup", "dialog");
-  button.addEventListener("click", () => void memory().then((found) => openHistory(found, nameOf)));
+  button.addEventListener(
+    "click",
+    () => void memory().then((history) => openHistory(history, nameOf)),
+  );
   return button;
 }
 

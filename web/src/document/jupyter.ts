@@ -39,9 +39,9 @@ const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
 /** Throws an `Error` for the reader where a text is no notebook. */
 export function parseNotebook(text: string): Notebook {
   try {
-    const found = JSON.parse(text) as { cells: unknown[] } & Omit<Notebook, "cells">;
-    if (!Array.isArray(found.cells)) throw new Error();
-    return { ...found, cells: withIds(found.cells.filter(isWhole)) };
+    const notebook = JSON.parse(text) as { cells: unknown[] } & Omit<Notebook, "cells">;
+    if (!Array.isArray(notebook.cells)) throw new Error();
+    return { ...notebook, cells: withIds(notebook.cells.filter(isWhole)) };
   } catch {
     throw new Error("Not a Jupyter notebook (version 4).");
   }
@@ -73,9 +73,9 @@ function withIds(cells: NotebookCell[]): NotebookCell[] {
 }
 
 /** A cell of code, with nothing in it unless `given` says what. */
-export function codeCell(given: Partial<NotebookCell> = {}): NotebookCell {
+export function codeCell(fields: Partial<NotebookCell> = {}): NotebookCell {
   const empty = { id: newId(), metadata: {}, execution_count: null, outputs: [], source: [] };
-  return { cell_type: "code", ...empty, ...given };
+  return { cell_type: "code", ...empty, ...fields };
 }
 
 /** A notebook of these cells, as a file. */

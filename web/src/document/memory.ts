@@ -44,8 +44,8 @@ function database(): Promise<Database | null> {
 /** Even to name `indexedDB` may throw: here that is a promise that fails. */
 async function connect(): Promise<Database> {
   return openDB<Schema>("mlcweb-documents", 1, {
-    upgrade(made) {
-      made.createObjectStore("documents", { keyPath: "id" }).createIndex("at", "at");
+    upgrade(created) {
+      created.createObjectStore("documents", { keyPath: "id" }).createIndex("at", "at");
     },
   });
 }
@@ -69,10 +69,10 @@ export class DocumentMemory {
   /** What is kept of a document; of none, nothing. */
   static async open(key: string, id = key): Promise<DocumentMemory> {
     const memory = new DocumentMemory(id, key);
-    const kept = database().then((found) => found?.get("documents", key));
+    const kept = database().then((store) => store?.get("documents", key));
     const late = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE));
-    const found = await Promise.race([kept, late]).catch(() => undefined);
-    if (found) memory.restore(found);
+    const record = await Promise.race([kept, late]).catch(() => undefined);
+    if (record) memory.restore(record);
     return memory;
   }
 
@@ -113,10 +113,10 @@ export class DocumentMemory {
   }
 
   private async save(): Promise<void> {
-    const found = await database();
+    const store = await database();
     const { key, runs, scroll, view } = this;
-    await found?.put("documents", { id: key, at: Date.now(), runs, scroll, view });
-    if (found) await evict(found);
+    await store?.put("documents", { id: key, at: Date.now(), runs, scroll, view });
+    if (store) await evict(store);
   }
 }
 
@@ -135,8 +135,8 @@ export function bounded(runs: RunRecord[]): RunRecord[] {
 }
 
 /** Let go of the documents that were used the longest time ago. */
-async function evict(found: Database): Promise<void> {
-  const change = found.transaction("documents", "readwrite");
+async function evict(store: Database): Promise<void> {
+  const change = store.transaction("documents", "readwrite");
   const keys = await change.store.index("at").getAllKeys();
   const old = keys.slice(0, Math.max(0, keys.length - MAX_DOCUMENTS));
   await Promise.all([...old.map((key) => change.store.delete(key)), change.done]);

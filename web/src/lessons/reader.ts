@@ -132,13 +132,13 @@ export class LessonReader {
       },
       openInEditor: openProgram && ((text) => openProgram(`${id}.py`, text)),
     });
-    const made = new Map(
+    const cellOf = new Map(
       lesson.parts.flatMap((part) =>
         part.kind === "cell" ? [[part, this.cell(part, cells, progress.now)]] : [],
       ),
     );
-    cells.set([...made.values()]);
-    for (const cell of made.values()) {
+    cells.set([...cellOf.values()]);
+    for (const cell of cellOf.values()) {
       const recorded = recording?.cells[cell.id];
       if (cell.state !== "idle" || !recorded || cell.edited) continue;
       const when = `recorded on ${recording!.date}, ${recording!.browser}; Run replaces it`;
@@ -148,7 +148,7 @@ export class LessonReader {
     let exercise: DocumentCell | undefined;
     const shown = lesson.parts.map((part) => {
       if (part.kind !== "cell") return passage(part, exercise);
-      const cell = made.get(part)!;
+      const cell = cellOf.get(part)!;
       if (part.exercise) exercise = cell;
       return cell.root;
     });

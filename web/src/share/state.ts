@@ -42,19 +42,20 @@ export async function encode(state: SharedState): Promise<string> {
  * Throws `BadLink` where the text is damaged, too long, or of a later version.
  */
 export async function decode(text: string): Promise<SharedState> {
-  let found: unknown;
+  let content: unknown;
   try {
-    found = JSON.parse(await inflate(fromBase64(text)));
+    content = JSON.parse(await inflate(fromBase64(text)));
   } catch (error) {
     if (error instanceof BadLink) throw error;
     throw new BadLink("The link is damaged: a part of it may have been cut off.");
   }
-  return check(upgrade(found));
+  return check(upgrade(content));
 }
 
-function upgrade(found: unknown): Record<string, unknown> {
-  if (typeof found !== "object" || found === null) throw new BadLink("The link holds no program.");
-  let state = found as Record<string, unknown>;
+function upgrade(content: unknown): Record<string, unknown> {
+  if (typeof content !== "object" || content === null)
+    throw new BadLink("The link holds no program.");
+  let state = content as Record<string, unknown>;
   const version = Number(state.version);
   if (version > VERSION)
     throw new BadLink("The link was made by a later version of this page; reload to get it.");

@@ -20,11 +20,11 @@ export function cacheTable(
   { rows, total, other }: Pick<AccessResult, "rows" | "total" | "other">,
   otherTitle: string,
 ): TemplateResult {
-  const made = sites.map((site, index) => ({ site, of: rows[index]! }));
+  const accesses = sites.map((site, index) => ({ site, of: rows[index]! }));
   return dataTable(
     "Hits and misses of every subscript of the program",
     ["Access, stride", "Accesses", "Hits", "Misses", "Hit rate", "Traffic"],
-    made
+    accesses
       .filter(({ of }) => of.accesses)
       .map(({ site, of }) => {
         const kind = site.write ? "write" : "read";

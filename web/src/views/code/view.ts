@@ -190,8 +190,8 @@ export function codeView(context: ViewContext): View {
           ? "One rounding instead of two: faster, and the last bit of results may differ"
           : "This browser has no relaxed SIMD instructions",
         disabled: !available,
-        onChange: (wanted) => {
-          wantsFused.value = wanted;
+        onChange: (fused) => {
+          wantsFused.value = fused;
           void load(name);
         },
       })}

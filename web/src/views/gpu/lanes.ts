@@ -16,9 +16,9 @@ const BANKS = 32;
 const MAX_LINES = 8;
 
 export function lanePicture(site: GpuSite, lanes: GpuLanes): TemplateResult {
-  const known = lanes.addresses.some((address) => address !== null);
+  const isCounted = lanes.addresses.some((address) => address !== null);
   return html`<p class="gpu-sentence" role="status" data-testid="gpu-lanes">${lanes.sentence}</p>
-    ${known ? (site.shared ? banks(lanes) : lines(lanes)) : nothing}
+    ${isCounted ? (site.shared ? banks(lanes) : lines(lanes)) : nothing}
     <details class="gpu-more"><summary>The lanes as a table</summary>${laneTable(site, lanes)}</details>`;
 }
 
@@ -35,7 +35,7 @@ export function lanesBy(lanes: GpuLanes, size: number): Map<number, number[]> {
   return new Map(
     [...groups]
       .sort(([a], [b]) => a - b)
-      .map(([piece, found]) => [piece, found.map(([, lane]) => lane)]),
+      .map(([piece, touching]) => [piece, touching.map(([, lane]) => lane)]),
   );
 }
 

@@ -33,9 +33,9 @@ export function intensities({ operations, argumentBytes, movedBytes }: GpuKernel
 
 /** The roofs of a GPU, and what the kernel can reach under them. */
 export function rooflineOf(plot: Plot, kernel: GpuKernel, of: GpuOccupancy): unknown {
-  const found = intensities(kernel);
-  if (!found) return nothing;
-  const { best, moved } = found;
+  const intensity = intensities(kernel);
+  if (!intensity) return nothing;
+  const { best, moved } = intensity;
   const rows = [
     ["Operations of a launch", large(kernel.operations!)],
     ["Bytes of its arrays", bytes(kernel.argumentBytes)],

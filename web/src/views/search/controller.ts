@@ -38,8 +38,10 @@ export class SearchController {
       const records = reuse ? earlier(await (await this.store).ofWorkload(key)) : null;
       search.begin(await this.session.call("search.begin", settings, records));
       const count = records?.programs.length;
-      const known = count ? `, ${counted(count, "program")} measured in earlier searches` : "";
-      search.said.value = `${search.title}: sampling${known}`;
+      const earlierCount = count
+        ? `, ${counted(count, "program")} measured in earlier searches`
+        : "";
+      search.said.value = `${search.title}: sampling${earlierCount}`;
     });
   }
 

@@ -123,10 +123,10 @@ export class SearchForm {
     const amount = trials ?? seconds;
     const budget = amount ? { amount, unit: trials ? "trials" : "seconds" } : {};
     const old = this.fields.value;
-    const given = Object.entries({ ...this.linked, ...budget })
+    const linked = Object.entries({ ...this.linked, ...budget })
       .filter(([name, value]) => name in old && ["string", "number"].includes(typeof value))
       .map(([name, value]) => [name, String(value)]);
-    this.fields.value = { ...old, ...Object.fromEntries(given) };
+    this.fields.value = { ...old, ...Object.fromEntries(linked) };
     for (const name of ["amount", "seed", "workers"] as const) this.whole(name);
     if (this.hasModules) this.settle();
   }

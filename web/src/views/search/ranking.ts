@@ -31,10 +31,10 @@ export function predicted<T extends Trial>(trials: readonly T[]): PredictedTrial
  * Pairwise accuracy within each round, since a model learns between them; 0.5 is chance. Every
  * prediction was made before its measurement.
  */
-export function accuracy(found: readonly PredictedTrial[]): Accuracy {
+export function accuracy(trials: readonly PredictedTrial[]): Accuracy {
   let right = 0;
   let pairs = 0;
-  for (const group of rounds(found).values()) {
+  for (const group of rounds(trials).values()) {
     for (let i = 0; i < group.length; i += 1) {
       for (let j = 0; j < i; j += 1) {
         const [a, b] = [group[i]!, group[j]!];
@@ -50,8 +50,8 @@ export function accuracy(found: readonly PredictedTrial[]): Accuracy {
 
 /** The predicted trials of each round, in the order of rounds. */
 export function rounds<T extends Trial>(
-  found: readonly PredictedTrial<T>[],
+  trials: readonly PredictedTrial<T>[],
 ): Map<number, PredictedTrial<T>[]> {
-  const sorted = [...found].sort((a, b) => a.trial.round - b.trial.round);
+  const sorted = [...trials].sort((a, b) => a.trial.round - b.trial.round);
   return groupBy(sorted, ({ trial }) => trial.round);
 }

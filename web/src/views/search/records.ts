@@ -39,9 +39,9 @@ interface Schema extends DBSchema {
 export async function openStore(): Promise<RecordStore> {
   try {
     const database = await openDB<Schema>(NAME, VERSION, {
-      upgrade(made) {
-        made.createObjectStore("workloads", { keyPath: "key" });
-        made.createObjectStore("records", { keyPath: "id" }).createIndex("workload", "workload");
+      upgrade(created) {
+        created.createObjectStore("workloads", { keyPath: "key" });
+        created.createObjectStore("records", { keyPath: "id" }).createIndex("workload", "workload");
       },
     });
     return new FallbackStore(new BrowserStore(database));

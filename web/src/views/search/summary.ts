@@ -8,7 +8,7 @@ import { bestOf, failures } from "./trials";
 
 export function summary(search: Search | null, onChoose: (index: number) => void): TemplateResult {
   const winner = search && bestOf(search.trials);
-  const found = failures(search?.trials ?? []);
+  const failed = failures(search?.trials ?? []);
   const figures = search?.figures;
   const perSecond = figures?.rate ?? null;
   const rate = figures && [
@@ -28,7 +28,7 @@ export function summary(search: Search | null, onChoose: (index: number) => void
         aria-label="Trials done"></progress>
     </div>
     <p class="search-rate" data-testid="search-rate">${rate?.filter(Boolean).join(" · ") ?? ""}</p>
-    <ul class="search-failures" data-testid="search-failures" ?hidden=${!found.length}>${found.map(
+    <ul class="search-failures" data-testid="search-failures" ?hidden=${!failed.length}>${failed.map(
       ({ reason, count, first }) => html`<li><button class="failure" type="button"
         @click=${() => onChoose(first)}>${count} failed: ${reason}</button></li>`,
     )}</ul>

@@ -24,8 +24,8 @@ export function exportItems(
   const python = (): Promise<string> => session.call("trace_export.python", trace.id, changes);
   const record = async (): Promise<string> => {
     const seconds = times.get(derived.steps.length - 1)?.repeats ?? null;
-    const made = await session.call("trace_export.record", trace.id, changes, seconds);
-    return `${JSON.stringify(made, null, 1)}\n`;
+    const record = await session.call("trace_export.record", trace.id, changes, seconds);
+    return `${JSON.stringify(record, null, 1)}\n`;
   };
   const formats = [
     { id: "python", label: "Python", file: `${name}.py`, type: "text/x-python", make: python },
