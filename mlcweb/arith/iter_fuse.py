@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum
+from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rules_integer import factors
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
@@ -49,10 +51,12 @@ class Fuser:
         self.analyzer = analyzer
         self.overlap_allowed = overlap_allowed
         self.fused: list[FusedSum] = []
+        self.fixed: list[tuple[E.PrimExpr, E.PrimExpr | None, E.PrimExpr | None]] = []
 
     def constrain(self, value: IterSum, lower: E.PrimExpr | None, upper: E.PrimExpr | None) -> None:
         """From now on lower <= value < upper holds; either end may be open."""
         if not value.terms:
+            self.fixed.append((value.constant, lower, upper))
             return
         matched = self._match(value.terms)
         if not is_const_int(matched.unit, 1):
@@ -81,6 +85,23 @@ class Fuser:
         shift = multiply(fused.offset, matched.unit)
         base = self.analyzer.simplify(add(value.constant, shift))
         return iter_sum({fused.mark.whole: matched.unit}, base)
+
+    def uses_all_constraints(self, indices: Sequence[IterSum]) -> bool:
+        """Whether each sum that the predicate bounds is a part of an index as a whole, or is known
+        to be in its bounds."""
+        proves = self.analyzer.can_prove
+        for value, lower, upper in self.fixed:
+            if not (lower is None or proves(value >= lower)):
+                return False
+            if not (upper is None or proves(value < upper)):
+                return False
+        used: set[IterMark] = set()
+        sums = list(indices)
+        while sums:
+            marks = {split.source for split in sums.pop().terms} - used
+            used |= marks
+            sums.extend(mark.source for mark in marks if isinstance(mark.source, LinearForm))
+        return all(fused.mark in used for fused in self.fused if fused.constrained)
 
     def wrapped(self, split: IterSplit) -> IterMark:
         """A digit as an iterator of its own."""

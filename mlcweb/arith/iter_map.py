@@ -34,12 +34,15 @@ BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "nocheck"
 class IterMapResult:
     """`indices`, one for each index given, or None and the reasons in `errors`.
 
-    `padded` are the iterators that had to be rounded up to a multiple of a divisor.
+    `padded` are the iterators that had to be rounded up to a multiple of a divisor. `is_box` says
+    that the predicate, too, leaves the indices independent: together they take all combinations of
+    the values that each takes alone.
     """
 
     indices: list[IterSum] | None
     errors: list[str] = field(default_factory=list)
     padded: Sequence[PaddedMark] = ()
+    is_box: bool = False
 
 
 @nesting_limit("analyzed")
@@ -64,7 +67,9 @@ def detect_iter_map(
         found = detector.detect(indices)
     except NotAffine as reason:
         return IterMapResult(None, [str(reason)])
-    return IterMapResult(found, padded=tuple(detector.padding.padded))
+    padded = tuple(detector.padding.padded)
+    is_box = detector.fuser.uses_all_constraints(found)
+    return IterMapResult(found, padded=padded, is_box=is_box)
 
 
 def iter_map_simplify(
@@ -153,8 +158,8 @@ class _Detector:
                 sums.append(bound)
         for bound in sums:
             value = self.value(bound.value)
-            if isinstance(value, LinearForm):
-                self.fuser.constrain(value, bound.lower, bound.upper)
+            linear = value if isinstance(value, LinearForm) else iter_sum({}, value)
+            self.fuser.constrain(linear, bound.lower, bound.upper)
 
     def _shorten_only(self, bound: Bound) -> bool:
         """The same for a sum of one loop, loops of one iteration and a number, if it is one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -193,3 +195,50 @@ def test_accepted_maps_are_what_they_claim(seed: int) -> None:
             for split in index.terms:
                 extents *= int(split.extent)
         assert len(set(images)) == extents
+
+
+@pytest.mark.parametrize(
+    ("texts", "loops", "predicate", "is_box"),
+    [
+        (["i * 4 + j"], {"i": 3, "j": 4}, "i * 4 + j < 10", True),
+        (["i + j"], {"i": 4, "j": 2}, "j < 1", True),
+        (["k * 4 + i * 3 + j"], {"k": 3, "i": 2, "j": 3}, "i * 3 + j < 4", True),
+        (["k * 4 + i * 3 + j"], {"k": 3, "i": 2, "j": 3}, "And(i * 3 + j < 4, k < 2)", True),
+        (["i"], {"i": 4, "j": 4}, "i * 4 + j < 7", False),
+        (["(i * 4 + j) // 3"], {"i": 3, "j": 4}, "i * 4 + j < 10", True),
+        (["i // 3"], {"i": 10}, "True", True),
+    ],
+)
+def test_whether_a_predicate_leaves_a_box(
+    texts: list[str], loops: Loops, predicate: str, is_box: bool
+) -> None:
+    names = Names()
+    domains = names.domains({name: (0, extent) for name, extent in loops.items()})
+    indices = [names.parse(text) for text in texts]
+    found = detect_iter_map(indices, domains, names.parse(predicate))
+    assert found.indices is not None
+    assert found.is_box == is_box
+
+
+@examples(400)
+@given(st.integers(0, 10**9))
+def test_a_box_has_all_combinations_of_its_values(seed: int) -> None:
+    chance, names = Chance(seed), Names()
+    indices = [names.parse(chance.index(2)) for _ in range(chance.rng.randint(1, 2))]
+    predicate = names.parse(chance.predicate())
+    domains = names.domains(chance.domains)
+    found = detect_iter_map(indices, domains, predicate)
+    if found.indices is None or not found.is_box or len(list(assignments(domains, 5000))) >= 5000:
+        return
+    images = {
+        tuple(evaluate(index, values) for index in indices)
+        for values in assignments(domains, 5000)
+        if evaluate(predicate, values)
+    }
+    runs = []
+    for index in found.indices:
+        run = {int(index.constant)}
+        for split, scale in index.items():
+            run = {n + k * int(scale) for n in run for k in range(int(split.extent))}
+        runs.append(run)
+    assert images == set(product(*runs))

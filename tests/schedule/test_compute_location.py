@@ -1,10 +1,11 @@
 """compute_at and reverse_compute_at: regions, positions, and what is refused."""
 
+import numpy as np
 import pytest
 
 from mlcweb.schedule import ScheduleError
 from mlcweb.tir import Schedule
-from tests.schedule.case_files import cases, check, module
+from tests.schedule.case_files import cases, check, module, outputs
 
 
 @pytest.mark.parametrize("case", cases("compute_at.txt"), ids=lambda case: case.name)
@@ -246,3 +247,87 @@ def test_a_producer_gathered_by_computed_indices_is_computed_as_a_whole(hidden):
         sch.unsafe_hide_buffer_access("J", "write", [0])
     sch.compute_at("B", sch.get_loops("C")[0], index=-2)
     assert int(sch.get(sch.get_loops("B")[-1]).extent) == 12
+
+
+SYMBOLIC = """
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 10), "float32")
+    C = T.match_buffer(c, (n, 10), "float32")
+    B = T.alloc_buffer((n, 10))
+    for i, j in T.grid(n, 10):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(n, 10):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+"""
+CONSTANT = SYMBOLIC.replace("(n,", "(14,").replace("    n = T.int32()\n", "")
+
+
+@pytest.mark.parametrize("splits", [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)])
+@pytest.mark.parametrize("text", [SYMBOLIC, CONSTANT])
+def test_a_consumer_moves_after_two_splits_that_do_not_divide(text, splits):
+    """One of its predicates follows from the other, or bounds a sum of some of the loops."""
+    sch = Schedule(module(text))
+    for position, factor in zip(splits, (4, 3), strict=False):
+        loops = sch.get_loops("C")
+        sch.split(loops[min(position, len(loops) - 1)], [None, factor])
+    sch.reverse_compute_at("C", sch.get_loops("B")[1])
+    a = np.arange(140, dtype="float32").reshape(14, 10)
+    arrays = [a, np.zeros_like(a)]
+    np.testing.assert_array_equal(outputs(sch.mod, arrays)[1], a * 2 + 1)
+    np.testing.assert_array_equal(outputs(sch.mod, arrays, "wasm")[1], a * 2 + 1)
+
+
+def test_a_consumer_of_a_corner_that_is_no_box_stays():
+    cut = """            T.where(i * 10 + j < 135)
+            C[vi, vj]"""
+    sch = Schedule(module(CONSTANT.replace("            C[vi, vj]", cut)))
+    with pytest.raises(ScheduleError, match="do not run through all combinations"):
+        sch.reverse_compute_at("C", sch.get_loops("B")[0])
+
+
+PART_OF_ITS_DOMAIN = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] + 1
+    for i in range({loop}):
+        with T.block("C"):
+            vi = T.axis.spatial(8, {binding})
+            T.where({predicate})
+            C[vi] = B[vi]
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "binding", "predicate"),
+    [
+        ("1, 6", "i - 1", "True"),
+        ("1, 6", "i - 1", "i < 6"),
+        ("5", "4 - i", "True"),
+        ("5", "4 - i", "4 - i < 5"),
+        ("3, 8", "i - 3", "i < 10"),
+    ],
+)
+def test_a_consumer_of_a_part_writes_no_more_when_it_is_moved(loop, binding, predicate):
+    text = PART_OF_ITS_DOMAIN.format(loop=loop, binding=binding, predicate=predicate)
+    sch = Schedule(module(text))
+    sch.reverse_compute_at("C", sch.get_loops("B")[0])
+    _, c = outputs(sch.mod, [np.arange(8, dtype="int32"), np.full(8, -1, "int32")])
+    np.testing.assert_array_equal(c, [1, 2, 3, 4, 5, -1, -1, -1])
+
+
+@pytest.mark.parametrize(("loop", "binding"), [("4", "i * 2"), ("3", "i * i")])
+def test_a_consumer_of_scattered_parts_stays(loop, binding):
+    text = PART_OF_ITS_DOMAIN.format(loop=loop, binding=binding, predicate="True")
+    sch = Schedule(module(text))
+    with pytest.raises(ScheduleError, match="do not run through all combinations"):
+        sch.reverse_compute_at("C", sch.get_loops("B")[0])

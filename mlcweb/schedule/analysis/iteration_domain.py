@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mlcweb.analysis.access_regions import same_range
 from mlcweb.arith import (
     Analyzer,
     IntSet,
@@ -17,25 +18,22 @@ from mlcweb.arith import (
     conjuncts,
     eval_set,
     intersect,
-    same_expression,
     union,
 )
 from mlcweb.arith.inverse_map import inverse_map, placeholders
 from mlcweb.arith.iter_expr import IterSum
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
-from mlcweb.schedule.analysis.scopes import is_trivially_true
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import (
     add,
     const,
     floordiv,
     is_const_int,
-    logical_not,
     multiply,
     subtract,
 )
 from mlcweb.tir.buffer import BufferRegion, Range
-from mlcweb.tir.expr import GE, LT, FloorDiv, IntImm, Mul, PrimExpr, Var
+from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.substitute import substitute, variables_in
 
 Box = Sequence[IntSet]
@@ -53,64 +51,54 @@ class IteratorDomain:
 
 
 def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
-    """What a block's iterators run through: their domains, or less where a predicate cuts them.
+    """What a block's iterators run through: their domains, or parts of them where the loops, or a
+    predicate, leave out the rest.
 
-    None where the predicate says more than bounds of the iterators.
+    None where some combinations of their values may be left out.
     """
-    domains = place.block.domains
-    predicate = place.realize.predicate
-    if is_trivially_true(predicate):
+    domains, loops = place.block.domains, place.inner_loops(None)
+    values, analyzer = place.realize.iter_values, Analyzer(loops)
+    conditions = [c for c in conjuncts(place.realize.predicate) if not analyzer.can_prove(c)]
+    if not conditions and _are_loops(values, domains, loops):
         return domains
-    loops = place.inner_loops(None)
-    result = detect_iter_map(place.realize.iter_values, loops, predicate, SURJECTIVE)
-    if result.indices is not None:
-        pairs = zip(domains.items(), result.indices, strict=True)
-        domains = {var: _executed(index, domain) for (var, domain), index in pairs}
-    analyzer = Analyzer(loops)
-    within = [
-        bound
-        for value, domain in zip(place.realize.iter_values, domains.values(), strict=True)
-        for bound in (value >= domain.min, value < domain.min + domain.extent)
-        if not analyzer.can_prove(bound)
-    ]
-    follows = all(_follows(condition, within, analyzer) for condition in conjuncts(predicate))
-    return domains if follows else None
+    result = detect_iter_map(values, loops, conjunction(conditions), SURJECTIVE)
+    if result.indices is None:
+        return None
+    scales = [scale for index in result.indices for scale in index.terms.values()]
+    if not result.is_box or not all(is_const_int(n, 1) or is_const_int(n, -1) for n in scales):
+        return None
+    return {
+        var: domain if _same_range(run := _run(index), domain) else run
+        for (var, domain), index in zip(domains.items(), result.indices, strict=True)
+    }
 
 
-def _follows(condition: PrimExpr, known: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
-    """Whether a condition holds wherever all conditions `known` hold: by them, or because without
-    it one of them cannot hold."""
-    with analyzer.constraint(conjunction(map(analyzer.simplify, known))):
-        if analyzer.can_prove(condition):
-            return True
-    with analyzer.constraint(analyzer.rewrite(logical_not(condition))):
-        return any(_cannot_hold(part, analyzer) for part in known)
-
-
-def _cannot_hold(comparison: PrimExpr, analyzer: Analyzer) -> bool:
-    """Whether a comparison is false, also by the bounds of its sides as they are written."""
-    if isinstance(comparison, (LT, GE)):
-        low, high = analyzer.const_int_bound(comparison.a - comparison.b)
-        if low >= 0 if isinstance(comparison, LT) else high < 0:
-            return True
-    return analyzer.can_disprove(comparison)
-
-
-def _executed(index: IterSum, domain: Range) -> Range:
-    """What an iterator runs through, of its domain."""
-    low, extent = index.constant, const(1, domain.extent.dtype)
-    analyzer = Analyzer()
-    for split, scale in index.items():
-        reach = subtract(split.extent, const(1, split.extent.dtype)) * scale
-        if analyzer.can_prove(scale < 0):  # It counts down.
-            low, extent = low + reach, extent - reach
-        else:
-            extent = reach + extent
-    is_part = analyzer.can_prove(low >= domain.min) and analyzer.can_prove(
-        low + extent <= domain.min + domain.extent
+def _are_loops(
+    values: Sequence[PrimExpr], domains: Mapping[Var, Range], loops: Mapping[Var, Range]
+) -> bool:
+    """Whether iterators are different loops over the same domains."""
+    return len(set(values)) == len(values) and all(
+        isinstance(value, Var) and value in loops and same_range(loops[value], domain)
+        for value, domain in zip(values, domains.values(), strict=True)
     )
-    is_whole = same_expression(low, domain.min) and same_expression(extent, domain.extent)
-    return Range(low, extent) if is_part and not is_whole else domain
+
+
+def _same_range(run: Range, domain: Range) -> bool:
+    if same_range(run, domain):
+        return True
+    equal = Analyzer().can_prove_equal
+    return equal(run.min, domain.min) and equal(run.extent, domain.extent)
+
+
+def _run(index: IterSum) -> Range:
+    """What an iterator with this value, which goes up or down by 1, runs through."""
+    low, extent = index.constant, const(1, index.dtype)
+    for split, scale in index.items():
+        reach = subtract(split.extent, const(1, split.extent.dtype))
+        extent = reach + extent
+        if is_const_int(scale, -1):
+            low = low - reach
+    return Range(low, extent)
 
 
 def needed_iterations(

@@ -274,10 +274,10 @@ def _executed(move: _Move) -> dict[Var, Range]:
     if move.is_producer and move.place.block.init is None:
         return move.place.block.domains
     raise BindingError(
-        f"The predicate of {move.place.title} is not a bound of its iterators, so it could not be "
-        "kept when the block is moved",
+        f"The loops and the predicate of {move.place.title} do not run through all combinations of "
+        "some values of its iterators, and nothing says which ones would run when it is moved",
         [move.place.realize],
-        "move the block before a split that does not divide the extent",
+        "move the block before its loops are split or fused",
     )
 
 
