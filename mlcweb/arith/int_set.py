@@ -164,6 +164,8 @@ def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:
     if is_const_int(domain.extent, 1):
         return low
     last = subtract(add(domain.min, domain.extent), const(1, domain.min.dtype))
+    if not isinstance(domain.extent, E.IntImm):
+        last = analyzer.simplify(last)  # Of a + (b - a), a goes.
     high = eval_set(last, domains, analyzer)
     return _interval(low.min_value, high.max_value, analyzer)
 

@@ -11,6 +11,7 @@ from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.programs import matmul
 from tests.schedule import case_files
+from tests.schedule.case_files import module
 
 CASES = case_files.cases("blockize.txt")
 
@@ -117,3 +118,21 @@ def test_iterations_that_overlap_inside_a_block_are_divided():
     for target in ("interpreter", "numpy", "wasm"):
         _, b = case_files.outputs(sch.mod, [a, np.zeros(24, "float32")], target)
         np.testing.assert_array_equal(b, a + 1)
+
+
+def test_regions_that_data_decide_are_as_large_as_the_buffer_at_most():
+    """Where a region begins depends on the same numbers as where it ends."""
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(I: T.Buffer((3,), "int32"), A: T.Buffer((4,), "float32"), B: T.Buffer((3,), "float32")):
+    for i in range(3):
+        with T.block("B"):
+            vi = T.axis.spatial(3, i)
+            B[vi] = A[I[vi] % 4] + A[vi]
+""")
+    )
+    outer = sch.blockize(sch.get_loops("B")[0])
+    (region,) = [r for r in sch.get(outer).reads if r.buffer.name == "A"]
+    assert str(region) == "A[0:4]"
+    sch.annotate_buffer_access(outer, 0, "read", lambda *_: [(0, 4)])
