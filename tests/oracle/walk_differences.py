@@ -40,6 +40,10 @@ KINDS = (
         "overwritten in between",
     ),
     Kind(
+        "TVM goes wrong", "cache_read", "OutOfBounds: Reading",
+        "TVM copies no more than a later block overwrites, after it did",
+    ),
+    Kind(
         "TVM goes wrong", "cache_index", "axis .* has|OutOfBounds|wrong numbers",
         "TVM fills as many entries as there are iterations of the block's outermost loop",
     ),
@@ -87,6 +91,15 @@ KINDS = (
         "TVM refuses", "split", "factors are required to be positive",
         "TVM's sample_partitioned_tile samples -1 where nothing can be parted, which its split "
         "refuses; ours takes it for the factor that is left open",
+    ),
+    Kind(
+        "TVM refuses", "transform_block_layout", "binding values .* are not variables",
+        "TVM's cache_index computes an entry in each iteration of the block's outermost loop, and "
+        "binds no iterator to a loop where loops were fused",
+    ),
+    Kind(
+        "TVM refuses", "reindex_cache_(read|write)", "not a single point",
+        "TVM goes by the region that annotate_buffer_access has declared, not by the access",
     ),
     Kind(
         "TVM refuses", "transform_block_layout", "more than one type of original iter vars",
