@@ -6,7 +6,7 @@ A module that only the other package has is a `View` of ours, or an `Absent` one
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -15,10 +15,12 @@ from mlcweb.compat.tree import Tree, View
 
 
 class AliasLoader(Loader):
-    """Loads an alias by putting the module it stands for in its place."""
+    """Loads an alias by putting the module it stands for in its place, and `children`, modules by
+    full name, in theirs."""
 
-    def __init__(self, target: ModuleType):
+    def __init__(self, target: ModuleType, children: Mapping[str, ModuleType] | None = None):
         self.target = target
+        self.children = children or {}
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Leaves the (empty, soon dropped) module to the import system."""
@@ -27,6 +29,7 @@ class AliasLoader(Loader):
         # The import system takes what it finds in sys.modules after this call, which leaves
         # the attributes of the real module, its `__spec__` above all, as they are.
         sys.modules[module.__name__] = self.target
+        sys.modules.update(self.children)
 
 
 class AliasFinder(MetaPathFinder):
@@ -58,7 +61,24 @@ class AliasFinder(MetaPathFinder):
         module = self.tree.module(relative)
         if module is None:
             raise self.tree.missing(relative)
-        return ModuleSpec(fullname, AliasLoader(self._callable(relative, module)), is_package=True)
+        target = self._callable(relative, module)
+        loader = AliasLoader(target, self._answered_by_others(fullname, relative, target))
+        return ModuleSpec(fullname, loader, is_package=True)
+
+    def _answered_by_others(
+        self, fullname: str, relative: str, module: ModuleType
+    ) -> dict[str, ModuleType]:
+        """The submodules of an alias for which others of our modules answer than the files of that
+        name. The import system, if it loaded them, would set them over these files."""
+        found: dict[str, ModuleType] = {}
+        for name in self.tree.modules:
+            owner, _, child = name.rpartition(".")
+            own = vars(module).get(child)
+            if owner == self.tree.resolve(relative) and isinstance(own, ModuleType):
+                other = self.tree.module(name)
+                if own.__name__ == self.tree.full(name) and other is not None:
+                    found[f"{fullname}.{child}"] = other
+        return found
 
     def _callable(self, relative: str, module: ModuleType) -> ModuleType:
         """The module; where its package has a function of that name, which the import system is
@@ -66,12 +86,7 @@ class AliasFinder(MetaPathFinder):
         parent, _, name = relative.rpartition(".")
         owner = self.tree.module(parent) if parent else None
         function = vars(owner).get(name) if owner is not None else None
-        if owner is None or function is None:
-            return module
-        if isinstance(function, ModuleType):
-            # A file of the same name, for which another module answers while this is installed.
-            if function is not module and function.__name__ == self.tree.full(relative):
-                self._covered.setdefault((owner, name), function)
+        if owner is None or function is None or isinstance(function, ModuleType):
             return module
         self._covered[owner, name] = function
         return View(

@@ -246,14 +246,15 @@ def test_a_name_that_is_nowhere_says_what_there_is(tvm):
         exec("from tvm.tir.analysis import foo")
 
 
-def test_a_file_that_another_module_answers_for_is_back_after_uninstalling():
-    own = importlib.import_module("mlcweb.tir.stmt")
-    compat.uninstall()
-    mlcweb.tir.stmt = own
-    compat.install()
-    exec("from tvm.tir.stmt import For", {})
-    compat.uninstall()
-    assert mlcweb.tir.stmt is own
+@pytest.mark.parametrize("name", ["tvm.tir.stmt", "tvm.tirx.stmt", "tvm.tir.function"])
+def test_a_file_that_another_module_answers_for_stays_where_it_is(tvm, name):
+    child = name.rpartition(".")[2]
+    own = importlib.import_module(f"mlcweb.tir.{child}")
+    exec(f"from {name} import PrimFunc, For\nimport {name}", names := {})
+    assert names["For"] is mlcweb.tir.For
+    assert vars(mlcweb.tir)[child] is own
+    exec(f"from mlcweb.tir import {child} as found", names)
+    assert names["found"] is own
 
 
 def test_packages_that_programs_use_without_importing_them(tvm):
