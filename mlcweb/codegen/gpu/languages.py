@@ -301,7 +301,13 @@ METAL = Language(
             "(-1.453152027f + t * 1.061405429f))));\n"
             "  return copysign(1.0f - p * exp(-x * x), x);\n"
             "}"
-        )
+        ),
+        "saturated_": (
+            "template <typename T, typename S> inline T saturated_(S x) {\n"
+            "  T low = numeric_limits<T>::min(), high = numeric_limits<T>::max();\n"
+            "  return x >= S(high) ? high : x > S(low) ? T(x) : x <= S(low) ? low : T(0);\n"
+            "}"
+        ),
     },
     suffixes={"float32": "f", "int64": "L", "uint64": "UL", "uint32": "u", "float16": "h"},
     includes={"": "#include <metal_stdlib>\nusing namespace metal;"},

@@ -477,10 +477,13 @@ class KernelPrinter(Dispatcher):
 
     def integer_part(self, value: Any, dtype: str, kind: str) -> str:
         """A float as an integer: beyond its range the nearest end, as on all targets. GPUs convert
-        to 32 and 64 bits so; C leaves it open."""
+        to 32 and 64 bits so; C leaves it open, and so does Metal's language."""
         text = self.text(value, ATOM)
         if self.language.name == "opencl":
             return f"convert_{kind}_sat({text})"
+        if self.language.name == "metal":
+            self.helpers.add("saturated_")
+            return f"saturated_<{kind}>({self.text(value)})"
         if dtypes.bits(dtype) < 32:
             low, high = dtypes.min_value(dtype), dtypes.max_value(dtype)
             text = f"min(max(((int){text}), {low}), {high})"

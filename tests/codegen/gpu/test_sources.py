@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import linecache
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mlcweb
+from mlcweb.codegen.gpu.languages import METAL
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.gpu import gpu_device
 from mlcweb.script import from_source
@@ -396,3 +399,37 @@ def test_small_loops_are_unrolled_as_an_annotation_says(step, unrolled):
     x = np.random.default_rng(5).integers(-9, 9, (8, 8, 4)).astype("float32")
     assert_kernels_give(sch.mod["main"], [x], x.sum(1))
     assert source(sch.mod, "cuda").count("#pragma unroll") == unrolled
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_metal_converts_floats_beyond_the_range_as_all_targets_do(dtype, tmp_path):
+    """The helper that does it is C++ but for its header, and runs here."""
+    func = from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "{dtype}")):
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        B[t] = T.Cast("{dtype}", A[t])
+"""
+    )
+    text = source(func, "metal")
+    kind = METAL.types[dtype]
+    assert f"B[((int)threadIdx.x)] = saturated_<{kind}>(A[" in text
+    x = np.array([1e20, -1e20, np.nan, -1.5, 3.9, -0.0, np.inf, -np.inf], "float32")
+    given = mlcweb.nd.array(np.zeros(8, dtype))
+    mlcweb.build(func, target="interpreter")["main"](mlcweb.nd.array(x), given)
+    own = {"uchar": "unsigned char", "ushort": "unsigned short", "uint": "unsigned"}.get(kind, kind)
+    values = "1e20f, -1e20f, NAN, -1.5f, 3.9f, -0.0f, INFINITY, -INFINITY"
+    program = tmp_path / "saturated.cc"
+    program.write_text(
+        "#include <cmath>\n#include <cstdio>\n#include <initializer_list>\n#include <limits>\n"
+        "using namespace std;\n"
+        f"{METAL.functions['saturated_']}\n"
+        f'int main() {{ for (float x : {{{values}}}) printf("%lld ", '
+        f"(long long)saturated_<{own}>(x)); }}\n"
+    )
+    binary = str(tmp_path / "saturated")
+    subprocess.run(["g++", str(program), "-o", binary], check=True)
+    found = subprocess.run([binary], capture_output=True, text=True, check=True).stdout
+    assert list(map(int, found.split())) == given.numpy().tolist()
