@@ -34,7 +34,7 @@ KINDS = (
         "variable that a block uses without an iterator",
     ),
     Kind(
-        "TVM goes wrong", "cache_inplace|cache_read|transform_block_layout",
+        "TVM goes wrong", "cache_inplace|(reindex_)?cache_read|transform_block_layout",
         "has no value|is not defined|wrong numbers",
         "TVM leaves variables behind where they no longer have a value, and copies what is "
         "overwritten in between",
