@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 
-from mlcweb.analysis.threads import is_thread_tag, thread_tag
+from mlcweb.analysis.threads import is_own, is_thread_tag, thread_tag
 from mlcweb.arith import same_expression
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, Visitor, on
 from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -34,8 +34,9 @@ from mlcweb.lower.thread_axes import ThreadError, check_one_index
 from mlcweb.lower.thread_reductions import reduce_through_shared_memory, share_results
 from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.lower.unroll_loop import UnrollLoop
+from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const
+from mlcweb.tir.arithmetic import add, const, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute, variables_in
@@ -178,7 +179,51 @@ class _Launch(Mutator):
         if outside and statement.buffer.scope() == "global":
             self.common.append(statement.buffer)
             return self.rewrite(statement.body)
+        if outside and is_own(statement.buffer):
+            _check_not_passed_on(statement)
         return self.rewrite_children(statement)
+
+
+def _check_not_passed_on(allocation: S.AllocBuffer) -> None:
+    """Raise a ThreadError where all threads read what each of them writes to memory of its own."""
+    buffer, uses = allocation.buffer, _Uses(allocation.buffer)
+    uses.visit(allocation.body)
+    for load, around in uses.loads:
+        passed = sorted(uses.stored - around)
+        if passed:
+            raise ThreadError(
+                f'"{buffer.name}" is local memory, of which each thread has its own; it is written '
+                f'in loops over "{passed[0]}" and read outside of them, where a thread has only '
+                'what it wrote itself; use "shared" memory, or read it in such a loop',
+                load.span or buffer.span,
+            )
+
+
+class _Uses(Visitor):
+    """The axes of threads, of more than one, around what loads from a buffer or stores to it."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+        self.around: frozenset[str] = frozenset()
+        self.stored: frozenset[str] = frozenset()
+        self.loads: list[tuple[E.BufferLoad, frozenset[str]]] = []
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> None:
+        outer = self.around
+        if is_thread_tag(tag := thread_tag(loop)) and not is_const_int(loop.extent, 1):
+            self.around |= {tag}
+        self.visit_children(loop)
+        self.around = outer
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> None:
+        self.visit_children(node)
+        if node.buffer.data is self.buffer.data:
+            if isinstance(node, S.BufferStore):
+                self.stored |= self.around
+            else:
+                self.loads.append((node, self.around))
 
 
 def _rank(tag: str) -> int:

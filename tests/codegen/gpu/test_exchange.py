@@ -192,3 +192,41 @@ def main(A: T.Buffer((32, 8), "float32"), B: T.Buffer((32, 8), "float32")):
         tvm.build(sch.mod, target="cuda")
     sch.unannotate(sch.get_block("B") if is_block else sch.get_loops("B")[1], annotation)
     assert "B[" in source(sch.mod, "cuda")
+
+
+OWN_ROWS = """
+@T.prim_func
+def main(A: T.Buffer((4, 32, 8), "float32"), C: T.Buffer((4, 32, 8), "float32")):
+    for b in T.thread_binding(4, "blockIdx.x"):
+        for t in T.thread_binding(32, "threadIdx.x"):
+            for i in range(8):
+                with T.block("C"):
+                    vb, vt, vi = T.axis.remap("SSS", [b, t, i])
+                    C[vb, vt, vi] = A[vb, vt, vi] + T.float32(1)
+"""
+
+
+@pytest.mark.parametrize("step", ["write_at", "cache_write"])
+@pytest.mark.parametrize("scope", ["local", "shared"])
+def test_local_memory_is_not_read_outside_of_the_threads_that_write_it(step, scope):
+    sch = tvm.tir.Schedule(from_source(OWN_ROWS))
+    block, thread, _ = sch.get_loops("C")
+    if step == "write_at":
+        sch.write_at(block, "C", 0, scope)
+    else:
+        sch.reverse_compute_at(sch.cache_write("C", 0, scope), block)
+    if scope == "local":
+        with pytest.raises(ThreadError, match=r'"C_local" is local memory.*"threadIdx.x"'):
+            tvm.build(sch.mod, target="cuda")
+        if step == "cache_write":
+            sch.reverse_compute_at("C_local", thread)
+    if scope == "shared" or step == "cache_write":
+        x = np.arange(1024, dtype="float32").reshape(4, 32, 8)
+        assert_kernels_give(sch.mod["main"], [x], x + 1)
+
+
+def test_each_thread_may_read_what_it_copied_itself():
+    sch = tvm.tir.Schedule(from_source(OWN_ROWS))
+    sch.read_at(sch.get_loops("C")[0], "C", 0, "local")
+    x = np.arange(1024, dtype="float32").reshape(4, 32, 8)
+    assert_kernels_give(sch.mod["main"], [x], x + 1)
