@@ -98,6 +98,10 @@ KINDS = (
         "binds no iterator to a loop where loops were fused",
     ),
     Kind(
+        "TVM refuses", "cache_read", "allowed to be written by single block",
+        "TVM counts the reader, and a later block that overwrites what has been read",
+    ),
+    Kind(
         "TVM refuses", "reindex_cache_(read|write)", "not a single point",
         "TVM goes by the region that annotate_buffer_access has declared, not by the access",
     ),
