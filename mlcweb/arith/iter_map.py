@@ -206,7 +206,13 @@ class _Detector:
 
     def _index(self, index: E.PrimExpr) -> IterSum:
         value = self.value(index)
-        return self.fuse(value) if isinstance(value, LinearForm) else iter_sum({}, value)
+        if not isinstance(value, LinearForm):
+            return iter_sum({}, value)
+        scales = value.terms.values()
+        if len(value.terms) > 1 and all(isinstance(n, E.IntImm) and n.value < 0 for n in scales):
+            minus = integer(-1, value.dtype)  # It counts down.
+            return self.fuse(value.times(minus, multiply)).times(minus, multiply)
+        return self.fuse(value)
 
     def value(self, expression: E.PrimExpr) -> Value:
         """An expression as a sum of splits; expressions without iterators as they are."""

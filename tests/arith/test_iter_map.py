@@ -205,6 +205,7 @@ def test_accepted_maps_are_what_they_claim(seed: int) -> None:
         (["k * 4 + i * 3 + j"], {"k": 3, "i": 2, "j": 3}, "i * 3 + j < 4", True),
         (["k * 4 + i * 3 + j"], {"k": 3, "i": 2, "j": 3}, "And(i * 3 + j < 4, k < 2)", True),
         (["i"], {"i": 4, "j": 4}, "i * 4 + j < 7", False),
+        (["11 - (i * 4 + j)"], {"i": 3, "j": 4}, "True", True),
         (["(i * 4 + j) // 3"], {"i": 3, "j": 4}, "i * 4 + j < 10", True),
         (["i // 3"], {"i": 10}, "True", True),
     ],

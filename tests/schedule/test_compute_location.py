@@ -321,8 +321,29 @@ def test_a_consumer_of_a_part_writes_no_more_when_it_is_moved(loop, binding, pre
     text = PART_OF_ITS_DOMAIN.format(loop=loop, binding=binding, predicate=predicate)
     sch = Schedule(module(text))
     sch.reverse_compute_at("C", sch.get_loops("B")[0])
+    _check_part(sch)
+
+
+def _check_part(sch):
     _, c = outputs(sch.mod, [np.arange(8, dtype="int32"), np.full(8, -1, "int32")])
     np.testing.assert_array_equal(c, [1, 2, 3, 4, 5, -1, -1, -1])
+
+
+@pytest.mark.parametrize("predicate", ["True", "i < 6", "i - 1 < 5"])
+def test_a_consumer_of_a_part_writes_no_more_when_it_is_inlined(predicate):
+    text = PART_OF_ITS_DOMAIN.format(loop="1, 6", binding="i - 1", predicate=predicate)
+    sch = Schedule(module(text))
+    sch.reverse_compute_inline("C")
+    _check_part(sch)
+
+
+def test_a_consumer_in_split_loops_that_count_down_moves():
+    text = PART_OF_ITS_DOMAIN.format(loop="8", binding="7 - i", predicate="True")
+    sch = Schedule(module(text))
+    sch.split(sch.get_loops("C")[0], [None, 2])
+    sch.reverse_compute_at("C", sch.get_loops("B")[0])
+    _, c = outputs(sch.mod, [np.arange(8, dtype="int32"), np.zeros(8, "int32")])
+    np.testing.assert_array_equal(c, np.arange(1, 9))
 
 
 @pytest.mark.parametrize(("loop", "binding"), [("4", "i * 2"), ("3", "i * i")])

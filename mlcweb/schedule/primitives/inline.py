@@ -15,6 +15,7 @@ from mlcweb.schedule.analysis.effects import (
     reads_only_written,
     runs_whole_domain,
 )
+from mlcweb.schedule.analysis.iteration_domain import executed_domains
 from mlcweb.schedule.analysis.regions import check_no_declared_view, loads_of, use_of_memory
 from mlcweb.schedule.analysis.scopes import (
     check_binds_loops,
@@ -94,10 +95,11 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
 def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     """Apply a block to each value of its only producer as that is computed, and remove the block.
 
-    Checked: the block's scope is a stage pipeline; the block is complete, has no init or predicate,
-    its body is one store that reads the producer's buffer at one place, whose indices give each
-    iteration an element of its own; the producer is complete, a single store, not an output, and
-    has no other consumer. Elements that the block does not use are cut off by a predicate.
+    Checked: the block's scope is a stage pipeline; the block is complete, has no init, and a
+    predicate at most that bounds its iterators; its body is one store that reads the producer's
+    buffer at one place, whose indices give each iteration an element of its own; the producer is
+    complete, a single store, not an output, and has no other consumer. Elements that the block does
+    not use are cut off by a predicate.
 
     rewrite:
         for i in range(16): (block "B") B[vi] = A[vi] * 2
@@ -304,8 +306,8 @@ def _consuming_store(
     inverse = None
     if not isinstance(store, BufferStore):
         reason = "its body is not a single store"
-    elif not is_trivially_true(place.realize.predicate):
-        reason = "it has a predicate"
+    elif executed_domains(place) is None:
+        reason = "its loops and predicate leave out combinations of its iterators' values"
     elif not loads:
         reason = f'it does not load "{buffer.name}"'
     elif any(not _same_indices(load, loads[0]) for load in loads):
@@ -346,7 +348,7 @@ def _use_predicate(
     known = Analyzer({**inner_place.domains_around, **inner.block.domains})
     bound = inner.bindings
     extra: list[PrimExpr] = []
-    for var, domain in place.block.domains.items():
+    for var, domain in (executed_domains(place) or place.block.domains).items():
         value = values[var]
         extra += [value >= domain.min, value < domain.min + domain.extent]
     extra += [equal(r, w) for r, w in zip(read, written, strict=True)]

@@ -8,7 +8,11 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer, conjuncts, same_expression
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.analysis.effects import is_uncovered, reads_only_written
+from mlcweb.schedule.analysis.effects import (
+    is_uncovered,
+    reads_only_written,
+    runs_whole_domain,
+)
 from mlcweb.schedule.analysis.regions import loads_of
 from mlcweb.schedule.analysis.scopes import (
     check_affine,
@@ -16,7 +20,6 @@ from mlcweb.schedule.analysis.scopes import (
     check_complete,
     check_not_output,
     check_reduction,
-    is_trivially_true,
     iterators_by_variable,
     runs_one_to_one,
     scope_at,
@@ -332,7 +335,7 @@ def _added(place: BlockPlace, buffer: Buffer) -> tuple[BufferStore, BufferLoad, 
                 and not loads_of(term, buffer)
                 and not loads_of(term, store.buffer)
                 and store.buffer.dtype == buffer.dtype
-                and is_trivially_true(place.realize.predicate)
+                and runs_whole_domain(place)
                 and place.block.init is None
             ):
                 return store, load, term
