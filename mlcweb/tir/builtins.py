@@ -169,7 +169,10 @@ def call_builtin(row: Builtin, *args: Any, dtype: Any = None, **options: Any) ->
         dtype = args[at]
         args = args[:-1] if at else args[1:]
     operands = tuple(convert(arg.data if isinstance(arg, Buffer) else arg) for arg in args)
-    dtype = str(dtype or "") or result_type(row, operands)
+    said = None if dtype is None else str(dtype)
+    dtype = said or result_type(row, operands)
+    if dtype is None and said == "":
+        dtype = "void"  # as texts before 2023 call it
     if dtype is None:
         raise DiagnosticError(f'{row.script_name} needs the type of its result: dtype="…"')
     return Call(dtype, row.op, operands)

@@ -43,6 +43,7 @@ def call_in(line: str) -> E.Call:
         ("T.tvm_mma_sync(A.data, 0, A.data, 0, A.data, 0, A.data, 0)", "tvm_mma_sync", "handle", 8),
         ('T.ptx_mma("float32", "m16n8k8", "row", "col", A.data, 0)', "ptx_mma", "float32", 5),
         ('T.ptx_mma("m16n8k8", "row", "col", A.data, 0, dtype="float32")', "ptx_mma", "float32", 5),
+        ('T.evaluate(T.call_extern("f", A.data, dtype=""))', "call_extern", "void", 2),
         ('T.evaluate(T.ptx_commit_group(dtype=""))', "ptx_commit_group", "void", 0),
         ("T.ptx.cp.async_(A.data, 0, 16)", "ptx.cp.async_", "void", 3),
         ('T.cuda.atomic_add("float32", A.data)', "cuda.atomic_add", "float32", 1),
