@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_
 
 from mlcweb.analysis.access_regions import covering
@@ -14,30 +13,20 @@ from mlcweb.ir.visitor import rewrite_nodes
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, is_local, must_write
 from mlcweb.schedule.analysis.regions import bound_ranges, known_sides, regions_of, relaxed
-from mlcweb.schedule.analysis.scopes import Scope, only_writer, scope_at, short_title
-from mlcweb.schedule.analysis.stage_pipeline import (
-    check_cover,
-    check_not_overwritten,
-    check_stage_pipeline,
-)
+from mlcweb.schedule.analysis.scopes import Scope, only_writer, scope_at
+from mlcweb.schedule.analysis.stage_pipeline import check_cover, check_not_overwritten
 from mlcweb.schedule.analysis.units import stands_in
 from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import Redirection
-from mlcweb.schedule.rewriting.nests import (
-    copy_of,
-    copy_stage,
-    position_in,
-    statements_of,
-    with_allocated,
-    with_stages,
-)
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, shared_prefix
-from mlcweb.tir.arithmetic import const, logical_and
+from mlcweb.schedule.rewriting.locations import StageLocation, location_after
+from mlcweb.schedule.rewriting.nests import copy_of, copy_stage, with_allocated, with_stages
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, ForKind, Stmt, sequence
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, ForKind, Stmt, sequence
 
 
 @primitive("CacheRead")
@@ -75,12 +64,12 @@ def cache_read(
     for reader in readers:
         check_cover(scope, blocks, reader, buffer)
     if writer is None:
-        location = _Location(scope.block, 0)
+        location = StageLocation(scope.block, 0)
         # What the scope's block says it reads, or, where it does not say, the whole buffer.
         declared = regions_of(scope.block.reads, buffer)
         region = (declared[0] if declared else full_region(buffer)).region
     else:
-        location = _location(state, scope, writer, readers)
+        location = location_after(state, scope, writer, readers)
         region = _touched_region(writer, blocks, buffer, location)
         loops = writer.inner_loops(None)
         if not all(_reads_inside(reader, buffer, location, region, loops) for reader in readers):
@@ -102,8 +91,9 @@ def cache_write(
     readers, or at the end of the scope where there is none.
 
     Checked: the block writes such a buffer, is its only writer in the scope and reads of it only
-    what the same iteration has written; the storage scope exists; the block's scope is a stage
-    pipeline; where the buffer is seen outside of the scope, the region written is known exactly.
+    what the same iteration has written; the storage scope exists; no reader stands before the
+    block, but in earlier loops than the block; the readers read only what it writes; where the
+    buffer is seen outside of the scope, the region written is known exactly.
 
     rewrite:
         for i in range(16):                             for i in range(16):
@@ -113,8 +103,13 @@ def cache_write(
     place = state.block(block)
     scope = state.scope_of(place)
     buffer = accessed_buffer(place, write_buffer_index, "write")
-    check_stage_pipeline(state, scope)
-    only_writer(scope_at(state, scope).writers_of(buffer), buffer)
+    blocks = scope_at(state, scope)
+    only_writer(blocks.writers_of(buffer), buffer)
+    readers = blocks.readers_of(buffer)
+    during = [reader for reader in readers if not _follows(blocks, place, [reader])]
+    check_not_overwritten(scope, blocks, buffer, [place], during)
+    for reader in during:
+        check_cover(scope, blocks, reader, buffer)
     if reads_old_elements(place.block, buffer):
         raise BlockKindError(
             f'The {place.title} reads the elements of "{buffer.name}" that it updates, and the '
@@ -124,13 +119,9 @@ def cache_write(
         )
     consumers = _scope_children(state, scope, consumer_blocks or ())
     cached = {consumer.block.identity for consumer in consumers}
-    others = [
-        reader
-        for reader in scope_at(state, scope).readers_of(buffer)
-        if reader.block.identity not in cached
-    ]
-    location = _location(state, scope, place, others)
-    region = _touched_region(place, scope_at(state, scope), buffer, location)
+    others = [reader for reader in readers if reader.block.identity not in cached]
+    location = location_after(state, scope, place, others)
+    region = _touched_region(place, blocks, buffer, location)
     outer = location.loop
     if not is_local(scope, buffer) and not must_write(place, buffer, outer, region):
         raise DataflowError(
@@ -140,18 +131,6 @@ def cache_write(
             "cache_write where whole rows or boxes are written, or before transform_layout",
         )
     return _with_stage(state, scope, buffer, storage_scope, location, region, consumers, place)
-
-
-@dataclass(frozen=True, slots=True)
-class _Location:
-    """The loop, or the scope's block, in whose body the stage is inserted, and where there."""
-
-    container: For | Block
-    position: int
-
-    @property
-    def loop(self) -> For | None:
-        return self.container if isinstance(self.container, For) else None
 
 
 def _scope_children(
@@ -176,8 +155,9 @@ def _scope_children(
 
 
 def _follows(blocks: Scope, writer: BlockPlace, readers: Sequence[BlockPlace]) -> bool:
-    """Whether a block runs after all iterations of the readers: no loop is around both."""
-    around = writer.loops
+    """Whether a block runs after all iterations of the readers: no loop that runs more than once is
+    around both."""
+    around = [loop for loop in writer.loops if not is_const_int(loop.extent, 1)]
     return all(
         blocks.position(reader.block) < blocks.position(writer.block)
         and not any(loop in around for loop in reader.loops)
@@ -185,31 +165,8 @@ def _follows(blocks: Scope, writer: BlockPlace, readers: Sequence[BlockPlace]) -
     )
 
 
-def _location(
-    state: ScheduleState, scope: BlockPlace, writer: BlockPlace, readers: Sequence[BlockPlace]
-) -> _Location:
-    """Right before the first reader after the writer, in the innermost loop around both."""
-    blocks = scope_at(state, scope)
-    after = blocks.position(writer.block)
-    later = [reader for reader in readers if blocks.position(reader.block) > after]
-    if not later:
-        return _Location(scope.block, len(statements_of(scope.block)))
-    reader = min(later, key=lambda place: blocks.position(place.block))
-    shared = shared_prefix([writer.parents, reader.parents])
-    container = next(p for p in reversed(shared) if isinstance(p, (For, Block)))
-    ends = [position_in(container, place) for place in (writer, reader)]
-    if ends[0] >= ends[1]:
-        raise DataflowError(
-            f"There is no place for a copy between the blocks {short_title(writer)} and "
-            f"{short_title(reader)}",
-            [writer.statement, reader.statement],
-            "bring the blocks into loops of their own first",
-        )
-    return _Location(container, ends[1])
-
-
 def _touched_region(
-    writer: BlockPlace, blocks: Scope, buffer: Buffer, location: _Location
+    writer: BlockPlace, blocks: Scope, buffer: Buffer, location: StageLocation
 ) -> Sequence[Range]:
     """What a block writes of a buffer in one run of the container's body."""
     region = regions_of(writer.block.writes, buffer)[0]
@@ -228,7 +185,7 @@ def _touched_region(
 def _reads_inside(
     reader: BlockPlace,
     buffer: Buffer,
-    location: _Location,
+    location: StageLocation,
     box: Sequence[Range],
     around: Mapping[Var, Range],
 ) -> bool:
@@ -261,7 +218,7 @@ def _with_stage(
     scope: BlockPlace,
     buffer: Buffer,
     storage_scope: str,
-    location: _Location,
+    location: StageLocation,
     region: Sequence[Range],
     readers: Sequence[BlockPlace],
     writer: BlockPlace | None,

@@ -20,9 +20,10 @@ from mlcweb.schedule.analysis.scopes import (
 )
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.arguments import StorageScope
-from mlcweb.schedule.errors import BlockKindError, DataflowError
+from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import with_new_regions
+from mlcweb.schedule.rewriting.locations import StageLocation, location_after
 from mlcweb.schedule.rewriting.nests import (
     Access,
     copy_of,
@@ -36,7 +37,7 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import BlockIdentity, BufferStore, For, IterVar
+from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore, For, IterVar, SeqStmt, Stmt
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 
@@ -71,7 +72,10 @@ def reindex(
     loops = _loop_each(used)
     ends = (old, indices), (copy, values)
     name = f"{target.name}_reindex"
-    return _staged(state, place, access, *ends, iterators, loops, list(loops), name)
+    nest_of(place, "reindex")
+    scope = state.scope_of(place).block
+    location = StageLocation(scope, position_in(scope, place) + (access == "write"))
+    return _staged(state, place, access, *ends, iterators, loops, list(loops), name, location)
 
 
 @primitive("ReindexCacheRead", inputs=("index_map",))
@@ -128,25 +132,68 @@ def _reindex_cache(
     values, shape = _mapped(place, buffer, index_map, indices, used)
     copy = copy_of(buffer, storage_scope, shape)
     iterators = {iter_var: Var(iter_var.var.name, iter_var.var.dtype) for iter_var in used}
-    loops, bound = _loops_of_copy(place, used)
-    produced = buffer in scope_at(state, state.scope_of(place)).writers
-    at_start = access == "read" and not produced and not any(map(reads_memory, indices))
+    location = _location_of_copy(state, place, buffer, access, indices)
+    loops, bound = _loops_of_copy(place, used, location)
     ends = (buffer, indices), (copy, values)
-    return _staged(state, place, access, *ends, iterators, loops, bound, copy.name, at_start)
+    return _staged(state, place, access, *ends, iterators, loops, bound, copy.name, location)
+
+
+def _location_of_copy(
+    state: ScheduleState,
+    place: BlockPlace,
+    buffer: Buffer,
+    access: str,
+    indices: Sequence[PrimExpr],
+) -> StageLocation:
+    """Between the block that writes the buffer and the one that reads it, with loops alone around
+    the block there; at the start of the scope for what is only read."""
+    scope = state.scope_of(place)
+    blocks = scope_at(state, scope)
+    if access == "write":
+        location = location_after(state, scope, place, blocks.readers_of(buffer))
+    elif buffer in blocks.writers:
+        location = location_after(state, scope, blocks.writers_of(buffer)[-1], [place])
+    else:
+        known = not any(map(reads_memory, indices))
+        location = StageLocation(scope.block, 0 if known else position_in(scope.block, place))
+    whole = is_trivially_true(place.realize.predicate) or location.loop is None
+    inside = _parents_inside(place, location.container)
+    if not whole or not all(isinstance(parent, (For, SeqStmt)) for parent in inside):
+        raise LoopError(
+            f"The loop nest of {place.title} is not directly in "
+            f"{_title(location.container)}: other statements or conditions enclose it",
+            [place.realize],
+            "a loop nest that no branch or other statement encloses",
+        )
+    return location
+
+
+def _parents_inside(place: BlockPlace, container: For | Block) -> list[Stmt]:
+    at = next(n for n, parent in enumerate(place.parents) if parent is container)
+    return list(place.parents[at + 1 :])
+
+
+def _title(container: For | Block) -> str:
+    if isinstance(container, For):
+        return f'loop "{container.loop_var.name}"'
+    return f'block "{container.name_hint}"'
 
 
 def _loops_of_copy(
-    place: BlockPlace, used: Sequence[IterVar]
+    place: BlockPlace, used: Sequence[IterVar], location: StageLocation
 ) -> tuple[dict[Var, PrimExpr], list[PrimExpr]]:
     """The loops of a copy (variable and extent), and what they bind the iterators to: as those of
-    the block are, or, where a predicate cuts these off, one for each iterator."""
+    the block are there, or, where a predicate cuts these off, one for each iterator."""
     values = place.realize.bindings
     bound = [values[iter_var.var] for iter_var in used]
     if is_trivially_true(place.realize.predicate):
         driving = variables_in(*bound)
+        inside = _parents_inside(place, location.container)
         loops: dict[Var, PrimExpr] = {}
         renamed: dict[Var, PrimExpr] = {}
         for loop in _driving_loops(place, driving):
+            if not any(loop is parent for parent in inside):
+                continue
             var = Var(loop.loop_var.name, loop.loop_var.dtype)
             loops[var] = substitute(loop.extent, renamed)
             renamed[loop.loop_var] = add(var, substitute(loop.min, renamed))
@@ -336,21 +383,18 @@ def _staged(
     loops: Mapping[Var, PrimExpr],
     bound: Sequence[PrimExpr],
     name: str,
-    at_start: bool = False,
+    location: StageLocation,
 ) -> tuple[ScheduleState, BlockIdentity]:
-    """The program with a block that copies beside the loops of the block at `place`, or at the
-    start of its scope, and the block on the copy. `iterators` gives for iterators of the block
-    those of the copying one, which are `bound` to values."""
-    nest_of(place, "reindex")
+    """The program with a block that copies at a location, and the block at `place` on the copy.
+    `iterators` gives for iterators of the block those of the copying one, which are `bound` to
+    values."""
     renamed = {iter_var.var: var for iter_var, var in iterators.items()}
     ends = [(b, [substitute(index, renamed) for index in i]) for b, i in (original, copy)]
     store = copying_store(*ends, reads=access == "read")
     iter_vars = (IterVar(iter_var.dom, var) for iter_var, var in iterators.items())
     nest = stage(name, loops, zip(iter_vars, bound, strict=True), store)
-    scope = state.scope_of(place)
-    here = position_in(scope.block, place)
-    position = here + 1 if access == "write" else (0 if at_start else here)
-    state, (made,) = with_stages(state, scope, scope.block, position, [nest], copy[0])
+    container, position = location.container, location.position
+    state, (made,) = with_stages(state, state.scope_of(place), container, position, [nest], copy[0])
     old, new = original[0], copy[0]
     changed = rewrite_nodes(
         place.block,

@@ -64,8 +64,11 @@ class Redirection(Mutator):
     def _moved(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
         if self.origin is None:
             return tuple(indices)
-        pairs = zip(indices, self.origin, strict=True)
-        return tuple(self.analyzer.simplify(subtract(index, start)) for index, start in pairs)
+        return tuple(
+            # Subtracting 0 could widen the index.
+            self.analyzer.simplify(index if is_const_int(start, 0) else subtract(index, start))
+            for index, start in zip(indices, self.origin, strict=True)
+        )
 
     @on(BufferLoad, BufferStore)
     def access(self, node: BufferLoad | BufferStore) -> Any:

@@ -237,7 +237,7 @@ def copy_of(
         data=Var(name, "handle", PointerType(buffer.dtype, storage_scope)),
         shape=tuple(shape),
         strides=(),
-        elem_offset=const(0, shape[0].dtype if shape else "int64"),
+        elem_offset=const(0, buffer.elem_offset.dtype),
         name=name,
     )
 
