@@ -220,7 +220,7 @@ def test_conditions_that_never_hold():
     assert 'The condition of block "C" never holds' in error.reason
 
 
-def test_the_loop_is_around_the_block_alone():
+def test_the_loop_is_around_the_block():
     program = INSIDE.replace('C: T.Buffer((14,), "float32")', 'D: T.Buffer((14,), "float32")')
     program = program.replace("    for i", '    C = T.alloc_buffer((14,), "float32")\n    for i', 1)
     program += """    for i in range(14):
@@ -228,16 +228,34 @@ def test_the_loop_is_around_the_block_alone():
             vi = T.axis.spatial(14, i)
             D[vi] = C[vi]
 """
-
-    def moved(sch):
-        sch.compute_at("C", sch.get_loops("D")[0], preserve_unit_loops=True)
-        sch.decompose_padding("C", sch.get_loops("C")[0])
-
-    assert (
-        "which decompose_padding would have to repeat or to drop" in refusal(program, moved).reason
-    )
     error = refusal(program, lambda sch: sch.decompose_padding("C", sch.get_loops("D")[0]))
     assert error.reason == 'The loop "i" is not around the block "C"'
+
+
+def test_a_condition_in_the_loop_decides_whether_the_block_runs():
+    program = """
+@T.prim_func
+def main(A: T.Buffer((4, 10), "float32"), C: T.Buffer((4, 14), "float32"), n: T.int32):
+    for o in range(4):
+        if o < n:
+            for i in range(14):
+                with T.block("C"):
+                    vo, vi = T.axis.remap("SS", [o, i])
+                    C[vo, vi] = T.if_then_else(2 <= vi and vi < 12, A[vo, vi - 2], T.float32(7))
+"""
+    error = refusal(program, lambda sch: sch.decompose_padding("C", sch.get_loops("C")[0]))
+    assert 'Conditions in the loop "o" decide whether block "C" runs' in error.reason
+    sch = Schedule(module(program))
+    sch.decompose_padding("C", sch.get_loops("C")[1])
+    assert len(sch.get_loops("C_pad_const")) == 2
+
+
+def test_conditions_that_always_hold():
+    error = refusal(
+        padded("T.if_then_else(0 <= vi and vi < 14, A[vi % 10], T.float32(0))"),
+        lambda sch: sch.decompose_padding("C", sch.get_loops("C")[0]),
+    )
+    assert 'The condition of block "C" always holds' in error.reason
 
 
 def test_only_complete_blocks():

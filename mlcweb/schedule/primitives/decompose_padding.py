@@ -12,18 +12,18 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.schedule.analysis.scopes import check_affine, check_complete
-from mlcweb.schedule.errors import BlockKindError, StaleReferenceError
+from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.errors import BlockKindError, LoopError, StaleReferenceError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import AccessSimplifier
 from mlcweb.schedule.rewriting.nests import (
     in_fresh_loops,
     in_loops,
     loops_from,
-    only_block_in,
     part_of_block,
 )
 from mlcweb.schedule.state import BlockPlace, ScheduleState
-from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, logical_and, subtract
+from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, subtract
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Call, FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
@@ -33,6 +33,7 @@ from mlcweb.tir.stmt import (
     For,
     ForKind,
     IterVar,
+    SeqStmt,
     Stmt,
     sequence,
 )
@@ -47,8 +48,9 @@ def decompose_padding(
     that fills everything with the constant, right before `loop`, and one that stores the value.
 
     Checked: the block is complete and has an affine binding; its body is one store of an
-    if_then_else whose condition bounds iterators and whose other value is a constant; `loop` is
-    around the block and holds it alone.
+    if_then_else whose condition bounds iterators, and does not always hold, and whose other value
+    is a constant; `loop` is around the block; where it holds other statements, none of them is a
+    condition around the block, and the scope is a stage pipeline.
 
     rewrite:
                                                   for i in range(140): (block "B_pad_const")
@@ -62,14 +64,18 @@ def decompose_padding(
     check_complete(state, place)
     check_affine(state, place)
     inner = loops_from(place, loop_place.loop)
-    only_block_in(place, inner, "decompose_padding")
+    own = _loops_of_its_own(place, inner)
+    if len(own) < len(inner):
+        _check_alone_in(state, place, inner)
     store, condition, value, constant = _padding_pattern(place)
     inside = _inside(place, condition)
-    filling = _filling(place, store, constant)
+    filling = _filling(place, inner, store, constant)
     serial = [For(old.loop_var, old.min, old.extent, ForKind.SERIAL, old.body) for old in inner]
     fill = in_fresh_loops(filling, serial)
-    kept = _inside_nest(place, inner, replace(store, value=value), condition, inside)
-    state = state.replaced(place.function, {loop_place.loop: sequence(fill, kept)})
+    kept = _inside_nest(place, own, replace(store, value=value), condition, inside)
+    state = state.replaced(place.function, {own[0] if own else place.realize: kept})
+    outermost = state.loop(loop).loop
+    state = state.replaced(place.function, {outermost: sequence(fill, outermost)})
     return state, filling.block.identity
 
 
@@ -82,6 +88,30 @@ def can_decompose_padding(state: ScheduleState, block: BlockIdentity, loop: Var)
     except TVMError:
         return False
     return True
+
+
+def _loops_of_its_own(place: BlockPlace, loops: Sequence[For]) -> Sequence[For]:
+    """The innermost of some loops that hold the block alone."""
+    inside: Stmt = place.realize
+    for count, loop in enumerate(reversed(loops)):
+        if loop.body is not inside:
+            return loops[len(loops) - count :]
+        inside = loop
+    return loops
+
+
+def _check_alone_in(state: ScheduleState, place: BlockPlace, loops: Sequence[For]) -> None:
+    """Raise an error unless other statements in the loops may run after all of the constants are
+    stored: they read what the block has stored by then, which has the same values."""
+    check_stage_pipeline(state, state.scope_of(place))
+    start = next(n for n, parent in enumerate(place.parents) if parent is loops[0])
+    if not all(isinstance(parent, (For, SeqStmt)) for parent in place.parents[start:]):
+        raise LoopError(
+            f'Conditions in the loop "{loops[0].loop_var.name}" decide whether {place.title} runs, '
+            "but the constants are stored before it in any case",
+            [loops[0], place.realize],
+            "a loop inside of the conditions",
+        )
 
 
 Pattern = tuple[BufferStore, PrimExpr, PrimExpr, PrimExpr]
@@ -144,6 +174,13 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
         )
     bounds = {v: (int(a), int(b) + 1) for v, (a, b) in zip(values, system.bounds, strict=False)}
     box = {v: Range(const(a, v.dtype), const(b - a, v.dtype)) for v, (a, b) in bounds.items()}
+    everywhere = Analyzer({**place.domains_around, **place.block.domains})
+    if everywhere.can_prove(condition):
+        raise BlockKindError(
+            f"The condition of {place.title} always holds, so that nothing is padded",
+            [place.realize],
+            "a condition that does not hold for the elements of the padding",
+        )
     inside = Analyzer(box)
     for part in conjuncts(condition):
         if not inside.can_prove(part):
@@ -156,13 +193,19 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
     return bounds
 
 
-def _filling(place: BlockPlace, store: BufferStore, constant: PrimExpr) -> BlockRealize:
-    """A block that stores the constant in all iterations."""
+def _filling(
+    place: BlockPlace, inner: Sequence[For], store: BufferStore, constant: PrimExpr
+) -> BlockRealize:
+    """A block that stores the constant in all iterations of the loops `inner`."""
     block = place.block
+    own = {loop.loop_var for loop in inner}
+    around = {v: domain for v, domain in place.inner_loops(None).items() if v not in own}
+    analyzer = Analyzer(around)
+    values = tuple(map(analyzer.simplify, place.realize.iter_values))
     body = replace(store, value=constant)
     made = part_of_block(block, block.iter_vars, f"{block.name_hint}_pad_const", body)
     made = replace(made, annotations=block.annotations)
-    return BlockRealize(place.realize.iter_values, place.realize.predicate, made)
+    return BlockRealize(values, place.realize.predicate, made)
 
 
 def _inside_nest(
@@ -199,7 +242,7 @@ def _inside_nest(
         for part in conjuncts(condition)
         if uses_any(part, guarded)
     )
-    predicate = logical_and(inside_only, realize.predicate)
+    predicate = conjunction([*conjuncts(inside_only), *conjuncts(realize.predicate)])
     changed = replace(block, iter_vars=tuple(iter_vars), body=substitute(store, shifts))
     changed = AccessSimplifier().rewrite(changed)
     changed = with_access_regions(changed)
