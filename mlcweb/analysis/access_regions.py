@@ -37,6 +37,16 @@ class AccessRegions(NamedTuple):
     writes: tuple[BufferRegion, ...]
     opaque: tuple[BufferRegion, ...]
 
+    @property
+    def possible(self) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
+        """What may be read, and what may be written: with the opaque buffers among both."""
+        whole = {region.buffer for region in self.opaque}
+        reads, writes = (
+            (*(region for region in part if region.buffer not in whole), *self.opaque)
+            for part in (self.reads, self.writes)
+        )
+        return reads, writes
+
 
 def block_access_regions(
     block: S.Block, buffers: Mapping[E.Var, Buffer] | None = None

@@ -38,6 +38,8 @@ def _connective(
                     return narrower if decided is FALSE else wider
         if decided is TRUE and (joined := _less_or_equal(a, b)) is not None:
             return analyzer.rewrite(joined)
+        if decided is FALSE and (tighter := _last_digit_bound(a, b)) is not None:
+            return logical_and(tighter, b)
         if type(b) is type(expression):
             return analyzer.rewrite(join(join(a, b.a), b.b))
         return expression
@@ -53,6 +55,21 @@ def _less_or_equal(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr | None:
             if same_expression(order.a, x) and same_expression(order.b, y):
                 return less_equal(x, y)
     return None
+
+
+def _last_digit_bound(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr | None:
+    """x < n * c and x % c < d is x < n * c - c + d and x % c < d: the bound that ends with the last
+    x that both allow."""
+    if not (isinstance(a, E.LT) and isinstance(b, E.LT) and isinstance(b.a, E.FloorMod)):
+        return None
+    end, base, digit = a.b, b.a.b, b.b
+    if not same_expression(a.a, b.a.a) or not isinstance(end, E.IntImm):
+        return None
+    if not isinstance(base, E.IntImm) or not isinstance(digit, E.IntImm):
+        return None
+    if not 0 < digit.value < base.value or end.value % base.value:
+        return None
+    return E.LT(a.a, integer(end.value - base.value + digit.value, end.dtype))
 
 
 def _other_constant(a: E.NE, b: E.EQ) -> bool:

@@ -23,7 +23,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, executed_substatements
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
     AllocBuffer,
@@ -128,17 +128,9 @@ def _raw_place(
 ) -> RawPlace:
     name = repr(statement).strip().splitlines()[0].rstrip(":")
     visible = _visible_buffers(state, function, parents)
-    regions = block_access_regions(Block((), (), (), name, body), visible)
-    reads, writes = (_united(part, regions.opaque) for part in (regions.reads, regions.writes))
+    reads, writes = block_access_regions(Block((), (), (), name, body), visible).possible
     block = Block((), reads, writes, name, body)
     return RawPlace(function, BlockRealize((), const(True), block), parents, statement)
-
-
-def _united(
-    regions: Sequence[BufferRegion], opaque: Sequence[BufferRegion]
-) -> tuple[BufferRegion, ...]:
-    whole = {region.buffer for region in opaque}
-    return (*(region for region in regions if region.buffer not in whole), *opaque)
 
 
 def _visible_buffers(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mlcweb.analysis import block_access_regions
-from mlcweb.arith import Analyzer, same_expression
+from mlcweb.arith import Analyzer, conjunction, conjuncts, same_expression
 from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
 from mlcweb.arith.padded_inverse import padded_inverse_map
-from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, post_order_visit, rewrite_nodes
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on, post_order_visit, rewrite_nodes, walk
 from mlcweb.schedule.analysis.effects import (
     check_own_threads,
     reads_only_written,
@@ -30,10 +30,10 @@ from mlcweb.schedule.analysis.units import check_all_blocks, check_same_guards, 
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
-from mlcweb.tir.arithmetic import equal, logical_and
+from mlcweb.tir.arithmetic import equal
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
 
@@ -98,8 +98,9 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     Checked: the block's scope is a stage pipeline; the block is complete, has no init, and a
     predicate at most that bounds its iterators; its body is one store that reads the producer's
     buffer at one place, whose indices give each iteration an element of its own; the producer is
-    complete, a single store, not an output, and has no other consumer. Elements that the block does
-    not use are cut off by a predicate.
+    complete, a single store, not an output, and has no other consumer; where it sets elements and
+    updates them, the block copies them as they are. Elements that the block does not use are cut
+    off by a predicate.
 
     rewrite:
         for i in range(16): (block "B") B[vi] = A[vi] * 2
@@ -121,7 +122,8 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     outer, inner = _storing_realize(producer, buffer)
     stored = inner.block.body
     assert isinstance(stored, BufferStore)
-    if inner.block.init is not None or loads_of(stored.value, buffer):
+    updates = inner.block.init is not None or bool(loads_of(stored.value, buffer))
+    if updates and not (_copies(place, buffer) and _updates_one_element(inner.block, buffer)):
         raise BlockKindError(
             f'The producer "{producer.block.name_hint}" updates "{buffer.name}" rather than just '
             "storing to it, so its values are not complete where they are stored",
@@ -139,19 +141,64 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     values = {**unit_iterators(place.block.domains), **inverse(stored.indices)}
     indices = [substitute(index, values) for index in indices]
     predicate = _use_predicate(state, producer, inner, place, values, indices, stored.indices)
-    value = stored.value
-    taken = rewrite_nodes(
-        substitute(store, values),
-        BufferLoad,
-        lambda load: value if load.buffer is buffer else load,
-    )
-    changed = _with_regions(replace(inner.block, body=taken))
+    store = substitute(store, values)
+    if updates:
+        changed = _storing_to(inner.block, buffer, store)
+    else:
+        value = stored.value
+        taken = rewrite_nodes(
+            store, BufferLoad, lambda load: value if load.buffer is buffer else load
+        )
+        changed = replace(inner.block, body=taken)
+    changed = _with_regions(changed)
     realize = replace(inner, block=changed, predicate=predicate)
     state = state.replaced(place.function, {place.realize: None, inner: realize})
     for block_around in reversed(outer):
         around = state.block(block_around.identity).block
         state = state.replaced(place.function, {around: _with_regions(around)})
     return _without_allocation(state, scope, buffer)
+
+
+def _copies(place: BlockPlace, buffer: Buffer) -> bool:
+    """Whether a block stores elements of a buffer as they are."""
+    store = place.block.body
+    value = store.value if isinstance(store, BufferStore) else None
+    return isinstance(value, BufferLoad) and value.buffer is buffer
+
+
+def _updates_one_element(block: Block, buffer: Buffer) -> bool:
+    """Whether each iteration of a block sets an element of a buffer and then updates that one, and
+    uses no other. (The block is complete: no later iteration comes back to the element.)"""
+    if block.init is None:
+        return False
+    accesses = [
+        node
+        for part in (block.init, block.body)
+        for node in walk(part)
+        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer
+    ]
+    return isinstance(block.init, BufferStore) and all(
+        _same_indices(access, accesses[0]) for access in accesses
+    )
+
+
+def _storing_to(block: Block, buffer: Buffer, target: BufferStore) -> Block:
+    """A block that sets and updates the element that `target` stores, in place of one of a
+    buffer."""
+    new, indices = target.buffer, target.indices
+
+    def moved(statement: Stmt | None) -> Stmt | None:
+        if statement is None:
+            return None
+        return rewrite_nodes(
+            statement,
+            (BufferLoad, BufferStore),
+            lambda access: (
+                replace(access, buffer=new, indices=indices) if access.buffer is buffer else access
+            ),
+        )
+
+    return replace(block, init=moved(block.init), body=moved(block.body))
 
 
 class _Inliner(Mutator):
@@ -185,15 +232,22 @@ class _Inliner(Mutator):
 
 
 def _with_regions(block: Block) -> Block:
-    """The block with its reads and writes found anew; what is read to find an index comes first."""
-    regions = block_access_regions(block)
+    """The block with its reads and writes found anew; what is read to find an index comes first.
+    Buffers that it declares and whose address it uses may be read and written everywhere."""
+    addresses = {r.buffer.data: r.buffer for r in (*block.reads, *block.writes)}
+    reads, writes = block_access_regions(block, addresses).possible
     found: list[Buffer] = []
-    post_order_visit(
-        block.body, lambda n: found.append(n.buffer) if isinstance(n, BufferLoad) else None
-    )
+
+    def collect(node: Node) -> None:
+        buffer = node.buffer if isinstance(node, BufferLoad) else None
+        buffer = addresses.get(node) if isinstance(node, Var) else buffer
+        if buffer is not None:
+            found.append(buffer)
+
+    post_order_visit(block.body, collect)
     order = {buffer: n for n, buffer in enumerate(dict.fromkeys(found))}
-    reads = sorted(regions.reads, key=lambda region: order.get(region.buffer, len(order)))
-    return replace(block, reads=tuple(reads), writes=regions.writes)
+    reads = tuple(sorted(reads, key=lambda region: order.get(region.buffer, len(order))))
+    return replace(block, reads=reads, writes=writes)
 
 
 def _check_elements(units: Iterable[BlockPlace], buffer: Buffer) -> None:
@@ -330,7 +384,7 @@ def _consuming_store(
     return store, loads[0].indices, inverse
 
 
-def _same_indices(a: BufferLoad, b: BufferLoad) -> bool:
+def _same_indices(a: BufferLoad | BufferStore, b: BufferLoad | BufferStore) -> bool:
     return all(same_expression(x, y) for x, y in zip(a.indices, b.indices, strict=True))
 
 
@@ -343,7 +397,8 @@ def _use_predicate(
     read: Sequence[PrimExpr],
     written: Sequence[PrimExpr],
 ) -> PrimExpr:
-    """The producer's predicate, and that the consumer uses the element that is being written."""
+    """That the consumer uses the element that is being written, and the producer's predicate where
+    that does not follow."""
     inner_place = state.block(inner.block.identity)
     known = Analyzer({**inner_place.domains_around, **inner.block.domains})
     bound = inner.bindings
@@ -353,7 +408,7 @@ def _use_predicate(
         extra += [value >= domain.min, value < domain.min + domain.extent]
     extra += [equal(r, w) for r, w in zip(read, written, strict=True)]
     needed = [condition for condition in extra if not known.can_prove(condition)]
-    predicate = inner.predicate
+    used: list[PrimExpr] = []
     for condition in needed:
         if variables_in(condition) - set(bound) - set(inner_place.domains_around):
             raise DataflowError(
@@ -362,8 +417,13 @@ def _use_predicate(
                 [place.realize, producer.realize],
                 "compute_inline of the producer, or reverse_compute_at",
             )
-        predicate = logical_and(predicate, substitute(known.simplify(condition), bound))
-    return predicate
+        used.append(substitute(known.simplify(condition), bound))
+    if not used:
+        return inner.predicate
+    with known.constraint(conjunction(used)):
+        follows = known.can_prove(inner.predicate)
+    parts = used if follows else [*conjuncts(inner.predicate), *used]
+    return known.simplify(conjunction(parts))
 
 
 def _without_allocation(state: ScheduleState, scope: BlockPlace, buffer: Buffer) -> ScheduleState:
