@@ -1,6 +1,7 @@
 """`tvm_ffi` and `tvm.ffi`: the registry of functions, arrays and containers, under its names."""
 
 from mlcweb.compat.containers import Array, Map, String, convert
+from mlcweb.compat.walks import VisitInterrupt, WalkOrder, WalkResult, structural_walk
 from mlcweb.ir.node import Node as Object
 from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.runtime.device import Device, device
@@ -31,6 +32,9 @@ __all__ = [
     "Shape",
     "String",
     "Tensor",
+    "VisitInterrupt",
+    "WalkOrder",
+    "WalkResult",
     "convert",
     "device",
     "dtype",
@@ -42,4 +46,5 @@ __all__ = [
     "remove_global_func",
     "structural_equal",
     "structural_hash",
+    "structural_walk",
 ]

@@ -14,12 +14,16 @@ DETAIL, FAST, NONE = "detail", "fast", "none"
 class ScheduleError(TVMError):
     """A schedule primitive cannot be applied without changing what the program means.
 
-    `reason` says why, `advice` what would work, `marked` which statements are at fault. The
-    schedule adds the `primitive` and the program before it is raised to the user.
+    `reason` says why, `advice` what would work, `marked` which statements are at fault; `short` is
+    the reason at render level "fast", where TVM has one without names. The schedule adds the
+    `primitive` and the program before it is raised to the user.
     """
 
-    def __init__(self, reason: str, marked: Iterable[Stmt] = (), advice: str = "") -> None:
+    def __init__(
+        self, reason: str, marked: Iterable[Stmt] = (), advice: str = "", short: str = ""
+    ) -> None:
         self.reason = reason
+        self.short = short
         self.advice = advice
         self.marked = tuple(marked)
         self.primitive = ""
@@ -42,7 +46,8 @@ class ScheduleError(TVMError):
         parts = [f"An error occurred in the schedule primitive '{self.primitive}'."]
         if self.render_level == DETAIL and self.module is not None:
             parts += ["", "The IR with diagnostic is:", _render(self.module, self.marked), ""]
-        parts.append(f"Error message: {self.reason}")
+        reason = self.reason if self.render_level == DETAIL else self.short or self.reason
+        parts.append(f"Error message: {reason}")
         if self.advice:
             parts.append(f"What would work: {self.advice}")
         return "\n".join(parts)

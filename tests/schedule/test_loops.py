@@ -211,6 +211,20 @@ def test_error_render_levels():
         assert ("T.block" in str(caught.value)) is shown
 
 
+@pytest.mark.parametrize(
+    ("level", "text"),
+    [
+        ("detail", "Cannot find a block with the name: X, in function main"),
+        ("fast", "Cannot find a block with the specified name"),
+        ("none", "(not rendered)"),
+    ],
+)
+def test_levels_of_what_is_not_found(level, text):
+    with pytest.raises(ScheduleError) as caught:
+        Schedule(from_source(ROWS), error_render_level=level).get_block("X")
+    assert text in str(caught.value)
+
+
 LARGE = """
 @T.prim_func
 def main(A: T.Buffer((2048, 2048, 1024), "int8")):

@@ -234,7 +234,7 @@ def _check_same_scope(state: ScheduleState, place: BlockPlace, target: LoopPlace
         )
     if any(parent is target.loop for parent in place.parents):
         raise LoopError(
-            f'The loop "{loop}" is already around the block "{name}"',
+            f'The loop "{loop}" is already an ancestor of block "{name}"',
             [place.realize, target.loop],
             "a loop of another block, or reorder within the nest",
         )

@@ -76,4 +76,5 @@ def _block_not_found(
     return NotFoundError(
         f"Cannot find a block with the name: {name}, in function {function}",
         advice="the blocks there: " + ", ".join(f'"{n}"' for n in names),
+        short="Cannot find a block with the specified name",
     )
