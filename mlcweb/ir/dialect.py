@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A spelling: what it calls the things that the course's spelling calls otherwise."""
+    """A spelling: what it calls the things that the other spelling calls otherwise."""
 
     name: str
     renamed: Mapping[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Dialect:
     """Whether a float that is a whole number has a decimal point."""
 
     def of(self, name: str) -> str:
-        """The name of a thing, given the course's name of it."""
+        """The name of a thing, given its name in the other spelling, or in this one."""
         return self.renamed.get(name, name)
 
     def prefixed(self, name: str) -> str:
@@ -38,7 +38,7 @@ class Dialect:
         return self.prefix + name.removeprefix("tir.") if name.startswith("tir.") else name
 
 
-TIR = Dialect("tir")
+TIR = Dialect("tir", {"GetSBlock": "GetBlock"})
 
 S_TIR = Dialect(
     "s_tir",

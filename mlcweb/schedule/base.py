@@ -42,7 +42,7 @@ class Step:
     state: ScheduleState
     inst: Instruction
     decision: Any
-    values: tuple[BlockIdentity | Var | int, ...]
+    values: tuple[BlockIdentity | Var | int | None, ...]
 
 
 class ScheduleBase(metaclass=NamedClass):
@@ -130,9 +130,9 @@ class ScheduleBase(metaclass=NamedClass):
         """A seed for an independent schedule."""
         return self._random.fork()
 
-    def show(self, *args: Any, dialect: str = "tir", **options: Any) -> None:
+    def show(self, *args: Any, dialect: str | None = None, **options: Any) -> None:
         """Show the program and the trace."""
-        self.mod.show(dialect=dialect)
+        self.mod.show(dialect=dialect or "tir")
         self.trace.show(dialect=dialect)
 
     def get(
@@ -182,7 +182,7 @@ class ScheduleBase(metaclass=NamedClass):
         if len(self._trace.insts) != before + 1:
             return outputs, None
         inst = self._trace.insts[-1]
-        values = tuple([self._table[output] for output in inst.outputs])
+        values = tuple([self._table.get(output) for output in inst.outputs])
         return outputs, Step(self._state, inst, self._trace.get_decision(inst), values)
 
     def take_over(self, step: Step) -> tuple[Any, ...]:
@@ -190,14 +190,17 @@ class ScheduleBase(metaclass=NamedClass):
         trace; return its outputs, which are the same random variables."""
         self._state = step.state
         self._trace.append(step.inst, step.decision)
-        self._table.update(zip(step.inst.outputs, step.values, strict=True))
+        for output, value in zip(step.inst.outputs, step.values, strict=True):
+            if output is not None:
+                self._table[output] = value
         return step.inst.outputs
 
     def take_back(self, step: Step) -> None:
         """Undo the last step, if it has changed nothing of the program."""
         self._trace.pop()
         for output in step.inst.outputs:
-            del self._table[output]
+            if output is not None:
+                del self._table[output]
 
     @nesting_limit("scheduled")
     def _perform(self, kind: InstructionKind, given: dict[str, Any]) -> Any:
@@ -260,7 +263,9 @@ class ScheduleBase(metaclass=NamedClass):
         return tuple(inputs), tuple(attrs), taken
 
     def _new(self, result: type, value: Any) -> Any:
-        """A new random variable that stands for a value."""
+        """A new random variable that stands for a value; None for a factor to be inferred."""
+        if value is None:
+            return None
         rv = Var(f"v{len(self._table)}", "int32") if result is Var else result()
         self._table[rv] = value
         return rv

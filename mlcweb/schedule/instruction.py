@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.class_names import NamedClass
-from mlcweb.ir.dialect import dialect_of
+from mlcweb.ir.dialect import S_TIR, TIR, dialect_of
 from mlcweb.schedule.index_maps import to_record
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
@@ -93,8 +93,8 @@ class InstructionKind(_Known):
     `signature` has names and types of the method's parameters, of which `starred` is one of the
     form `*loops`. A `sampling` kind carries a decision; a `pure`
     one changes nothing. The random variables that it returns are of class `result`, in a list where
-    `returns_list`. `title` names it in error messages, `aliases` in records of other TVM
-    generations. `booleans_as_integers` says how these are recorded.
+    `returns_list`. `title` names it in error messages. `booleans_as_integers` says how these are
+    recorded. A primitive that TVM has renamed has a kind for each name.
     """
 
     name: str
@@ -106,7 +106,6 @@ class InstructionKind(_Known):
     result: type | None
     returns_list: bool
     title: str
-    aliases: tuple[str, ...] = ()
     pure: bool = False
     prints_positional: bool = False
     booleans_as_integers: bool = True
@@ -132,6 +131,11 @@ class InstructionKind(_Known):
     @property
     def is_postproc(self) -> bool:
         return self.name == "EnterPostproc"
+
+    @property
+    def dialect(self) -> str:
+        """The spelling that has this name for the primitive: "tir" where both have it."""
+        return (S_TIR if self.name in S_TIR.renamed.values() else TIR).name
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> dict[str, Any]:
         """The arguments of the method, by name, of recorded inputs and attributes; a ValueError
@@ -181,7 +185,8 @@ class Instruction(_Known):
     kind: InstructionKind
     inputs: tuple[Any, ...]
     attrs: tuple[Any, ...]
-    outputs: tuple[RandomVariable, ...]
+    outputs: tuple[RandomVariable | None, ...]
+    """None stands for a factor to be inferred."""
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of the schedule method by parameter name."""
@@ -191,9 +196,10 @@ class Instruction(_Known):
         return self.as_python(_Anonymous()).replace('"', "")
 
     def as_python(
-        self, names: Mapping[Any, str], decision: Any = None, dialect: str = "tir"
+        self, names: Mapping[Any, str], decision: Any = None, dialect: str | None = None
     ) -> str:
-        """The step as a line of Python. `names` gives the random variables their names."""
+        """The step as a line of Python, by default in the spelling of its kind. `names` gives the
+        random variables their names."""
         kind = self.kind
         parts = []
         arguments = self.arguments()
@@ -210,21 +216,24 @@ class Instruction(_Known):
                 parts.append(f"{name}={python_text(shown, names)}")
         if kind.sampling:
             parts.append(f"decision={python_text(decision, names)}")
-        outputs = ", ".join(names[output] for output in self.outputs)
+        outputs = ", ".join(self._named_outputs(names))
         if len(self.outputs) == 1 and kind.returns_list:
             outputs += ","
-        call = f"sch.{dialect_of(dialect).of(kind.method)}({', '.join(parts)})"
+        call = f"sch.{dialect_of(dialect or kind.dialect).of(kind.method)}({', '.join(parts)})"
         return f"{outputs} = {call}" if outputs else call
 
-    def as_json(self, names: Mapping[Any, str], dialect: str = "tir") -> list[Any]:
+    def as_json(self, names: Mapping[Any, str], dialect: str | None = None) -> list[Any]:
         """The step in TVM's record layout: [name, inputs, attributes, outputs]."""
         attrs = [
             int(a) if isinstance(a, bool) and self.kind.booleans_as_integers else plain(a)
             for a in self.attrs
         ]
         inputs = [json_value(item, names) for item in self.inputs]
-        name = dialect_of(dialect).of(self.kind.name)
-        return [name, inputs, attrs, [names[output] for output in self.outputs]]
+        name = dialect_of(dialect or self.kind.dialect).of(self.kind.name)
+        return [name, inputs, attrs, self._named_outputs(names)]
+
+    def _named_outputs(self, names: Mapping[Any, str]) -> list[str]:
+        return ["_" if output is None else names[output] for output in self.outputs]
 
 
 def _with_integers(value: Any) -> Any:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any, TypeVar
@@ -40,7 +41,7 @@ _RESULTS: dict[str, type | None] = {
 """The random variables for what a primitive returns; the new state is not returned to the user."""
 
 _SHOWN = {LoopRV: "LoopRV", BlockRV: "BlockRV", Var: "ExprRV", None: "None"}
-_RETURNED = re.compile(r"(?:tuple\[ScheduleState, |Sampled\[)?(list\[)?(\w+)\]*")
+_RETURNED = re.compile(r"(?:tuple\[ScheduleState, |Sampled\[)?(list\[)?(\w+)(?: \| None)?\]*")
 
 
 def primitive(
@@ -58,7 +59,7 @@ def primitive(
     Args:
         inputs: parameters of plain values that TVM records among the inputs.
         title: the name in error messages, where it is not the function's with dashes.
-        aliases: names of the instruction in records of other TVM generations.
+        aliases: what other TVM generations call the instruction.
         pure: it changes nothing, so that a trace may leave it out.
         prints_positional: a trace prints its arguments without their names.
         booleans_as_integers: how a record has booleans.
@@ -91,12 +92,12 @@ def primitive(
             result=_RESULTS[returned[2]],
             returns_list=returned[1] is not None,
             title=title or function.__name__.replace("_", "-"),
-            aliases=aliases,
             pure=pure,
             prints_positional=prints_positional,
             booleans_as_integers=booleans_as_integers,
         )
-        KINDS.update(dict.fromkeys((name, *aliases), kind))
+        KINDS[name] = kind
+        KINDS.update({alias: replace(kind, name=alias) for alias in aliases})
         return function
 
     return register

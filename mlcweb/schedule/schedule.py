@@ -7,7 +7,7 @@ them is in `schedule.pyi`, which `python -m tests.schedule.stub` writes.
 from __future__ import annotations
 
 import mlcweb.schedule.primitives  # noqa: F401, which registers them
-from mlcweb.ir.dialect import S_TIR
+from mlcweb.ir.dialect import dialect_of
 from mlcweb.schedule.argument_types import checked
 from mlcweb.schedule.base import ScheduleBase
 from mlcweb.schedule.errors import ScheduleError
@@ -44,10 +44,9 @@ class Schedule(ScheduleBase):
 
 def _add_methods() -> None:
     for kind in KINDS.values():
-        if kind.method not in vars(Schedule):
-            method = method_of(kind)
-            for name in dict.fromkeys((kind.method, S_TIR.of(kind.method))):
-                setattr(Schedule, name, method)
+        name = dialect_of(kind.dialect).of(kind.method)
+        if name not in vars(Schedule):
+            setattr(Schedule, name, method_of(kind))
 
 
 _add_methods()

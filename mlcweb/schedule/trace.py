@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.class_names import NamedClass
-from mlcweb.ir.dialect import dialect_of
+from mlcweb.ir.dialect import TIR, dialect_of
 from mlcweb.ir.display import Listing, publish
 from mlcweb.schedule.index_maps import from_record
 from mlcweb.schedule.instruction import (
@@ -81,28 +81,37 @@ class Trace(metaclass=NamedClass):
     def names(self) -> dict[RandomVariable, str]:
         """The names of all random variables: b, l or v and one count, in order of appearance."""
         names: dict[RandomVariable, str] = {}
-        for inst in self.insts:
-            for output in inst.outputs:
-                letter = "v"
-                if isinstance(output, BlockRV):
-                    letter = "b"
-                elif isinstance(output, LoopRV):
-                    letter = "l"
-                names[output] = f"{letter}{len(names)}"
+        outputs = (output for inst in self.insts for output in inst.outputs)
+        for number, output in enumerate(outputs):
+            letter = "v"
+            if isinstance(output, BlockRV):
+                letter = "b"
+            elif isinstance(output, LoopRV):
+                letter = "l"
+            if output is not None:
+                names[output] = f"{letter}{number}"
         return names
 
-    def as_python(self, remove_postproc: bool = False, *, dialect: str = "tir") -> list[str]:
-        """The steps as lines of Python, in one of the spellings of `mlcweb.ir.dialect`."""
+    @property
+    def dialect(self) -> str:
+        """The spelling of the steps: "s_tir" where one has a name that TVM has since 2026."""
+        return next((i.kind.dialect for i in self.insts if i.kind.dialect != TIR.name), TIR.name)
+
+    def as_python(self, remove_postproc: bool = False, *, dialect: str | None = None) -> list[str]:
+        """The steps as lines of Python, in one of the spellings of `mlcweb.ir.dialect`: by default
+        in that of the steps."""
         names = self.names()
+        dialect = dialect or self.dialect
         return [
             inst.as_python(names, self.decisions.get(inst), dialect)
             for inst in self._insts(remove_postproc)
         ]
 
-    def as_json(self, remove_postproc: bool = False, *, dialect: str = "tir") -> list[Any]:
+    def as_json(self, remove_postproc: bool = False, *, dialect: str | None = None) -> list[Any]:
         """The steps and decisions in the layout of TVM's records. Instructions have the names that
         a TVM of the dialect loads; `apply_json_to_schedule` takes both."""
         names = self.names()
+        dialect = dialect or self.dialect
         insts = self._insts(remove_postproc)
         steps = [inst.as_json(names, dialect) for inst in insts]
         decisions = [
@@ -152,13 +161,14 @@ class Trace(metaclass=NamedClass):
             table.update(zip(inst.outputs, outputs, strict=True))
 
     def show(
-        self, style: str | None = None, black_format: bool = False, *, dialect: str = "tir"
+        self, style: str | None = None, black_format: bool = False, *, dialect: str | None = None
     ) -> None:
         """Show the trace as a Python function."""
-        publish(self if dialect == "tir" else Listing(self.text("  ", dialect)))
+        publish(Listing(self.text("  ", dialect)) if dialect else self)
 
-    def text(self, indent: str, dialect: str = "tir") -> str:
+    def text(self, indent: str, dialect: str | None = None) -> str:
         """The trace as a Python function."""
+        dialect = dialect or self.dialect
         lines = self.as_python(dialect=dialect) or ["pass"]
         module = dialect_of(dialect).of("tir")
         head = [f"# from tvm import {module}", f"def apply_trace(sch: {module}.Schedule) -> None:"]

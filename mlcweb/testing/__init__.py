@@ -76,13 +76,13 @@ def verify_trace_roundtrip(
     *,
     debug_mask: str | int = "all",
     text_format: str | Sequence[str] = TEXT_FORMATS,
-    dialect: str = "tir",
+    dialect: str | None = None,
 ) -> Schedule:
     """Write the trace of `sch` as text, replay the text on `mod`, from which `sch` started, and
     assert that this gives the same module and the same trace. Returns the new schedule.
 
     `text_format` is "python", "json", or several of them, each tried by itself; `dialect` is the
-    spelling of the text.
+    spelling of the text, by default that of the steps.
     """
     if not isinstance(text_format, str):
         made = [
@@ -95,18 +95,20 @@ def verify_trace_roundtrip(
     if text_format not in TEXT_FORMATS:
         raise ValueError(f'text_format is "python" or "json", not "{text_format}"')
     again = Schedule(mod, debug_mask=debug_mask)
+    spelling = dialect or sch.trace.dialect
     if text_format == "json":
         import json
 
-        record = json.loads(json.dumps(sch.trace.as_json(dialect=dialect)))
+        record = json.loads(json.dumps(sch.trace.as_json(dialect=spelling)))
         Trace.apply_json_to_schedule(record, again)
     else:
-        module = dialect_of(dialect).of("tir")
+        module = dialect_of(spelling).of("tir")
         names: dict[str, Any] = {"T": T, module: _SCHEDULES}
-        exec(sch.trace.text("  ", dialect), names)
+        exec(sch.trace.text("  ", spelling), names)
         names["apply_trace"](again)
     assert_structural_equal(again.mod, sch.mod)
-    assert again.trace.as_python() == sch.trace.as_python(), "the traces differ"
+    traces = (again.trace.as_python(dialect=spelling), sch.trace.as_python(dialect=spelling))
+    assert traces[0] == traces[1], "the traces differ"
     return again
 
 

@@ -55,7 +55,6 @@ assert tirx is tvm.script.tir
 assert tvm.compile is tvm.driver.compile
 assert tvm.runtime.tensor is tvm.nd.array
 assert tvm.tir.SBlock is tvm.tir.Block
-assert Schedule.get_sblock is Schedule.get_block
 """)
 
 

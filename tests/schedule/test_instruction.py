@@ -16,7 +16,8 @@ def get_block(output: BlockRV, name: str = "B") -> Instruction:
 def test_kinds_by_name() -> None:
     assert InstructionKind.get("EnterPostproc").is_postproc
     assert not InstructionKind.get("GetLoops").is_postproc
-    assert InstructionKind.get("GetSBlock") is InstructionKind.get("GetBlock")
+    assert InstructionKind.get("GetSBlock").name == "GetSBlock"
+    assert InstructionKind.get("GetSBlock").function is InstructionKind.get("GetBlock").function
     with pytest.raises(ValueError, match="NoSuch"):
         InstructionKind.get("NoSuch")
 
@@ -44,3 +45,26 @@ def test_a_trace_is_made_step_by_step_and_applied() -> None:
     trace.apply_to_schedule(sch, remove_postproc=False, decision_provider=None)
     assert 'T.block("B")' not in sch.mod.script()
     assert sch.state.mod is sch.mod
+
+
+def test_steps_are_spelled_as_the_program_spells_them() -> None:
+    old, new = Schedule(computed_at), Schedule(computed_at)
+    old.get_loops(old.get_block("B"))
+    new.get_loops(new.get_sblock("B"))
+    lines = ['b0 = sch.get_block(name="B", func_name="main")', "l1, l2 = sch.get_loops(block=b0)"]
+    newer = [lines[0].replace("get_block", "get_sblock"), lines[1]]
+    assert old.trace.as_python() == lines
+    assert new.trace.as_python() == newer
+    assert str(old.trace).startswith("# from tvm import tir\n")
+    assert str(new.trace).startswith("# from tvm import s_tir\n")
+    assert old.trace.as_json()[0][0][0] == "GetBlock"
+    assert new.trace.as_json()[0][0][0] == "GetSBlock"
+    # What a dialect is asked for is in that dialect.
+    assert new.trace.as_python(dialect="tir") == lines
+    assert old.trace.as_python(dialect="s_tir") == newer
+    assert new.trace.as_json(dialect="tir") == old.trace.as_json()
+    # Steps that are carried out again keep their spelling.
+    again = Schedule(computed_at)
+    new.trace.apply_to_schedule(again)
+    assert again.trace.as_python() == newer
+    assert "get_sblock" in str(new.trace.insts[0])

@@ -4,6 +4,7 @@ import pytest
 
 from mlcweb.schedule import Schedule, ScheduleError
 from mlcweb.schedule.sampling import RandomState, draw_perfect_tile, prime_powers
+from mlcweb.testing import verify_trace_roundtrip
 from tests.programs import matmul
 from tests.schedule.case_files import module
 
@@ -183,3 +184,33 @@ def test_reverse_compute_at_inline():
 def test_probabilities_are_finite_and_not_negative(probabilities):
     with pytest.raises(ScheduleError, match="are no probabilities"):
         Schedule(matmul()).sample_categorical([1, 2], probabilities)
+
+
+def test_a_factor_to_be_inferred_is_none():
+    before = module("""
+@T.prim_func
+def main(a: T.handle, b: T.handle, n: T.int32):
+    A = T.match_buffer(a, (n,), "int32")
+    B = T.match_buffer(b, (n,), "int32")
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi]
+""")
+    sch = Schedule(before)
+    (loop,) = sch.get_loops(sch.get_block("B"))
+    first, second, third = sch.sample_perfect_tile(loop, n=3)
+    assert first is None
+    assert (sch.get(second), sch.get(third)) == (1, 1)
+    sch.split(loop, [first, second, third])
+    lines = sch.trace.as_python()
+    assert lines[2].startswith("_, v3, v4 = sch.sample_perfect_tile(loop=l1, n=3")
+    assert "decision=[-1, 1, 1]" in lines[2]
+    assert lines[3].startswith("l5, l6, l7 = sch.split(loop=l1, factors=[None, v3, v4]")
+    assert sch.trace.as_json()[0][2][3] == ["_", "v3", "v4"]
+    for again in (Schedule(before), Schedule(before)):
+        sch.trace.apply_to_schedule(again)
+        assert again.trace.as_python() == lines
+    verify_trace_roundtrip(sch, before)
+    # A candidate of -1 is a number as any other.
+    assert sch.get(sch.sample_categorical([-1], [1.0])) == -1

@@ -26,7 +26,7 @@ def test_text_and_record(name):
     program, schedule, printed, record = CASES[name]
     sch = Schedule(module(program))
     exec(schedule, {"sch": sch})
-    assert str(sch.trace) == printed
+    assert sch.trace.text("  ", "tir") == printed
     ours = sch.trace.as_json(dialect="s_tir")
     if record is not None:
         assert ours == record
@@ -39,4 +39,4 @@ def test_text_and_record(name):
     names["apply_trace"](replayed[2])
     for again in replayed:
         assert_structural_equal(again.mod, sch.mod)
-        assert str(again.trace) == printed
+        assert again.trace.text("  ", "tir") == printed

@@ -62,13 +62,13 @@ def sample_perfect_tile(
     decision: Sequence[int] | None = None,
     *,
     random: RandomState,
-) -> Sampled[list[int]]:
+) -> Sampled[list[int | None]]:
     """`n` random factors whose product is the extent of a loop, the last at most
     `max_innermost_factor`.
 
     A decision that no longer divides the extent is mended: from the first factor that does not
     divide what is left, the rest of the extent goes into that factor. An extent that is no constant
-    has the tiling -1 (whatever is needed), 1, …, 1.
+    has the tiling None (whatever is needed, -1 in decisions), 1, …, 1.
     """
     found = state.loop(loop).loop
     if n < 1:
@@ -79,7 +79,7 @@ def sample_perfect_tile(
         factors = draw_perfect_tile(random, found.extent.value, n, max_innermost_factor)
     else:
         factors = _mended(found, found.extent.value, n, decision)
-    return factors, factors
+    return [None if factor == -1 else factor for factor in factors], factors
 
 
 @primitive("SamplePartitionedTile")
