@@ -29,6 +29,7 @@ from mlcweb.tir.arithmetic import (
     equal,
     floormod,
     greater_equal,
+    is_const_int,
     less,
     less_equal,
     logical_and,
@@ -355,7 +356,11 @@ class Analyzer:
         """Whether two integer expressions always have the same value."""
         if type(lhs) is E.IntImm and type(rhs) is E.IntImm:
             return lhs.value == rhs.value
-        return lhs is rhs or self.can_prove(equal(lhs, rhs))
+        if lhs is rhs or self.can_prove(equal(lhs, rhs)):
+            return True
+        # Only the terms of a difference have products in one order.
+        products = _is_symbolic_product(lhs) and _is_symbolic_product(rhs)
+        return products and is_const_int(self.simplify(subtract(lhs, rhs)), 0)
 
     def try_compare(
         self, lhs: E.PrimExpr | int, rhs: E.PrimExpr | int, propagate_inequalities: bool = True
@@ -393,6 +398,10 @@ class Analyzer:
         if self.const_int_bound(expression).min_value >= lower:
             return True
         return self.can_prove(greater_equal(expression, lower))
+
+
+def _is_symbolic_product(expression: E.PrimExpr | int) -> bool:
+    return isinstance(expression, E.Mul) and not isinstance(expression.b, E.IntImm)
 
 
 def conjuncts(condition: E.PrimExpr) -> Iterator[E.PrimExpr]:

@@ -299,3 +299,47 @@ def main(A: T.Buffer((16,), "int32"), n: T.int32, m: T.int32):
     )
     with pytest.raises(ScheduleError, match="no parameter is known to have as many elements"):
         sch.fuse(*sch.get_loops("A"))
+
+
+def test_extents_that_are_bounded_are_fused():
+    """7 rows in tiles of at most 4, as an uneven split leaves them where rows are not guarded."""
+    program = """
+@T.prim_func
+def main(A: T.Buffer((7, 8), "int32"), B: T.Buffer((7, 8), "int32")):
+    for i in range(2):
+        for j, k in T.grid(T.min(3, 6 - i * 4) + 1, 8):
+            with T.block("B"):
+                vi = T.axis.spatial(7, i * 4 + j)
+                vj = T.axis.spatial(8, k)
+                B[vi, vj] = A[vi, vj] * 2
+"""
+    before = module(program)
+    sch = Schedule(before)
+    _, j, k = sch.get_loops("B")
+    fused = sch.get(sch.fuse(j, k))
+    assert repr(fused.extent) == "T.min(3, 6 - i * 4) * 8 + 8"
+    arrays = random_inputs(before)
+    assert arrays is not None
+    np.testing.assert_array_equal(outputs(sch.mod, arrays)[1], outputs(before, arrays)[1])
+
+
+def test_the_extents_of_fused_loops_are_multiplied_in_their_order():
+    sch = Schedule(
+        from_source("""
+@T.prim_func
+def main(a: T.handle, b: T.handle, n: T.int32, m: T.int32):
+    A = T.match_buffer(a, (n, m))
+    B = T.match_buffer(b, (n, m))
+    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+""")
+    )
+    i, j = sch.get_loops("B")
+    (rows, row), (columns, column) = sch.split(i, [None, 4]), sch.split(j, [None, 8])
+    sch.reorder(rows, columns, row, column)
+    fused = sch.get(sch.fuse(*sch.get_loops("B")[:2]))
+    assert repr(fused.extent) == "(n + 3) // 4 * ((m + 7) // 8)"
+    values = sch.mod["main"].body.block.body.body.body.body.iter_values
+    assert repr(values[0]) == "i_0_j_0_fused // ((m + 7) // 8) * 4 + i_1"

@@ -4,8 +4,10 @@ space, never which iterations run."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from math import prod
+from operator import mul
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.equality import same_expression
@@ -109,7 +111,7 @@ def fuse(
             )
     extents = [constant_value(place.loop.extent) for place in places]
     _check_extent_fits([place.loop for place in places], [n for n in extents if isinstance(n, int)])
-    _check_symbolic_fits(state.function(places[0].function), [place.loop for place in places])
+    _check_symbolic_fits(state.function(places[0].function), places)
     first = places[0]
     name = "_".join(loop.name for loop in loops) + "_fused"
     fused = Var(name, loops[0].dtype)
@@ -125,9 +127,10 @@ def fuse(
             value = floordiv(floormod(fused, covered), total)
         values[place.loop.loop_var] = value
         total = covered
-    total = Analyzer(loop_ranges(first.loops)).simplify(total)
+    iterations = reduce(mul, (place.loop.extent for place in places))
+    extent = Analyzer(loop_ranges(first.loops)).simplify(iterations)
     body = substitute(places[-1].loop.body, values)
-    loop = For(fused, const(0, fused.dtype), total, ForKind.SERIAL, body, span=first.loop.span)
+    loop = For(fused, const(0, fused.dtype), extent, ForKind.SERIAL, body, span=first.loop.span)
     new = simplify_bindings(loop, first, preserve_unit_iters)
     return state.replaced(first.function, {first.loop: new}), fused
 
@@ -280,10 +283,15 @@ def _check_extent_fits(
         )
 
 
-def _check_symbolic_fits(function: PrimFunc, loops: Sequence[For]) -> None:
+def _check_symbolic_fits(function: PrimFunc, places: Sequence[LoopPlace]) -> None:
     """Raise FactorError where a product of symbolic extents may not fit int32. Arrays of as many
     elements as that counts are refused, so a product that a parameter's shape has does fit."""
+    loops = [place.loop for place in places]
     dtype = loops[0].loop_var.dtype
+    analyzer = Analyzer(places[0].domains_around)
+    bounds = [analyzer.const_int_bound(loop.extent).max_value for loop in loops]
+    if prod(max(bound, 0) for bound in bounds) <= max_value(dtype):
+        return
     covering = [factor for loop in loops for factor in _covering_factors(loop.extent)]
     size, symbols = _constant_and_symbols(covering)
     if max_value(dtype) >= max_value("int64") or len(symbols) + (size > 1) <= 1:
