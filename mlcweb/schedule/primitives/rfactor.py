@@ -39,6 +39,7 @@ from mlcweb.tir.stmt import (
     IterType,
     IterVar,
     LetStmt,
+    SeqStmt,
     Stmt,
     sequence,
 )  # fmt: skip
@@ -53,7 +54,8 @@ def rfactor(
 
     A new block, before the old one, computes the parts into a buffer with one more dimension at
     `factor_axis`; negative ones count from the end. Its identity is the second result. Where other
-    blocks stand in the outer loops, both blocks stay there.
+    blocks stand in the outer loops, the old block stays there, and so does the new one, unless the
+    old one is the first in them: then the new one has loops of its own.
 
     Checked: `factor_axis` is in range; from the outermost reduction loop on there is nothing but
     loops and the block, and the scope is a stage pipeline; the block is a reduction with a
@@ -86,8 +88,15 @@ def rfactor(
     parts = _parts(place, target.loop, loops, reduction, partials, axis)
     total = _total(place, target.loop, reduction, partials, axis)
     kept = [loop for loop in own if loop is target.loop or not _is_reduction_loop(place, loop)]
-    both = sequence(in_fresh_loops(parts, own), in_loops(total, kept))
-    state = state.replaced(place.function, {own[0]: both})
+    rest = in_loops(total, kept)
+    if _is_first_below(state, place, loops[0]):
+        state = state.replaced(place.function, {own[0]: rest})
+        outermost = state.loop(loops[0].loop_var).loop
+        both = sequence(in_fresh_loops(parts, loops), outermost)
+        state = state.replaced(place.function, {outermost: both})
+    else:
+        both = sequence(in_fresh_loops(parts, own), rest)
+        state = state.replaced(place.function, {own[0]: both})
     return with_allocated(state, scope, *partials.values()), parts.block.identity
 
 
@@ -192,6 +201,19 @@ def _own_loops(
                 "move the other blocks to loops of their own first",
             )
     return loops[first:]
+
+
+def _is_first_below(state: ScheduleState, place: BlockPlace, loop: For) -> bool:
+    """Whether a block is the first of several in a loop, runs unconditionally there, and reads
+    nothing that the others write: then its parts may all be computed before."""
+    outermost = state.loop(loop.loop_var)
+    around = place.parents[len(outermost.parents) :]
+    first, *others = state.child_blocks(outermost)
+    if first.block is not place.block or not others:
+        return False
+    read = {region.buffer for region in place.block.reads}
+    written = {region.buffer for other in others for region in other.block.writes}
+    return not read & written and all(isinstance(p, (For, SeqStmt)) for p in around)
 
 
 def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> None:
