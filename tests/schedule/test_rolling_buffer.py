@@ -46,5 +46,5 @@ def main(A: T.Buffer((18, 18), "float32"), C: T.Buffer((16, 16), "float32")):
     )
     sch.compute_at("B", sch.get_loops("C")[1])
     sch.rolling_buffer("B", 0)
-    with pytest.raises(ScheduleError, match='"B" has opaque iterators'):
+    with pytest.raises(ScheduleError, match="asks for i < 1 or 2 <= ax0, which cuts the window"):
         sch.rolling_buffer("B", 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
-from mlcweb.arith import Analyzer, conjunction, conjuncts
+from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.arith.iter_map import detect_iter_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes
@@ -17,7 +17,7 @@ from mlcweb.schedule.analysis.scopes import check_not_output, only_writer, scope
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.analysis.units import check_all_blocks, check_unguarded
 from mlcweb.schedule.arguments import WriteBuffer
-from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
+from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.primitives.storage import allocating_block
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
@@ -60,13 +60,6 @@ def rolling_buffer(
     buffer = accessed_buffer(place, write_buffer_index, "write")
     check_not_output(state, place, "roll an intermediate buffer, which T.alloc_buffer makes")
     owner = allocating_block(place, buffer)
-    if any(iter_var.iter_type == IterType.OPAQUE for iter_var in place.block.iter_vars):
-        raise BlockKindError(
-            f"The {place.title} has opaque iterators: it may compute a part of its elements "
-            "alone, as after rolling_buffer",
-            [place.realize],
-            "rolling_buffer once for each buffer",
-        )
     check_stage_pipeline(state, scope)
     users = _users(state, scope, place, buffer)
     check_all_blocks(users, buffer, "would not use the ring")
@@ -83,8 +76,8 @@ def rolling_buffer(
     for user in users:
         predicate = user.realize.predicate
         if user.block is place.block:
-            fresh = _not_yet_computed(place, buffer, steps)
-            predicate = logical_and(predicate, fresh)
+            for fresh in _not_yet_computed(place, buffer, steps):
+                predicate = logical_and(predicate, fresh)
         changes[user.realize] = _folded(user.realize, predicate, buffer, small, rolled)
     state = state.replaced(place.function, changes)
     changed = state.block(owner.identity)
@@ -283,8 +276,8 @@ def _is_of_iterators(
     )
 
 
-def _not_yet_computed(place: BlockPlace, buffer: Buffer, steps: Sequence[_Step]) -> PrimExpr:
-    """The condition that an element was not computed in an earlier iteration."""
+def _not_yet_computed(place: BlockPlace, buffer: Buffer, steps: Sequence[_Step]) -> list[PrimExpr]:
+    """The conditions that an element was not computed in an earlier iteration."""
     element = _written(place, buffer)
     analyzer = Analyzer()
     conditions = []
@@ -293,7 +286,7 @@ def _not_yet_computed(place: BlockPlace, buffer: Buffer, steps: Sequence[_Step])
             offset = element[step.dimension].min - step.start
             fresh = analyzer.simplify(offset >= step.overlap)
             conditions.append(analyzer.simplify(logical_or(step.loop < 1, fresh)))
-    return conjunction(conditions)
+    return conditions
 
 
 def _folded(
