@@ -142,11 +142,15 @@ def _part(place: LoopPlace, variable: Var, domain: Range, name: str) -> Stmt:
     return _narrowed(loop, variable, name, {**place.domains_around, variable: domain})
 
 
-def _narrowed(statement: Stmt, loop: Var, name: str, domains: dict[Var, Range]) -> Stmt:
-    """The statement with its block under another name, and its iterators and regions limited to
-    what the loop drives them through."""
+def _narrowed(statement: Stmt, loop: Var, name: str | None, domains: dict[Var, Range]) -> Stmt:
+    """The statement with its block under another name, and the iterators and regions of this one,
+    and of those inside of it that the loop drives, limited to what it drives them through."""
     if isinstance(statement, BlockRealize):
-        return replace(statement, block=_narrowed_block(statement, loop, name, domains))
+        block = statement.block
+        if name is not None or any(uses(value, loop) for value in statement.iter_values):
+            block = _narrowed_block(statement, loop, name or block.name_hint, domains)
+        body = _narrowed(block.body, loop, None, {**domains, **block.domains})
+        return replace(statement, block=replace(block, body=body))
     inside = {**domains, **domains_of(statement)}
     changes = {below: _narrowed(below, loop, name, inside) for below in substatements(statement)}
     return with_substatements(statement, changes)
