@@ -135,6 +135,46 @@ def test_axis_separators():
     )
 
 
+def test_views_get_the_axis_separators_of_their_buffer():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32"), C: T.Buffer((4, 8), "int32")):
+    B = T.alloc_buffer((4, 8), "int32")
+    for i, j in T.grid(4, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            one = T.match_buffer(B[vi, vj], (), "int32", offset_factor=1)
+            one[()] = A[vi, vj] + 1
+    for i in range(4):
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            row = T.match_buffer(B[vi, 0:8], (1, 8), "int32", offset_factor=1)
+            for j in range(8):
+                C[vi, j] = row[0, j]
+""")
+    )
+    sch.set_axis_separator("B", ("write", 0), [1])
+    views = [sch.get(sch.get_block(name)).match_buffers[0].buffer for name in "BC"]
+    assert [[int(axis) for axis in view.axis_separators] for view in views] == [[0], [1]]
+
+
+def test_padding_does_not_read_other_buffers():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
+    for i in range(14):
+        with T.block("B"):
+            vi = T.axis.spatial(14, i)
+            B[vi] = A[vi]
+""")
+    )
+    other = sch.get(sch.get_block("B")).reads[0].buffer
+    with pytest.raises(ScheduleError, match='of "B" reads the buffer "A"'):
+        sch.transform_layout("B", "B", lambda i: [i // 4, i % 4], pad_value=lambda i, j: other[i])
+
+
 def test_traces_replay_and_records_load():
     sch = Schedule(module(CHAIN))
     block = sch.get_block("B")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
 from mlcweb.schedule.accessed_buffer import AccessedBuffer
 from mlcweb.schedule.analysis.regions import check_no_declared_view
 from mlcweb.schedule.arguments import Integers, PadValue
@@ -17,7 +18,7 @@ from mlcweb.schedule.rewriting.layout_padding import with_padding
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import BufferLoad, PrimExpr
 from mlcweb.tir.stmt import Block, BlockIdentity
 
 
@@ -104,6 +105,8 @@ def set_axis_separator(
     Checked: the block has such a buffer, which is no view of another; the separators are in rising
     order and inside of the buffer.
 
+    Buffers that are matched to regions of the buffer get them, too.
+
     rewrite, by [1]:
         B = T.alloc_buffer((16, 24))   -->   B = T.alloc_buffer((16, 24), axis_separators=[1])
     """
@@ -120,7 +123,15 @@ def set_axis_separator(
             "rising numbers of the first axes of each group after the first",
         )
     new = replace(old, axis_separators=separators)
-    separated = BufferReplacement(old, lambda buffer: new if buffer is old else buffer)
+
+    def changed(buffer: Buffer) -> Buffer:
+        if buffer is old:
+            return new
+        # A view without all dimensions lies after each cut, as TVM has it.
+        cuts = separators if buffer.ndim == old.ndim else (0,) * len(separators)
+        return replace(buffer, axis_separators=cuts)
+
+    separated = BufferReplacement(old, changed)
     top = owner if owner is not None else _root(state, place)
     state = state.replaced(place.function, {top: separated.rewrite(top)})
     return state if owner is not None else _with_parameter(state, place.function, old, new)
@@ -175,6 +186,13 @@ def _check_pad_value(buffer: Buffer, pad_value: IndexMap, ndim: int) -> None:
             f"{pad_value!r} is of type {value.dtype}",
             advice=f'a value of the buffer\'s type, as tir.const(0, "{buffer.dtype}")',
         )
+    for node in walk(value):
+        if isinstance(node, BufferLoad) and node.buffer is not buffer:
+            raise ArgumentError(
+                f'The padding {pad_value!r} of "{buffer.name}" reads the buffer '
+                f'"{node.buffer.name}", which need not hold the same later on',
+                advice=f'a value of constants, indices and elements of "{buffer.name}"',
+            )
 
 
 def _shape_text(shape: Sequence[PrimExpr]) -> str:
