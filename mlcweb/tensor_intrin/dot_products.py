@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlcweb.script import tir as T
+from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.function import PrimFunc
@@ -110,14 +111,17 @@ def _neon(a: Buffer, b: Buffer, sums: PrimExpr) -> PrimExpr:
     )
 
 
-def _scalar_dot(a_type: str, b_type: str, machine: str) -> tuple[PrimFunc, PrimFunc]:
+def _scalar_dot(
+    a_type: str, b_type: str, machine: str, c_type: str = "int32"
+) -> tuple[PrimFunc, PrimFunc]:
     """The product of two vectors of four, added to a number, on a GPU."""
+    zero = const(0, c_type)
 
     @T.prim_func
     def description(
         A: T.Buffer((4,), a_type, offset_factor=1, align=4, scope="shared"),
         B: T.Buffer((4,), b_type, offset_factor=1, align=4, scope="shared"),
-        C: T.Buffer((1,), "int32", offset_factor=1, align=4, scope="local"),
+        C: T.Buffer((1,), c_type, offset_factor=1, align=4, scope="local"),
     ):
         with T.block("root"):
             T.reads(C[0], A[0:4], B[0:4])
@@ -125,19 +129,19 @@ def _scalar_dot(a_type: str, b_type: str, machine: str) -> tuple[PrimFunc, PrimF
             for i in range(4):
                 with T.block("update"):
                     vi = T.axis.remap("R", [i])
-                    C[0] = C[0] + T.cast(A[vi], "int32") * T.cast(B[vi], "int32")
+                    C[0] = C[0] + T.cast(A[vi], c_type) * T.cast(B[vi], c_type)
 
     @T.prim_func
     def nvidia(
         A: T.Buffer((4,), a_type, offset_factor=1, align=4, scope="shared"),
         B: T.Buffer((4,), b_type, offset_factor=1, align=4, scope="shared"),
-        C: T.Buffer((1,), "int32", offset_factor=1, align=4, scope="local"),
+        C: T.Buffer((1,), c_type, offset_factor=1, align=4, scope="local"),
     ):
         with T.block("root"):
             T.reads(C[0], A[0:4], B[0:4])
             T.writes(C[0])
             C[0] = C[0] + T.call_pure_extern(
-                "int32", "__dp4a", A[T.ramp(0, 1, 4)], B[T.ramp(0, 1, 4)], 0
+                c_type, "__dp4a", A[T.ramp(0, 1, 4)], B[T.ramp(0, 1, 4)], zero
             )
 
     @T.prim_func
@@ -209,4 +213,6 @@ DP4A_INTRIN = _register("dp4a", _scalar_dot("int8", "int8", "nvidia"))
 DP4A_S8S8S32_INTRIN = _register("dp4a_s8s8s32", _scalar_dot("int8", "int8", "nvidia"))
 DP4A_U8S8S32_INTRIN = _register("dp4a_u8s8s32", _scalar_dot("uint8", "int8", "nvidia"))
 DP4A_S8U8S32_INTRIN = _register("dp4a_s8u8s32", _scalar_dot("int8", "uint8", "nvidia"))
-DP4A_U8U8U32_INTRIN = _register("dp4a_u8u8u32", _scalar_dot("uint8", "uint8", "nvidia"))
+DP4A_U8U8U32_INTRIN = _register(
+    "dp4a_u8u8u32", _scalar_dot("uint8", "uint8", "nvidia", c_type="uint32")
+)

@@ -451,3 +451,33 @@ def loops(A: T.Buffer((16,), "float32")):
     plain = from_source(UNARY)
     with pytest.raises(ValueError, match="buffer parameter"):
         TensorIntrin.register("scale", plain, loops)
+
+
+def test_indices_that_the_domain_makes_simpler():
+    """The program has `vi % 8` where the block's element is counted from its own start."""
+    description = from_source("""
+@T.prim_func
+def unpack(x: T.handle, y: T.handle):
+    X = T.match_buffer(x, (1,), "int32", offset_factor=1)
+    Y = T.match_buffer(y, (8,), "int32", offset_factor=1)
+    with T.block("root"):
+        T.reads(X[0:1])
+        T.writes(Y[0:8])
+        for i in range(8):
+            with T.block("unpack"):
+                vi = T.axis.spatial(8, i)
+                Y[vi] = T.bitwise_and(T.shift_right(X[vi // 8], vi % 8 * 4), 15)
+""")
+    sch = Schedule(
+        from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((32,), "int32")):
+    for i, j in T.grid(4, 8):
+        with T.block("B"):
+            vi = T.axis.spatial(32, i * 8 + j)
+            B[vi] = T.bitwise_and(T.shift_right(A[vi // 8], vi % 8 * 4), 15)
+""")
+    )
+    TensorIntrin.register("unpack", description, description)
+    sch.tensorize(sch.get_loops("B")[1], "unpack")
+    assert "T.match_buffer(A[v" in sch.mod.script()

@@ -152,3 +152,12 @@ def test_a_matrix_product_in_fragments(transposed):
     tvm.build(sch.mod, "interpreter")["main"](tvm.nd.array(left), tvm.nd.array(right), result)
     expected = left.astype("float32") @ (right.T if transposed else right).astype("float32")
     np.testing.assert_array_equal(result.numpy(), expected)
+
+
+def test_the_dot_product_of_unsigned_bytes_adds_to_unsigned_sums():
+    intrinsic = TensorIntrin.get(dot_products.DP4A_U8U8U32_INTRIN)
+    assert intrinsic is not None
+    assert [b.dtype for b in intrinsic.desc.parameter_buffers] == ["uint8", "uint8", "uint32"]
+    signed = TensorIntrin.get(dot_products.DP4A_S8S8S32_INTRIN)
+    assert signed is not None
+    assert signed.desc.parameter_buffers[2].dtype == "int32"
