@@ -119,6 +119,23 @@ def test_one_dimensional_buffers() -> None:
         assert [int(extent) for extent in buffer.shape] == [128]
 
 
+def test_a_name_in_a_shape_may_be_a_parameter_that_follows() -> None:
+    """As TVM 0.27 prints functions of symbolic shapes."""
+    function = parse("""
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((4, "n"), "int32"), B: T.Buffer((4, n), "int32"), n: T.int64):
+    for i, j in T.grid(4, n):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+""")
+    assert isinstance(function, PrimFunc)
+    n = function.params[2]
+    assert n.dtype == "int64"
+    assert [buffer.shape[1] is n for buffer in function.buffer_map.values()] == [True, True]
+    assert function.body.block.body.body.extent is n
+
+
 def test_string_shapes_name_variables() -> None:
     function = parse("""
 @T.prim_func

@@ -28,6 +28,8 @@ class FunctionFrame:
     params: list[E.Var] = field(default_factory=list)
     buffer_map: dict[E.Var, Buffer] = field(default_factory=dict)
     alloc_buffers: list[Buffer] = field(default_factory=list)
+    extents: dict[str, E.Var] = field(default_factory=dict)
+    """Variables that the shapes of parameters introduce; some become parameters themselves."""
 
 
 @dataclass(slots=True)

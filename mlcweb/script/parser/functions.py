@@ -170,8 +170,13 @@ def _return_type(tree: ast.FunctionDef, evaluator: Evaluator) -> str | None:
 
 
 def _declared_types(tree: ast.FunctionDef) -> dict[str, str]:
-    """Types of the variables that the body declares: parameters' shapes may use them earlier."""
+    """Types of the variables that scalar parameters and the body declare: the shapes of parameters
+    may use them earlier."""
     types: dict[str, str] = {}
+    for argument in tree.args.args:
+        match argument.annotation:
+            case ast.Attribute(attr=dtype) if dtype in ("int32", "int64"):
+                types[argument.arg] = dtype
     for statement in tree.body:
         match statement:
             case ast.Assign(
@@ -203,7 +208,7 @@ def _parameter(
         )
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         annotation = unquoted(annotation.value, annotation)
-    value = evaluator.value(_named_shape(annotation, declared, evaluator))
+    value = evaluator.value(_named_shape(function, annotation, declared, evaluator))
     span = evaluator.span(argument)
     if isinstance(value, Buffer):
         handle = E.Var(f"{name}_handle", "handle", span=span)
@@ -215,38 +220,45 @@ def _parameter(
     dtype = value.dtype if isinstance(value, E.Var) else scalar_type(value)
     if dtype is None:
         raise evaluator.error(f"{describe(value)} is not a type of a parameter", annotation)
-    var = E.Var(name, dtype, pointer, span=span)
+    var = function.extents.get(name)
+    if var is None or var.dtype != dtype:
+        var = E.Var(name, dtype, pointer, span=span)
     function.params.append(var)
     evaluator.scopes.bind(name, var, f'a parameter of "{function.name}"')
 
 
-def _named_shape(annotation: Any, declared: Mapping[str, str], evaluator: Evaluator) -> Any:
+def _named_shape(
+    function: FunctionFrame, annotation: Any, declared: Mapping[str, str], evaluator: Evaluator
+) -> Any:
     """The annotation with the strings of its shape read as expressions; names that are new become
     variables, as in `T.Buffer(("n", 16), "float32")`."""
     match annotation:
-        case ast.Call(func=function, args=[ast.Tuple(elts=extents) as shape, *rest]):
+        case ast.Call(func=kind, args=[ast.Tuple(elts=extents) as shape, *rest]):
             options = annotation.keywords
         case ast.Subscript(
-            value=function, slice=ast.Tuple(elts=[ast.Tuple(elts=extents) as shape, *rest])
+            value=kind, slice=ast.Tuple(elts=[ast.Tuple(elts=extents) as shape, *rest])
         ):
             options = []
         case _:
             return annotation
     if not any(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in extents):
         return annotation
-    read = [_read_extent(extent, declared, evaluator) for extent in extents]
+    read = [_read_extent(function, extent, declared, evaluator) for extent in extents]
     named = ast.copy_location(ast.Tuple(read, ast.Load()), shape)
-    call = ast.Call(function, [named, *rest], options)
+    call = ast.Call(kind, [named, *rest], options)
     return ast.copy_location(call, annotation)
 
 
-def _read_extent(extent: ast.expr, declared: Mapping[str, str], evaluator: Evaluator) -> ast.expr:
+def _read_extent(
+    function: FunctionFrame, extent: ast.expr, declared: Mapping[str, str], evaluator: Evaluator
+) -> ast.expr:
     if not (isinstance(extent, ast.Constant) and isinstance(extent.value, str)):
         return extent
     read = unquoted(extent.value, extent)
     for part in ast.walk(read):
         if isinstance(part, ast.Name) and _is_new_extent(part.id, evaluator):
             var = E.Var(part.id, declared.get(part.id, "int32"), span=evaluator.span(extent))
+            function.extents[part.id] = var
             evaluator.scopes.bind(part.id, var, "a shape variable")
     return read
 
