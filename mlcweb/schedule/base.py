@@ -191,7 +191,7 @@ class ScheduleBase(metaclass=NamedClass):
         self._state = step.state
         self._trace.append(step.inst, step.decision)
         for output, value in zip(step.inst.outputs, step.values, strict=True):
-            if output is not None:
+            if value is not None:
                 self._table[output] = value
         return step.inst.outputs
 
