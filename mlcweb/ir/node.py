@@ -63,6 +63,11 @@ class Node(Scriptable):
         """Itself, since nothing of it changes."""
         return self
 
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        """Take the values of fields that `__getstate__` gave."""
+        for name, value in state[1].items():
+            object.__setattr__(self, name, value)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self.is_identity:
             return object.__reduce_ex__(self, protocol)

@@ -59,7 +59,7 @@ class ScheduleBase(metaclass=NamedClass):
     ) -> None:
         module = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod.copy()
         self._original = module
-        self._state = ScheduleState(module)
+        self._state = ScheduleState(module).copy()  # It is the schedule's alone.
         self._trace = Trace()
         self._random = RandomState(seed)
         self._table: dict[Any, BlockIdentity | Var | int] = {}
@@ -140,6 +140,8 @@ class ScheduleBase(metaclass=NamedClass):
     ) -> Block | For | int:
         """What a random variable or reference stands for: a block, a loop or an integer."""
         if isinstance(rand_var_or_sref, StmtSRef):
+            if rand_var_or_sref.stmt is None:
+                raise ValueError("The reference is to a statement that is no longer in the program")
             return rand_var_or_sref.stmt
         if isinstance(rand_var_or_sref, (BlockRV, LoopRV)):
             return self._place(rand_var_or_sref).node

@@ -177,9 +177,10 @@ Around = TypeVar("Around", bound=Stmt)
 @dataclass(frozen=True, slots=True)
 class StmtSRef:
     """A reference to a block or loop in the program of a schedule, and to the next one around it.
-    It stays what it was when the schedule goes on."""
+    It stays what it was when the schedule goes on. After `ScheduleState.replace` it refers to what
+    its statement has become, or to None."""
 
-    stmt: Block | For
+    stmt: Block | For | None
     parent: StmtSRef | None
     _schedule: object = field(repr=False)
 
@@ -190,6 +191,15 @@ class StmtSRef:
             and self.stmt is other.stmt
             and self._schedule is other._schedule
         )
+
+    def _refer(self, stmt: Block | For | None, parent: StmtSRef | None) -> None:
+        object.__setattr__(self, "stmt", stmt)
+        object.__setattr__(self, "parent", parent)
+
+
+def _key(statement: Block | For) -> Var | BlockIdentity:
+    """What a block or loop is known by, however it is rewritten."""
+    return statement.loop_var if isinstance(statement, For) else statement.identity
 
 
 def domains_of(statement: Stmt) -> dict[Var, Range]:
@@ -260,7 +270,10 @@ class ScheduleState:
     module: IRModule
     _cache: dict[Any, Any] = field(repr=False)
     _schedule: object = field(repr=False)
-    """Tells the states of one schedule from those of others."""
+    """Tells the states of one schedule from those of others; the state itself where a program has
+    made it."""
+    _references: dict[Var | BlockIdentity, StmtSRef] = field(repr=False)
+    """What a program that made the state refers to in it."""
 
     def __init__(
         self,
@@ -269,7 +282,8 @@ class ScheduleState:
         debug_mask: str | int = "none",
         enable_check: bool = True,
     ) -> None:
-        self._set(IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod, {}, object())
+        self._set(IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod, {}, self)
+        object.__setattr__(self, "_references", {})
 
     def _set(self, module: IRModule, cache: dict[Any, Any], schedule: object) -> None:
         object.__setattr__(self, "module", module)
@@ -290,8 +304,59 @@ class ScheduleState:
         found: StmtSRef | None = None
         for statement in place.parents:
             if isinstance(statement, (Block, For)):
-                found = StmtSRef(statement, found, self._schedule)
-        return StmtSRef(place.node, found, self._schedule)
+                found = self._reference(statement, found)
+        return self._reference(place.node, found)
+
+    def _reference(self, statement: Block | For, parent: StmtSRef | None) -> StmtSRef:
+        made = StmtSRef(statement, parent, self._schedule)
+        return self._references.setdefault(_key(statement), made) if self._is_of_program else made
+
+    @property
+    def _is_of_program(self) -> bool:
+        return self._schedule is self
+
+    def replace(
+        self,
+        src_sref: StmtSRef,
+        tgt_stmt: Block | BlockRealize | For,
+        block_sref_reuse: Mapping[Block, Block] | None = None,
+    ) -> None:
+        """Put a statement in the place of a block (a block) or of a loop (a loop, or the realize of
+        a block). This changes the state itself, which a program has made; that of a schedule
+        changes by the primitives alone.
+
+        References to statements that are gone refer to None then, others to what their statements
+        have become. `block_sref_reuse` gives for blocks that are gone those that references to them
+        refer to. Raises TypeError for other statements, ValueError for the state of a schedule and
+        for a reference to a statement that is gone.
+        """
+        if not self._is_of_program:
+            raise ValueError(
+                "The program of a schedule changes by its primitives alone. "
+                "ScheduleState(sch.mod) is a state whose statements can be replaced"
+            )
+        old = src_sref.stmt
+        if old is None:
+            raise ValueError("The reference is to a statement that is no longer in the program")
+        if not isinstance(tgt_stmt, Block if isinstance(old, Block) else (BlockRealize, For)):
+            kinds = type(old).__name__, type(tgt_stmt).__name__
+            raise TypeError(f"A {kinds[1]} cannot stand in the place of a {kinds[0]}")
+        place = self.place_of(old)
+        for gone, block in (block_sref_reuse or {}).items():
+            if gone.identity in self._references:
+                self._references[block.identity] = self._references.pop(gone.identity)
+        state = self.replaced(place.function, {place.node: tgt_stmt})
+        self._set(state.module, {}, self)
+        known = {**self.index.loops, **self.index.blocks}
+        for key, reference in list(self._references.items()):
+            found = known.get(key)
+            if found is None:
+                reference._refer(None, None)
+                del self._references[key]
+                continue
+            parents = [p for p in found.parents if isinstance(p, (Block, For))]
+            parent = self.get_sref(parents[-1]) if parents else None
+            reference._refer(found.node, parent)
 
     def get_sref(self, stmt: Block | For) -> StmtSRef:
         """The reference to a block or loop, which may have been rewritten since."""
