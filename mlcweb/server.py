@@ -5,19 +5,25 @@ the page shared memory and a fine clock, and caching that never serves a stale f
 
 It answers only who asks for this machine by name: a page of another site whose name leads here
 (DNS rebinding) gets nothing.
+
+It serves each connection in a thread. A client that makes no progress for a minute is given up, and
+where there are too many connections the one that has waited longest, so that none keeps others out.
 """
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from email.message import Message
 from functools import lru_cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import copyfileobj
-from typing import NamedTuple, TypeAlias
+from threading import Lock
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from mlcweb.page_headers import COMMON_HEADERS, ISOLATION_HEADERS, headers_of
@@ -26,6 +32,15 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 ENCODINGS = {"br": ".br", "gzip": ".gz"}
 """Content encodings, best first, and the suffix of a file compressed beforehand."""
+
+PATIENCE_S = 60.0
+"""Seconds in which a client sends a whole head of a request, or takes the next part of a file."""
+
+MAX_CONNECTIONS = 256
+"""Each has a thread and a file descriptor. Browsers open six for a page."""
+
+_CHUNK = 65_536
+"""Bytes of a part of a file, which a client has to take in time."""
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})$")
 """One range; several at once are not served, which is allowed."""
@@ -68,6 +83,9 @@ class PageServer(ThreadingHTTPServer):
             or any. 0 takes any at once.
         isolated: send the headers of cross-origin isolation.
         names: names besides this machine's own under which it may be asked, of a proxy before it.
+        patience: seconds after which a client is given up that sends no whole head of a request, or
+            takes no part of a file.
+        clock: tells the time, in seconds.
 
     Raises:
         FileNotFoundError: `root` holds no ``index.html``.
@@ -80,13 +98,24 @@ class PageServer(ThreadingHTTPServer):
     allow_reuse_port = False
 
     def __init__(
-        self, root: Path, *, port: int = 0, isolated: bool = True, names: Sequence[str] = ()
+        self,
+        root: Path,
+        *,
+        port: int = 0,
+        isolated: bool = True,
+        names: Sequence[str] = (),
+        patience: float = PATIENCE_S,
+        clock: Callable[[], float] = time.monotonic,
     ):
         if not (root / "index.html").is_file():
             raise FileNotFoundError(f"{root} holds no built page (no index.html)")
         self.root = root.resolve()
         self.isolated = isolated
         self.names = {*LOCAL_NAMES, *(name.lower() for name in names)}
+        self._patience = patience
+        self._clock = clock
+        self._deadlines: dict[socket.socket, float] = {}
+        self._lock = Lock()
         candidates = [0] if port == 0 else [*range(port, port + 21), 0]
         for candidate in candidates:
             try:
@@ -101,6 +130,47 @@ class PageServer(ThreadingHTTPServer):
         """The address to open, with a final slash."""
         return f"http://localhost:{self.server_port}/"
 
+    @property
+    def connections(self) -> int:
+        """How many are open and not given up."""
+        return len(self._deadlines)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            if len(self._deadlines) >= MAX_CONNECTIONS:
+                self._give_up(min(self._deadlines, key=self._deadlines.__getitem__))
+        self.renew(request)
+        super().process_request(request, client_address)
+
+    def renew(self, connection: socket.socket) -> None:
+        """The client has made progress: it has its whole time again."""
+        with self._lock:
+            self._deadlines[connection] = self._clock() + self._patience
+
+    def service_actions(self) -> None:
+        """Give up clients that are too slow; the loop of the server calls this twice a second."""
+        now = self._clock()
+        with self._lock:
+            for connection in [each for each, end in self._deadlines.items() if end <= now]:
+                self._give_up(connection)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._deadlines.pop(request, None)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        with self._lock:
+            for connection in list(self._deadlines):
+                self._give_up(connection)
+
+    def _give_up(self, connection: socket.socket) -> None:
+        """Ends a connection, whose thread notices that and ends, too. Under the lock."""
+        del self._deadlines[connection]
+        with suppress(OSError):  # the client was faster
+            connection.shutdown(socket.SHUT_RDWR)
+
     def answer(self, target: str, given: Headers | None = None) -> Answer:
         """The answer to a request for the path `target`, as sent, with the headers `given`."""
         given = given or {}
@@ -108,10 +178,9 @@ class PageServer(ThreadingHTTPServer):
         if not self.is_meant(given.get("Host", "localhost")):
             return Answer(HTTPStatus.MISDIRECTED_REQUEST, {**common, "Content-Length": "0"})
         path = self.file(target)
-        if path is None:
+        tag = _tag(path) if path is not None else None
+        if path is None or tag is None:
             return Answer(HTTPStatus.NOT_FOUND, {**common, "Content-Length": "0"})
-        stat = path.stat()
-        tag = f'"{_digest(path, stat.st_mtime_ns, stat.st_size)}"'
         headers = {
             **common,
             **headers_of(path.relative_to(self.root).as_posix()),
@@ -193,22 +262,27 @@ class PageHandler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
+    server: PageServer  # pyright: ignore[reportIncompatibleVariableOverride]
+
     def do_GET(self) -> None:
         answer = self._send_head()
         if answer.body is None:
             return
+        part = answer.part or range(int(answer.headers["Content-Length"]))
+        left = len(part)
         with answer.body.open("rb") as file:
-            if answer.part is None:
-                copyfileobj(file, self.wfile)
-            else:
-                file.seek(answer.part.start)
-                self.wfile.write(file.read(len(answer.part)))
+            file.seek(part.start)
+            while left and (data := file.read(min(_CHUNK, left))):
+                self.server.renew(self.connection)
+                self.wfile.write(data)
+                left -= len(data)
+        if left:  # somebody cut the file meanwhile, and the client would wait for the rest
+            self.close_connection = True
 
     def do_HEAD(self) -> None:
         self._send_head()
 
     def _send_head(self) -> Answer:
-        assert isinstance(self.server, PageServer)
         answer = self.server.answer(self.path, self.headers)
         self.send_response(answer.status)
         for name, value in answer.headers.items():
@@ -221,13 +295,24 @@ class PageHandler(BaseHTTPRequestHandler):
 
     def handle(self) -> None:
         # A reader who closes the tab, or goes on before a file is through, is no error.
-        try:
+        with suppress(ConnectionError):
             super().handle()
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True
+
+    def handle_one_request(self) -> None:
+        self.server.renew(self.connection)
+        super().handle_one_request()
 
     def log_message(self, format: str, *args: object) -> None:
         """Keeps quiet: the terminal is for the address and for errors."""
+
+
+def _tag(path: Path) -> str | None:
+    """The entity tag of a file; None where it cannot be read."""
+    try:
+        stat = path.stat()
+        return f'"{_digest(path, stat.st_mtime_ns, stat.st_size)}"'
+    except OSError:
+        return None
 
 
 @lru_cache(maxsize=1024)

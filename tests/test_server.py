@@ -1,8 +1,11 @@
 """The page's server: headers, caching, encodings, ports, and nothing outside its folder."""
 
 import importlib
+import socket
+import struct
 import sys
 import threading
+from contextlib import ExitStack, suppress
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
@@ -12,7 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from mlcweb import server as server_module
-from mlcweb.server import ISOLATION_HEADERS, PageServer, built_page
+from mlcweb.server import ISOLATION_HEADERS, MAX_CONNECTIONS, PageServer, built_page
 
 
 @pytest.fixture
@@ -222,3 +225,156 @@ def test_names_of_other_machines_get_nothing(server, site):
 def test_other_servers_do_not_learn_where_the_page_is(server):
     for path in ("/", "/nothing"):
         assert server.answer(path).headers["Referrer-Policy"] == "no-referrer"
+
+
+class Clock:
+    """Tells the seconds that the test says."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+HEAD = b"GET /index.html HTTP/1.1\r\nHost: localhost\r\n"
+PATIENCE = 60
+LARGE = 64_000_000
+"""Bytes of a file that no socket holds."""
+
+
+@pytest.fixture
+def slow(site: Path, capfd: pytest.CaptureFixture[str]):
+    """A server and its clock. No client of it leaves a thread or a line in the terminal behind."""
+    clock = Clock()
+    before = set(threading.enumerate())
+    with PageServer(site, patience=PATIENCE, clock=clock) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server, clock
+        server.shutdown()
+    for left in set(threading.enumerate()) - before:
+        left.join(60)
+        assert not left.is_alive()
+    assert capfd.readouterr() == ("", "")
+
+
+def give_up(server: PageServer, clock: Clock, until: int = 0) -> None:
+    """Lets time pass until so many connections are left."""
+    while server.connections > until:
+        clock.seconds += PATIENCE
+        threading.Event().wait(0.001)  # lets the server work
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """What the server sends until it ends the connection."""
+    received = bytearray()
+    try:
+        while part := connection.recv(1_000_000):
+            received += part
+    except ConnectionResetError:
+        pass
+    return bytes(received)
+
+
+def wait_for(server: PageServer, connections: int) -> None:
+    while server.connections != connections:
+        threading.Event().wait(0.001)
+
+
+def test_who_sends_a_request_byte_by_byte_is_given_up(slow):
+    server, clock = slow
+    with socket.create_connection(server.server_address) as client:
+        wait_for(server, 1)
+        client.sendall(HEAD + b"Name: ")
+        while server.connections:
+            with suppress(ConnectionError):
+                client.sendall(b"x")
+            # Each byte arrives in time, but not the whole.
+            clock.seconds += PATIENCE / 4
+            threading.Event().wait(0.001)
+        assert rest_of(client) == b""
+    with urlopen(server.url) as response:
+        assert response.read() == b"<title>page</title>"
+
+
+def test_who_takes_no_answer_is_given_up(slow, site):
+    with (site / "large.bin").open("wb") as file:
+        file.truncate(LARGE)
+    server, clock = slow
+    with socket.create_connection(server.server_address) as client:
+        client.sendall(HEAD.replace(b"index.html", b"large.bin") + b"\r\n")
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
+        with urlopen(server.url) as response:
+            assert response.read() == b"<title>page</title>"
+        give_up(server, clock)
+        assert len(rest_of(client)) < LARGE
+
+
+def test_who_takes_a_large_file_slowly_gets_it(slow, site):
+    with (site / "large.bin").open("wb") as file:
+        file.truncate(LARGE)
+    server, clock = slow
+    with urlopen(server.url + "large.bin") as response:
+        size = 0
+        while part := response.read(4_000_000):
+            size += len(part)
+            clock.seconds += PATIENCE / 20
+            server.service_actions()
+    assert size == LARGE
+    assert clock.seconds > PATIENCE / 2
+
+
+def test_idle_connections_keep_nobody_out_and_end(slow):
+    server, clock = slow
+    with ExitStack() as stack:
+        for _ in range(MAX_CONNECTIONS + 44):
+            stack.enter_context(socket.create_connection(server.server_address))
+        wait_for(server, MAX_CONNECTIONS)
+        with urlopen(server.url) as response:
+            assert response.read() == b"<title>page</title>"
+        assert server.connections <= MAX_CONNECTIONS
+        give_up(server, clock)
+
+
+def test_a_connection_that_is_used_goes_on(slow):
+    server, clock = slow
+    connection = HTTPConnection(*server.server_address)
+    for _ in range(3):
+        connection.request("GET", "/")
+        with connection.getresponse() as response:
+            assert response.read() == b"<title>page</title>"
+        clock.seconds += PATIENCE / 2
+        server.service_actions()
+    assert connection.sock is not None
+    connection.close()
+
+
+def test_who_goes_away_within_a_file_is_no_error(slow, site):
+    with (site / "large.bin").open("wb") as file:
+        file.truncate(LARGE)
+    server, _ = slow
+    for linger in (0, 1):
+        with socket.create_connection(server.server_address) as client:
+            # Without lingering the connection is reset, with it it is closed.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1 - linger, 0))
+            client.sendall(HEAD.replace(b"index.html", b"large.bin") + b"\r\n")
+            assert client.recv(15) == b"HTTP/1.1 200 OK"
+        wait_for(server, 0)
+
+
+def test_a_file_that_becomes_shorter_ends_its_connection(slow, site, monkeypatch):
+    server, _ = slow
+    whole = server.answer("/index.html")
+    short = whole._replace(headers={**whole.headers, "Content-Length": "1000"})
+    monkeypatch.setattr(server, "answer", lambda *request: short)
+    with socket.create_connection(server.server_address) as client:
+        client.sendall(HEAD + b"\r\n")
+        assert rest_of(client).endswith(b"\r\n\r\n<title>page</title>")
+
+
+def test_a_file_that_cannot_be_read_is_not_there(server, site, monkeypatch):
+    def refuse(*arguments: object) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(server_module, "_digest", refuse)
+    assert server.answer("/index.html").status == HTTPStatus.NOT_FOUND
