@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -19,6 +22,33 @@ COST_MODELS = ("numpy", "xgb", "random")
 
 class CommandError(Exception):
     """A command that cannot be carried out; the text is all that the user gets to see."""
+
+
+def check_outputs(file: Path | None = None, folder: Path | None = None) -> None:
+    """Says that a file or a folder cannot be written before the work whose results go there.
+
+    Raises:
+        CommandError: what is missing or in the way.
+    """
+    if file is not None and not file.exists():
+        _check_parent(file.parent)
+    elif file is not None:
+        _check(file, not file.is_dir(), errno.EISDIR)
+    if folder is not None:
+        # Folders that are missing are made.
+        ancestors = (folder, *folder.parents)
+        _check_parent(next(each for each in ancestors if os.path.lexists(each)))
+
+
+def _check_parent(folder: Path) -> None:
+    _check(folder, folder.exists(), errno.ENOENT)
+    _check(folder, folder.is_dir(), errno.ENOTDIR)
+
+
+def _check(path: Path, is_right: bool, otherwise: int) -> None:
+    """A CommandError where a path is not what it must be, or cannot be written."""
+    if not is_right or not os.access(path, os.W_OK):
+        raise CommandError(f"{path}: {os.strerror(errno.EACCES if is_right else otherwise)}")
 
 
 def add_model_options(command: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlcweb.cli.common import CommandError, Commands, add_model_options
+from mlcweb.cli.common import CommandError, Commands, add_model_options, check_outputs
 from mlcweb.ir.errors import TVMError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def compile_model(options: argparse.Namespace) -> tvmc.Package:
     """
     from mlcweb.driver import tvmc
 
+    check_outputs(folder=options.stages)
     try:
         model = tvmc.load(options.file, shape_dict=dict(options.shape))
         package = tvmc.compile(model, options.target, tuning_records=options.tuning_records)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlcweb.cli.common import CommandError, Commands
+from mlcweb.cli.common import CommandError, Commands, check_outputs
 from mlcweb.ir.errors import TVMError
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def merge(options: argparse.Namespace) -> None:
     """Adds the records of other folders to those of one, each once."""
     from mlcweb.meta_schedule.database import JSONDatabase
 
+    check_outputs(folder=options.into)
     sources = [_open(folder) for folder in options.sources]
     into = JSONDatabase(work_dir=options.into)
     before = len(into)
@@ -59,6 +60,7 @@ def prune(options: argparse.Namespace) -> None:
     """Copies the fastest record of each program to another folder."""
     from mlcweb.meta_schedule.database import JSONDatabase
 
+    check_outputs(folder=options.into)
     into = JSONDatabase(work_dir=options.into)
     _open(options.folder).dump_pruned(into)
     print(f"{len(into)} records are in {options.into}")

@@ -9,7 +9,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 from mlcweb import compat
-from mlcweb.cli.common import CommandError, Commands
+from mlcweb.cli.common import CommandError, Commands, check_outputs
 from mlcweb.cli.compile import add_options, compile_model
 
 
@@ -39,6 +39,7 @@ def run_model(file: Path, arguments: Sequence[str]) -> None:
     parser.add_argument("--outputs", type=Path, metavar="FILE.npz", help="write the results there")
     parser.add_argument("--fill", default="random", choices=("random", "zeros", "ones"))
     options = parser.parse_args(arguments, argparse.Namespace(file=file))
+    check_outputs(options.outputs)
     package = compile_model(options)
     import numpy as np
 

@@ -5,7 +5,13 @@ import io
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from mlcweb.cli.common import CommandError, Commands, add_search_options, add_target_option
+from mlcweb.cli.common import (
+    CommandError,
+    Commands,
+    add_search_options,
+    add_target_option,
+    check_outputs,
+)
 from mlcweb.cli.run import load_program
 
 
@@ -32,6 +38,7 @@ def search(options: argparse.Namespace) -> int:
         from mlcweb.cli.schedule_search import search_schedules
     except ModuleNotFoundError as error:
         raise CommandError(f"this command needs {error.name}: pip install 'mlcweb[cli]'") from None
+    check_outputs(options.json, options.work_dir)
     # Not as `__main__`, so that the program leaves out what it does when it is run; and what it
     # prints all the same is not what was asked for.
     with redirect_stdout(io.StringIO()):

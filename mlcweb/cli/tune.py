@@ -13,6 +13,7 @@ from mlcweb.cli.common import (
     Commands,
     add_model_options,
     add_search_options,
+    check_outputs,
     open_runner,
     positive,
 )
@@ -49,6 +50,7 @@ def tune(options: argparse.Namespace) -> None:
     from mlcweb.driver import tvmc
 
     output = options.output or Path(f"{options.file.stem}_records")
+    check_outputs(folder=output)
     begin = time.perf_counter()
     try:
         model = tvmc.load(options.file, shape_dict=dict(options.shape))

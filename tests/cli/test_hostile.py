@@ -64,6 +64,48 @@ def test_options_that_cannot_be_followed(tmp_path, capsys, model, option, value,
     assert message in said(capsys, "run", model, option, value.format(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("model.onnx/x", "Not a directory"),
+        ("missing/x", "No such file or directory"),
+        ("", "Is a directory"),
+    ],
+)
+@pytest.mark.parametrize("command", ["search --json", "run --outputs"])
+def test_a_file_that_cannot_be_written_is_said_before_the_work(
+    tmp_path, capsys, model, command, where, reason
+):
+    name, option = command.split()
+    # This file is no program and no model: what is said is not about it.
+    junk = tmp_path / ("junk.py" if name == "search" else "junk.onnx")
+    junk.write_text("junk")
+    assert said(capsys, name, junk, option, tmp_path / where).endswith(f": {reason}\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [junk.name, "model.onnx"]
+
+
+@pytest.mark.parametrize("where", ["model.onnx", "model.onnx/x/y", "loop/x"])
+@pytest.mark.parametrize(
+    "command",
+    ["search --work-dir", "tune --output", "compile --stages", "run --stages", "records merge"],
+)
+def test_a_folder_that_cannot_be_made_is_said_before_the_work(
+    tmp_path, capsys, model, command, where
+):
+    (tmp_path / "loop").symlink_to("loop")
+    name, option = command.split()
+    junk = tmp_path / ("junk.py" if name == "search" else "junk.onnx")
+    junk.write_text("junk")
+    folder = tmp_path / where
+    arguments = [name, option, folder, junk] if name == "records" else [name, junk, option, folder]
+    assert said(capsys, *arguments).startswith(f"{tmp_path / where.split('/')[0]}: N")
+
+
+def test_outputs_that_are_no_files_are_written(tmp_path, capsys, program):
+    search = ["search", program, "--function", "sampled", "--trials", "1", "--workers", "1"]
+    assert main([*map(str, search), "--json", "/dev/stdout"]) == 0
+
+
 def test_records_that_are_no_folder(tmp_path, capsys, model):
     assert "Not a directory" in said(capsys, "records", "show", model)
     (tmp_path / "records" / "database_workload.json").mkdir(parents=True)
