@@ -214,3 +214,22 @@ def test_an_object_with_html_is_shown_as_a_page(monkeypatch: pytest.MonkeyPatch,
     run("class Plain:\n    def _repr_html_(self):\n        return None\nPlain()")
     run("class Table:\n    def _repr_html_(self):\n        return '<b>1</b>'\nTable")
     assert told == [("html", "<b>1</b>")]
+
+
+def test_what_is_too_large_for_the_page_is_not_sent_to_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[tuple[str, object]] = []
+    monkeypatch.setattr(figures, "in_browser", lambda: True)
+    monkeypatch.setattr(figures, "tell", lambda *message: told.append(message))
+    show = "class Shown:\n    {}=lambda self: {}\nShown()"
+    assert cell.execute(show.format("_repr_html_", "'x' * 250_001")).ok
+    assert cell.execute(show.format("_repr_png_", "bytes(4_500_001)")).ok
+    assert told == []
+    assert capsys.readouterr().err.splitlines() == [
+        "HTML not shown: it has 250,001 characters, more than 250,000",
+        "Picture not shown: it has 4,500,001 bytes, more than 4,500,000",
+    ]
+    assert cell.execute(show.format("_repr_html_", "'x' * 250_000")).ok
+    assert cell.execute(show.format("_repr_png_", "bytes(4_500_000)")).ok
+    assert [name for name, _ in told] == ["html", "picture"]

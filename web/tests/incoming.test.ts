@@ -33,6 +33,11 @@ test.each([
   { type: "output", chunks: [{ stream: "stdout", text: "", picture: {} }], size: 1 },
   { type: "output", chunks: [{ stream: "stdout", text: "", html: {} }], size: 1 },
   { type: "output", chunks: [{ stream: "stdout", text: "", dropped: 5 }], size: 1 },
+  {
+    type: "output",
+    chunks: [{ stream: "stdout", text: "", dropped: { lines: 0, characters: 0, pages: "1" } }],
+    size: 1,
+  },
   { type: "output", chunks: [], size: Number.NaN },
   { type: "answer" },
   { type: "refusal", id: "1", message: "" },

@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import { Backlog } from "../src/python/backlog";
-import { BoundedOutput, countOf, describeDropped, displayed, partsOf } from "../src/python/bounded";
+import {
+  addTo,
+  BoundedOutput,
+  countOf,
+  describeDropped,
+  displayed,
+  partsOf,
+} from "../src/python/bounded";
 import { OutputBatcher } from "../src/python/output";
+import { pixelsOf } from "../src/python/png";
 import type { Dropped, OutputChunk } from "../src/python/wire";
 
 function batcher(): { clock: { now: number }; posts: OutputChunk[][]; output: OutputBatcher } {
@@ -20,11 +28,8 @@ function batcher(): { clock: { now: number }; posts: OutputChunk[][]; output: Ou
 const textOf = (chunks: OutputChunk[]): string => chunks.map(({ text }) => text).join("");
 
 function droppedIn(chunks: OutputChunk[]): Dropped {
-  const sum = { lines: 0, characters: 0 };
-  for (const { dropped } of chunks) {
-    sum.lines += dropped?.lines ?? 0;
-    sum.characters += dropped?.characters ?? 0;
-  }
+  const sum: Dropped = { lines: 0, characters: 0 };
+  for (const { dropped } of chunks) addTo(sum, dropped);
   return sum;
 }
 
@@ -152,12 +157,43 @@ test("pictures and pages of HTML are bounded, whatever they say of themselves", 
   const left = output.chunks.length;
   expect(left).toBeGreaterThanOrEqual(10);
   expect(left).toBeLessThanOrEqual(20);
-  expect(droppedIn(output.chunks)).toEqual({ lines: 0, characters: (100 - left) * 5000 });
+  expect(droppedIn(output.chunks)).toEqual({
+    lines: 0,
+    characters: (100 - left) * 5000,
+    pages: 100 - left,
+  });
   output.add({ ...page, html: "x".repeat(1_500_000) });
   expect(output.chunks.map(({ html }) => html)).toEqual([undefined]);
   expect(droppedIn(output.chunks).characters).toBe(100 * 5000 + 150_000);
   const picture = { url: "", width: 0, height: -1e9, description: "" };
-  expect(countOf({ stream: "stdout", text: "", picture })).toEqual({ lines: 0, characters: 1000 });
+  expect(countOf({ stream: "stdout", text: "", picture })).toEqual({
+    lines: 0,
+    characters: 1000,
+    pictures: 1,
+  });
+  const huge = { ...picture, url: png(8000, 4000) };
+  expect(countOf({ stream: "stdout", text: "", picture: huge }).characters).toBe(32_000);
+});
+
+/** The start of a PNG file of that size. */
+function png(width: number, height: number): string {
+  const header = [width, height].flatMap((size) => [24, 16, 8, 0].map((at) => (size >>> at) & 255));
+  const start = `\x89PNG\r\n\x1a\n\0\0\0\rIHDR${String.fromCharCode(...header)}\x08\x02`;
+  return `data:image/png;base64,${btoa(start)}`;
+}
+
+test("the pixels of a picture are those of its file", () => {
+  expect(pixelsOf(png(640, 480))).toBe(307_200);
+  expect(pixelsOf(png(4e9, 4e9))).toBe(16e18);
+  const others = [
+    "",
+    "data:image/png;base64,",
+    "data:image/png;base64,!!!!",
+    png(1, 2).slice(0, 40),
+  ];
+  for (const url of [...others, `data:image/png;base64,${btoa("GIF89a".repeat(9))}`])
+    expect(pixelsOf(url)).toBeNull();
+  expect(pixelsOf(png(1, 2).replace("image/png", "text/html"))).toBeNull();
 });
 
 test("a long text is shown in parts, so that not all of it goes at once", () => {
@@ -196,9 +232,17 @@ test("bounded output says of pictures and lines how many went", () => {
   const picture = { url: "", width: 10, height: 400, description: "" };
   output.add({ stream: "stdout", text: "", picture });
   for (let i = 0; i < 5; i += 1) output.add({ stream: "stdout", text: `${"y".repeat(999)}\n` });
-  expect(describeDropped(droppedIn(output.chunks))).toBe("… 22 earlier lines were dropped");
+  expect(describeDropped(droppedIn(output.chunks))).toBe(
+    "… 2 earlier lines and 1 picture were dropped",
+  );
   expect(describeDropped({ lines: 0, characters: 12_345 })).toBe(
     "… 12,345 earlier characters were dropped",
+  );
+  expect(describeDropped({ lines: 1, characters: 9000, pictures: 2, pages: 1200 })).toBe(
+    "… 1 earlier line, 2 pictures and 1,200 pages of HTML were dropped",
+  );
+  expect(describeDropped({ lines: 0, characters: 5000, pages: 1 })).toBe(
+    "… 1 earlier page of HTML was dropped",
   );
   expect(describeDropped({ lines: 0, characters: 0 })).toBe("");
 });

@@ -8,6 +8,15 @@ from mlcweb.playground.protocol.trace import ShownTrace
 from mlcweb.user_code.diagnostics import RunError
 from mlcweb.user_code.namespace import ScheduleFunction, SearchModule
 
+MAX_PICTURE_BYTES = 4_500_000
+"""Of the file of a picture that the page shows."""
+
+MAX_PICTURE_PIXELS = 32_000_000
+"""The browser holds four bytes for each."""
+
+MAX_HTML = 250_000
+"""Characters of a page of HTML that the page shows."""
+
 
 @dataclass(slots=True)
 class ProgramFile:

@@ -23,10 +23,16 @@ Stream = Literal["stdout", "stderr"]
 
 @dataclass(slots=True)
 class Dropped:
-    """Output that was left out, because there was too much of it."""
+    """Output that was left out, because there was too much of it.
+
+    Attributes:
+        characters: what the lines, pictures and pages of HTML count for together.
+    """
 
     lines: int
     characters: int
+    pictures: int | None = None
+    pages: int | None = None
 
 
 @dataclass(slots=True)

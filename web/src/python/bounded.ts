@@ -1,9 +1,10 @@
 /** Output of which only the latest part is kept, and what to say of the rest. */
 
+import { pixelsOf } from "./png";
 import type { Dropped, OutputChunk } from "./wire";
 
-/** What a picture and a page of HTML, which is a frame, count for at least, in characters: else a
- * hundredth of their data, and a tenth of it. */
+/** What a picture and a page of HTML, which is a frame, count for at least, in characters. A picture
+ * counts for a hundredth of its data or a thousandth of its pixels, a page for a tenth of its text. */
 const PICTURE = 1000;
 const PAGE = 5000;
 /** So many characters more may go to begin with a whole line. */
@@ -80,7 +81,10 @@ export function pagesOf(chunks: OutputChunk[]): number {
 }
 
 function sizeOf({ text, picture, html }: OutputChunk): number {
-  if (picture) return Math.max(PICTURE, Math.ceil(picture.url.length / 100));
+  if (picture) {
+    const pixels = pixelsOf(picture.url) ?? 0;
+    return Math.max(PICTURE, Math.ceil(picture.url.length / 100), Math.ceil(pixels / 1000));
+  }
   return html === undefined ? text.length : Math.max(PAGE, Math.ceil(html.length / 10));
 }
 
@@ -123,21 +127,37 @@ export function partsOf(text: string): string[] {
 
 /** What is lost with a chunk. */
 export function countOf(chunk: OutputChunk): Dropped {
-  const { text, picture } = chunk;
-  const lines = picture ? Math.max(0, Math.ceil(picture.height / 20)) : countLines(text);
-  return { lines, characters: sizeOf(chunk) };
+  const { text, picture, html } = chunk;
+  const characters = sizeOf(chunk);
+  if (picture) return { lines: 0, characters, pictures: 1 };
+  if (html !== undefined) return { lines: 0, characters, pages: 1 };
+  return { lines: countLines(text), characters };
 }
 
 export function addTo(sum: Dropped, more: Dropped | undefined): void {
-  sum.lines += more?.lines ?? 0;
-  sum.characters += more?.characters ?? 0;
+  if (!more) return;
+  sum.lines += more.lines;
+  sum.characters += more.characters;
+  if (more.pictures) sum.pictures = (sum.pictures ?? 0) + more.pictures;
+  if (more.pages) sum.pages = (sum.pages ?? 0) + more.pages;
 }
 
 /** A sentence for the reader; empty where nothing was dropped. */
-export function describeDropped({ lines, characters }: Dropped): string {
-  const what = lines ? "lines" : "characters";
-  const count = lines || characters;
-  return count ? `… ${count.toLocaleString("en")} earlier ${what} were dropped` : "";
+export function describeDropped({ lines, characters, pictures = 0, pages = 0 }: Dropped): string {
+  const counts: [number, string, string][] = [
+    [lines, "line", "lines"],
+    [pictures, "picture", "pictures"],
+    [pages, "page of HTML", "pages of HTML"],
+  ];
+  if (!lines && !pictures && !pages) counts.push([characters, "character", "characters"]);
+  const [first, ...rest] = counts
+    .filter(([count]) => count)
+    .map(([count, one, many]) => [count.toLocaleString("en"), count === 1 ? one : many]);
+  if (!first) return "";
+  const texts = [first.join(" earlier "), ...rest.map((each) => each.join(" "))];
+  const last = texts.pop();
+  if (!texts.length) return `… ${last} ${first[0] === "1" ? "was" : "were"} dropped`;
+  return `… ${texts.join(", ")} and ${last} were dropped`;
 }
 
 function countLines(text: string): number {

@@ -94,11 +94,16 @@ function isChunk(data: unknown): boolean {
   const { stream, dropped, picture, html } = data;
   return (
     (stream === "stdout" || stream === "stderr") &&
-    (dropped === undefined ||
-      (isObject(dropped) && isNumber(dropped.lines) && isNumber(dropped.characters))) &&
+    (dropped === undefined || isDropped(dropped)) &&
     (picture === undefined || isPicture(picture)) &&
     (html === undefined || isText(html))
   );
+}
+
+function isDropped(data: unknown): boolean {
+  if (!isObject(data)) return false;
+  const { lines, characters, pictures = 0, pages = 0 } = data;
+  return [lines, characters, pictures, pages].every(isNumber);
 }
 
 const isListOf = (data: unknown, isPart: (part: Fields) => boolean): boolean =>

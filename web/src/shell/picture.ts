@@ -2,12 +2,22 @@
 
 import DOMPurify from "dompurify";
 import { element } from "../dom";
-import type { OutputChunk, Picture } from "../python/wire";
+import { pixelsOf } from "../python/png";
+import {
+  MAX_HTML,
+  MAX_PICTURE_BYTES,
+  MAX_PICTURE_PIXELS,
+  type OutputChunk,
+  type Picture,
+} from "../python/wire";
 
-const PREFIX = "data:image/png;base64,";
-/** Characters, and elements inside of each other, of a page of HTML: checking what is larger would keep
- * the page busy for seconds. */
-const MAX_HTML = { characters: 250_000, depth: 50 };
+/** Elements inside of each other in a page of HTML, and templates in it: reading what is more nested
+ * would keep the page busy for minutes. */
+const MAX_DEPTH = 50;
+const MAX_TEMPLATES = 50;
+const DEEPER = `*${" > *".repeat(MAX_DEPTH)}`;
+/** Characters of HTML that are read before its depth is looked at again. */
+const PART = 4000;
 const drawn = new WeakMap<OutputChunk, HTMLElement>();
 /** Links would be looked up before anyone follows them. */
 const NO_LOOKUPS = '<meta http-equiv="x-dns-prefetch-control" content="off">';
@@ -23,19 +33,30 @@ export function richElement(chunk: OutputChunk): HTMLElement | null {
 }
 
 function pictureElement({ url, width, height, description }: Picture): HTMLElement {
+  // Programs reach the worker that sends this: nothing else than a picture comes through.
+  const excess = excessOfPicture(url);
+  if (excess) return notShown("Picture", excess);
   return element("img", {
     class: "out-picture",
-    // Programs reach the worker that sends this: nothing else than a picture comes through.
-    src: url.startsWith(PREFIX) ? url : PREFIX,
+    src: url,
     width: width || null,
     height: height || null,
     alt: description,
   });
 }
 
+/** Why a picture is not shown; null where it is. */
+function excessOfPicture(url: string): string | null {
+  const pixels = pixelsOf(url);
+  if (pixels === null) return "it is no PNG file";
+  if (pixels > MAX_PICTURE_PIXELS) return moreThan(pixels, MAX_PICTURE_PIXELS, "pixels");
+  const bytes = Math.floor((url.length * 3) / 4);
+  return bytes > MAX_PICTURE_BYTES ? moreThan(bytes, MAX_PICTURE_BYTES, "bytes") : null;
+}
+
 function pageElement(html: string): HTMLElement {
-  const excess = excessOf(html);
-  if (excess) return element("div", { class: "out-note warning" }, `HTML not shown: ${excess}`);
+  const excess = excessOfPage(html);
+  if (excess) return notShown("HTML", excess);
   // Without a word in `sandbox`: no scripts, no forms, no way to this page. The page's policy holds
   // in the frame, but not for `<link rel="preconnect">`, by whose address data could leave.
   const srcdoc = NO_LOOKUPS + DOMPurify.sanitize(html, { FORCE_BODY: true });
@@ -43,11 +64,29 @@ function pageElement(html: string): HTMLElement {
 }
 
 /** Why a page of HTML is not shown; null where it is. */
-function excessOf(html: string): string | null {
-  const { characters, depth } = MAX_HTML;
-  const [size, limit] = [html.length, characters].map((count) => count.toLocaleString("en"));
-  if (html.length > characters) return `it has ${size} characters, more than ${limit}`;
-  const page = new DOMParser().parseFromString(html, "text/html");
-  const isDeep = page.querySelector(`*${" > *".repeat(depth)}`) !== null;
-  return isDeep ? `its elements are nested more than ${depth} deep` : null;
+function excessOfPage(html: string): string | null {
+  if (html.length > MAX_HTML) return moreThan(html.length, MAX_HTML, "characters");
+  const templates = html.split(/<template/i).length - 1;
+  if (templates > MAX_TEMPLATES) return moreThan(templates, MAX_TEMPLATES, "templates");
+  // In parts, since the time that the parser takes grows with the square of the depth.
+  const page = document.implementation.createHTMLDocument();
+  page.open();
+  for (let start = 0; start < html.length; start += PART) {
+    page.write(html.slice(start, start + PART));
+    if (isDeep(page)) return `its elements are nested more than ${MAX_DEPTH} deep`;
+  }
+  return null;
+}
+
+function isDeep(root: Document | DocumentFragment): boolean {
+  const templates = [...root.querySelectorAll("template")];
+  return root.querySelector(DEEPER) !== null || templates.some(({ content }) => isDeep(content));
+}
+
+function moreThan(count: number, limit: number, what: string): string {
+  return `it has ${count.toLocaleString("en")} ${what}, more than ${limit.toLocaleString("en")}`;
+}
+
+function notShown(what: string, reason: string): HTMLElement {
+  return element("div", { class: "out-note warning" }, `${what} not shown: ${reason}`);
 }
