@@ -15,6 +15,7 @@ from mlcweb.runtime.device import DEVICE_TYPES, Device
 from mlcweb.runtime.gpu.limits import target_attributes
 from mlcweb.runtime.host.gpu import gpu_device
 from mlcweb.runtime.target_facts import DEVICE_KINDS, KINDS, KindFacts
+from mlcweb.runtime.target_options import check_options, value_of_text
 from mlcweb.runtime.target_tags import TAGS
 
 SOURCE_KINDS = tuple(KINDS)
@@ -45,7 +46,8 @@ class Target(metaclass=NamedClass):
     """A target from "llvm -mcpu=core-avx2 --num-cores=1", from a mapping with a "kind", or a tag.
 
     `kind.name` is the first word, `attrs` the options: numbers where they are numbers. As a context
-    (`with target:`) it is what `Target.current()` gives. A ValueError names unknown kinds.
+    (`with target:`) it is what `Target.current()` gives. A ValueError names what is unknown: the
+    kind, the tag or an option.
     """
 
     __slots__ = ("attrs", "host", "kind", "tag")
@@ -68,6 +70,7 @@ class Target(metaclass=NamedClass):
             known = ", ".join((*target_names(), *SOURCE_KINDS))
             raise ValueError(f'Target kind "{kind}" is not defined; there are {known}')
         self.kind = TargetKind(kind)
+        check_options(kind, attrs)
         self.attrs: dict[str, Any] = attrs
         chosen = host if host is not None else own_host
         self.host = Target(chosen) if chosen is not None else None
@@ -223,12 +226,15 @@ def _attributes(target: str | Mapping[str, Any] | Target) -> dict[str, Any]:
         return target.export() | ({"host": target.host} if target.host else {})
     if isinstance(target, Mapping):
         return dict(target)
+    if not isinstance(target, str):
+        raise ValueError(f"A target is a text or a mapping, not {type(target).__name__}")
     if target in _tags:
         return dict(_tags[target])
-    if not isinstance(target, str):
-        raise TypeError(f"A target is a text or a mapping, not {type(target).__name__}")
     if target.lstrip().startswith("{"):
-        return json.loads(target)
+        try:
+            return json.loads(target)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"A target that is no JSON: {error}") from None
     kind, *words = target.split() or [""]
     attrs: dict[str, Any] = {"kind": kind}
     while words:
@@ -240,16 +246,8 @@ def _attributes(target: str | Mapping[str, Any] | Target) -> dict[str, Any]:
             raise ValueError(
                 f'Target "{target}": "{word}" is not an option; write "-name=value" after the kind'
             )
-        attrs[key] = _value(value)
+        attrs[key] = value_of_text(kind, key, value)
     return attrs
-
-
-def _value(text: str) -> Any:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if text.lstrip("-").isdigit():
-        return int(text)
-    return text.split(",") if "," in text else text
 
 
 def _option(value: Any) -> str:

@@ -157,7 +157,7 @@ def test_another_compilers_name_is_explained_once(capsys):
     meant = find_target("c").name
     for _ in range(2):
         build(SHIFTED, target="c")
-        build(SHIFTED, target="c -num-cores=1")
+        build(SHIFTED, target="c -march=native")
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == (

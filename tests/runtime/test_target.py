@@ -68,7 +68,7 @@ def test_dictionaries():
     assert target.host == Target("c") and target.mcpu == "cortex-a53"
     assert target.with_host("numpy").host == Target("numpy")
     assert Target({"tag": "nvidia/nvidia-a100", "arch": "sm_70"}).arch == "sm_70"
-    with pytest.raises(TypeError, match="A target is a text or a mapping, not int"):
+    with pytest.raises(ValueError, match="A target is a text or a mapping, not int"):
         Target(3)
 
 
