@@ -71,6 +71,21 @@ def test_a_program_that_ends_python_is_told_and_python_starts_again(used_playgro
     goes_on(playground)
 
 
+def test_python_survives_a_long_chain_of_exceptions(used_playground):
+    playground = used_playground()
+    playground.run_to_end(
+        "error = None\nfor i in range(20_000):\n"
+        "    new = ValueError(i)\n    new.__cause__, error = error, new\nraise error"
+    )
+    console = playground["console"]
+    expect(console).to_contain_text("19,980 earlier exceptions are not shown")
+    expect(console).to_contain_text("ValueError: 19999")
+    playground.run_to_end("print('the same ' + 'Python')")
+    expect(console).to_contain_text("the same Python")
+    # It has not ended: a second one would be told.
+    expect(console).not_to_contain_text("restarted")
+
+
 @pytest.mark.thorough
 def test_objects_that_make_others_when_they_are_deleted_end_python_at_most(used_playground):
     playground = used_playground()

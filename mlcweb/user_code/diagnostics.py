@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Literal
 
 from mlcweb.schedule import ScheduleError
-from mlcweb.user_code import fixes, packages
+from mlcweb.user_code import exception_chain, fixes, packages
 from mlcweb.user_code.fixes import Fix, TextRange
 
 
@@ -86,6 +86,7 @@ def _describe(
         marks.append(Diagnostic(*_range(filename, place), f"{kind}: {message}", fix=fix))
     own_name = f"{type(error).__module__}.{type(error).__qualname__}: "
     text = _traceback(error, own).replace(own_name, f"{kind}: ") + _hint(error)
+    exception_chain.unlink(error)
     return RunError(kind, message, _cut(text), marks)
 
 
@@ -198,6 +199,8 @@ def _utf16(filename: str, line: int, column: int) -> int:
 
 def _traceback(error: BaseException, own_files: Collection[str]) -> str:
     """A traceback without the frames of the library, which says how many it left out."""
+    if not exception_chain.is_small(error):
+        return exception_chain.last_of(error, own_files)
     report = traceback.TracebackException.from_exception(error)
     hidden = 0
     pending: list[traceback.TracebackException | None] = [report]

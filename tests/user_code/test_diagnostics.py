@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mlcweb.playground import cell
+from mlcweb.user_code import diagnostics
 
 Run = Callable[[str], Any]
 
@@ -99,3 +100,59 @@ def test_a_huge_message_is_shown_without_its_middle() -> None:
     assert error.text.startswith("Traceback")
     assert "the end" in error.text
     assert len(error.diagnostics[0].message) < 21_000
+
+
+CHAIN = """
+error = None
+for i in range({count}):
+    try:
+        raise ValueError(i) from error
+    except ValueError as made:
+        error = made
+raise error
+"""
+
+
+def test_of_a_long_chain_the_last_exceptions_are_shown() -> None:
+    nested = (
+        "def f(n):\n    try:\n        f(n - 1) if n else 1 / 0\n"
+        "    except ArithmeticError:\n        raise OverflowError(n)\nf(200)"
+    )
+    text = cell.execute(nested).error.text
+    assert text.startswith("(182 earlier exceptions are not shown)\n\nled to\n\nTraceback")
+    text = cell.execute(CHAIN.format(count=20_000)).error.text
+    assert text.startswith("(19,980 earlier exceptions are not shown)\n\nled to\n\nTraceback")
+    assert [line for line in text.splitlines() if line.startswith("ValueError")] == [
+        f"ValueError: {i}" for i in range(19_980, 20_000)
+    ]
+    assert text.count('File "lesson.py", line 5, in <module>') == 20
+
+
+def test_a_chain_that_is_not_long_is_shown_as_a_whole() -> None:
+    text = cell.execute(CHAIN.format(count=100)).error.text
+    assert "not shown" not in text.replace("characters are left out", "")
+    assert text.startswith("Traceback")
+    assert "direct cause" in text
+    text = cell.execute("e = ValueError(1)\ne.__cause__ = e\nraise e").error.text
+    assert text.startswith("Traceback") and text.endswith("ValueError: 1")
+
+
+def test_groups_that_hold_others_without_number_are_not_opened() -> None:
+    nested = (
+        "error = ValueError(0)\nfor i in range({}): error = ExceptionGroup('g', [{}])\nraise error"
+    )
+    for text in (nested.format(40, "error, error"), nested.format(900, "error")):
+        shown = cell.execute(text).error.text
+        assert shown.startswith("Traceback")
+        assert shown.splitlines()[-1].startswith("ExceptionGroup: g (")
+    shown = cell.execute("raise ExceptionGroup('g', [ValueError(1), TypeError(2)])").error.text
+    assert "ValueError: 1" in shown and "TypeError: 2" in shown
+
+
+def test_exceptions_in_great_numbers_are_taken_apart() -> None:
+    variables: dict[str, Any] = {}
+    for count, is_linked in ((900, True), (1200, False)):
+        with pytest.raises(ValueError, match="99") as raised:
+            exec(CHAIN.format(count=count), variables)
+        diagnostics.describe(raised.value, "lesson.py")
+        assert (raised.value.__cause__ is not None) is is_linked
