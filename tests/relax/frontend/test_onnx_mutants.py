@@ -1,5 +1,6 @@
 """Whatever is wrong with a model, the importer says so by an `OnnxError` that names the node."""
 
+import os
 import re
 
 import numpy as np
@@ -141,12 +142,17 @@ def test_powers_of_constants_stay_in_their_type():
         ({}, "not in the folder"),
         ({"location": "../weights"}, "not in the folder"),
         ({"location": "\0"}, "does not say where"),
+        ({"location": "a" * 5000}, "does not say where .* too long"),
+        ({"location": "circle"}, "does not say where|is not there"),
+        ({"location": "pipe"}, "is not there"),
     ],
 )
 def test_a_weight_in_a_file_is_read_only_where_it_is(tmp_path, where, message):
     model = build("Add", [4], floats(4))
     tensor = model.graph.initializer[0]
     (tmp_path / "weights").write_bytes(tensor.raw_data)
+    (tmp_path / "circle").symlink_to("circle")
+    os.mkfifo(tmp_path / "pipe")
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
     for key, value in where.items():
@@ -154,6 +160,13 @@ def test_a_weight_in_a_file_is_read_only_where_it_is(tmp_path, where, message):
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(OnnxError, match=message):
         from_onnx(tmp_path / "model.onnx")
+
+
+def test_an_output_that_is_left_out_is_named():
+    model = build("Add", [4], floats(4))
+    model.graph.output[0].name = ""
+    with pytest.raises(OnnxError, match='The graph uses the value "" as an output, which is left'):
+        from_onnx(model.SerializeToString())
 
 
 LARGE = np.zeros(2000, "int64")

@@ -77,7 +77,10 @@ class Graph:
 
     def expression(self, name: str) -> E.Expr:
         """An output of the graph as an expression."""
-        return as_expression(self.value(name, "The graph"), self.builder)
+        value = self.value(name, "The graph")
+        if value is None:
+            raise OnnxError(f'The graph uses the value "{name}" as an output, which is left out')
+        return as_expression(value, self.builder)
 
     def nodes(self, protos: Sequence[Proto]) -> None:
         """Import nodes, which are in an order in which they can be computed."""

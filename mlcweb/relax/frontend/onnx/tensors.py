@@ -81,7 +81,7 @@ def _external(tensor: Proto, folder: Path | None, expected: int) -> bytes:
         path = (root / location).resolve()
         size = path.stat().st_size if path.is_file() else None
         offset, length = (int(where.get(key, default)) for key, default in _RANGE.items())
-    except ValueError as error:
+    except (ValueError, OSError, RuntimeError) as error:  # the last for links in circles
         raise OnnxError(f"{name} does not say where its data is: {error}") from None
     if root not in path.parents:
         raise OnnxError(f"{name} is not in the folder of the model: {path}")
@@ -96,9 +96,12 @@ def _external(tensor: Proto, folder: Path | None, expected: int) -> bytes:
         )
     if length != expected:
         raise OnnxError(f"{name} has {length} bytes of data where it needs {expected}")
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read(length)
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+    except OSError as error:
+        raise OnnxError(f'{name} is in the file "{location}": {error.strerror}') from None
 
 
 _RANGE = {"offset": 0, "length": -1}
