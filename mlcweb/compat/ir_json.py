@@ -39,23 +39,29 @@ def save_json(node: Node | IRModule) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """What `save_json` has saved; of what TVM has, modules of TensorIR as records hold them.
+    """What `save_json` has saved; of what TVM has, modules of TensorIR as records hold them. It is
+    read as data: Python that stands in a script is not run.
 
     Raises:
-        TVMError: the text is of something else.
+        TVMError: the text is of something else, or damaged.
     """
-    content = json.loads(json_str)
-    if isinstance(content, dict) and content.get("format") == FORMAT:
-        return from_source(content["script"])
-    if isinstance(content, dict) and content.get("format") == NODES:
-        return from_table(content)
     try:
-        return module_of(content)
-    except (ValueError, KeyError, TypeError) as error:
+        return _read(json.loads(json_str))
+    except TVMError:
+        raise
+    except Exception as error:  # whatever somebody may have written there
         raise TVMError(
-            "This JSON was not made here, and is no module of TensorIR of a recent TVM: print the "
-            "program there by script(show_meta=True), and read that with tvm.script.from_source"
+            f"This JSON was not made here, or is damaged ({type(error).__name__}: {error}). If TVM "
+            "made it and it is no module of TensorIR, print the program there by "
+            "script(show_meta=True), and read that with tvm.script.from_source"
         ) from error
+
+
+def _read(content: Any) -> Any:
+    form = content.get("format") if isinstance(content, dict) else None
+    if form == FORMAT:
+        return from_source(content["script"], runs=False)
+    return from_table(content) if form == NODES else module_of(content)
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:

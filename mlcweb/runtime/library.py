@@ -21,6 +21,7 @@ from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import IRModule
 from mlcweb.runtime.build import build, lookup_in
 from mlcweb.runtime.module import Module
+from mlcweb.runtime.target import Target
 from mlcweb.runtime.thread_pool import has_threads
 from mlcweb.script import from_source, script
 from mlcweb.tir.function import PrimFunc, prim_funcs
@@ -89,8 +90,15 @@ def load_module(path: str | Path, fmt: str = "") -> Any:
     data = Path(path).read_bytes()
     if not data.startswith(MAGIC):
         data = data[max(data.find(MAGIC + b"\0"), 0) :]
-    facts = _facts(data, str(path))
-    program = from_source(facts["program"], runs=False)
+    try:
+        facts = _facts(data, str(path))
+        _check(facts)
+        program = from_source(facts["program"], runs=False)
+    except LibraryError:
+        raise
+    except Exception as error:  # whatever the damage leads to
+        reason = f"{type(error).__name__}: {error}"
+        raise LibraryError(f'"{path}" is a damaged library ({reason})') from error
     if not isinstance(program, IRModule):
         raise LibraryError(f'The program in "{path}" is no module')
     library = _library(data, facts, prim_funcs(program))
@@ -136,6 +144,19 @@ def _facts(data: bytes, path: str) -> dict[str, Any]:
         f'"{path}" is a WebAssembly module that export_library did not write: it has no section '
         f'"{SECTION}" that says what its functions take'
     )
+
+
+def _check(facts: Mapping[str, Any]) -> None:
+    """A ValueError or KeyError where what the section says is not of the form that is written."""
+    kinds = {"target": str, "graph": bool, "compiled": list, "scratch_bytes": int, "program": str}
+    for name, kind in kinds.items():
+        if not isinstance(facts[name], kind):
+            raise ValueError(f"{name} is {facts[name]!r}")
+    if not all(isinstance(name, str) for name in facts["compiled"]):
+        raise ValueError(f"compiled is {facts['compiled']!r}")
+    if not isinstance(facts["entry"], str | None) or facts["scratch_bytes"] < 0:
+        raise ValueError(f"entry is {facts['entry']!r}, scratch_bytes {facts['scratch_bytes']}")
+    Target(facts["target"])
 
 
 def _read_unsigned(data: bytes, position: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping
 from io import BytesIO
@@ -10,6 +11,7 @@ from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.ndarray import NDArray, array, empty
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.dtype import DataType
 
 _LIST, _ARRAY = 0xF7E58D4F05049CB7, 0xDD5E40F096B4A13F
@@ -38,9 +40,15 @@ def load_param_dict(param_bytes: bytes) -> dict[str, NDArray]:
     """The arrays that `save_param_dict` has saved, here or in TVM.
 
     Raises:
-        TVMError: the bytes are of something else, or end too early.
+        TVMError: the bytes are of something else, or damaged.
     """
-    stream = BytesIO(param_bytes)
+    try:
+        return _read(BytesIO(param_bytes))
+    except (ValueError, TypeError, OverflowError, MemoryError, struct.error) as error:
+        raise TVMError(f"The bytes of these parameters are damaged: {error}") from error
+
+
+def _read(stream: BytesIO) -> dict[str, NDArray]:
 
     def read(form: str) -> tuple[Any, ...]:
         return struct.unpack(f"<{form}", data(struct.calcsize(f"<{form}")))
@@ -86,6 +94,8 @@ def _dtype(code: int, bits: int) -> str:
 def _tensor(data: bytes, dtype: str, shape: tuple[int, ...]) -> NDArray:
     import numpy as np
 
+    if len(data) != math.prod(shape) * dtypes.size_in_bytes(dtype):
+        raise TVMError(f"These {len(data)} bytes are no array {dtype}{list(shape)}")
     result = empty(shape, dtype)
     view = result.view()
     view[...] = np.frombuffer(data, view.dtype).reshape(shape)

@@ -1,6 +1,7 @@
 """Nodes as text, and by the names of their classes."""
 
 import importlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,61 @@ def test_a_text_makes_nodes_alone(ir):
         ir.load_json(table % '{"class": "subprocess.Popen", "fields": {"args": "true"}}')
     with pytest.raises(TVMError, match="has no form in JSON"):
         ir.save_json(relax.const(WEIGHT))
+
+
+def test_no_python_in_a_text_is_run(ir, tmp_path):
+    made = tmp_path / "made"
+    script = T_SCRIPT.replace("range(8)", f"range(len([open({str(made)!r}, 'w')] * 8))")
+    for text, runs in ((T_SCRIPT, True), (script, False)):
+        content = json.dumps({"format": "mlcweb-script", "script": text})
+        if runs:
+            assert "A[i] = T.float32(1" in ir.load_json(content).script()
+            continue
+        with pytest.raises(TVMError, match="when the script runs"):
+            ir.load_json(content)
+    assert not made.exists()
+
+
+T_SCRIPT = """
+# from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        A[i] = 1.0
+"""
+
+NODES = '{"format": "mlcweb-nodes", "root": %s, "nodes": [%s]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "null", "5", "{", "[" * 100_000, '{"a": ' * 100_000, "1" * 5000, "[]",
+        '{"format": "mlcweb-script"}',
+        '{"format": "mlcweb-script", "script": 5}',
+        '{"format": "mlcweb-script", "script": "\\ud800"}',
+        '{"format": "mlcweb-script", "script": "%s"}' % ("(" * 5000),
+        '{"format": "mlcweb-script", "script": "x = %s1"}' % ("-" * 100_000),
+        '{"format": "mlcweb-nodes"}',
+        NODES % ("[" * 5000 + "]" * 5000, ""),
+        # A node that holds itself.
+        NODES % ('{"node": 0}', '{"class": "mlcweb.tir.expr.Add", "fields": {"a": {"node": 0}}}'),
+        NODES % ('{"node": 5}', ""),
+        NODES % ('{"node": []}', ""),
+        NODES % ('{"op": "no such"}', ""),
+        NODES % ('{"op": []}', ""),
+        NODES % ('{"enum": "mlcweb.tir.stmt.IterType", "value": 99}', ""),
+        NODES % ('{"items": 5}', ""),
+        NODES % ('{"attrs": [[[], 1, 2]]}', ""),
+        NODES % ("0", "5"),
+        NODES % ("0", '{"class": "mlcweb.tir.expr.IntImm", "fields": {"no": 5}}'),
+        NODES % ("0", '{"class": [], "fields": {}}'),
+        '{"root_index": 0, "nodes": [{"type": []}]}',
+    ],
+)  # fmt: skip
+def test_damaged_json_is_refused(ir, text):
+    with pytest.raises(TVMError):
+        ir.load_json(text)
 
 
 def test_a_module_that_tvm_has_saved(ir):

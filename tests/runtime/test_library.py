@@ -1,10 +1,14 @@
 """Libraries as files: what is written, read again, and what is refused."""
 
+import json
+from random import Random
+
 import numpy as np
 import pytest
 
 import mlcweb as tvm
 from mlcweb import relax
+from mlcweb.codegen.wasm.binary import unsigned
 from mlcweb.ir import TVMError
 from mlcweb.runtime import load_module
 from mlcweb.runtime.host.engine import available
@@ -167,3 +171,74 @@ def test_parallel_loops_of_a_file_run_on_threads(tmp_path, monkeypatch):
     assert not serial["main"].kernel.is_parallel
     serial(a)
     np.testing.assert_array_equal(a.numpy(), 2 * np.arange(40)[:, None].repeat(512, 1))
+
+
+def facts_of(data: bytes) -> tuple[bytes, dict]:
+    """The code of a library, and what its last section says."""
+    start = data.rindex(b"mlcweb.library")
+    code = data[: data.rindex(b"\0", 0, start - 1)]
+    return code, json.loads(data[start + len(b"mlcweb.library") :])
+
+
+def with_facts(path, facts) -> None:
+    code, _ = facts_of(path.read_bytes())
+    section = unsigned(14) + b"mlcweb.library" + json.dumps(facts).encode()
+    path.write_bytes(code + b"\0" + unsigned(len(section)) + section)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("version", []), ("target", 5), ("target", "nothing"), ("target", "llvm -foo=1"),
+        ("entry", 5), ("graph", None), ("compiled", 5), ("compiled", [{}]),
+        ("scratch_bytes", -1), ("scratch_bytes", "many"), ("program", None), ("program", "]"),
+        ("program", "\ud800"), ("program", "(" * 5000), ("program", "x = " + "-" * 100_000 + "1"),
+        ("program", "import os"), ("program", "5"),
+    ],
+)  # fmt: skip
+def test_a_library_that_says_what_is_wrong_is_refused(tmp_path, name, value):
+    path = tmp_path / "library.wasm"
+    tvm.build(Two, "numpy").export_library(path)
+    _, facts = facts_of(path.read_bytes())
+    with_facts(path, facts)
+    assert load_module(path).target == "numpy"
+    with_facts(path, {**facts, name: value})
+    with pytest.raises(
+        LibraryError, match=r'library.wasm" (is a damaged|was written by)|no module'
+    ):
+        load_module(path)
+    del facts[name]
+    with_facts(path, facts)
+    with pytest.raises(LibraryError, match=r'library.wasm" is a damaged library'):
+        load_module(path)
+
+
+def test_no_python_in_a_library_is_run(tmp_path):
+    path, made = tmp_path / "library.wasm", tmp_path / "made"
+    tvm.build(Two, "numpy").export_library(path)
+    _, facts = facts_of(path.read_bytes())
+    program = facts["program"].replace(f"range({N})", f"range(len([open({str(made)!r}, 'w')]))")
+    assert program != facts["program"]
+    with_facts(path, {**facts, "program": program})
+    with pytest.raises(LibraryError, match="when the script runs"):
+        load_module(path)
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("target", [pytest.param("wasm", marks=needs_engine), "numpy", "llvm"])
+def test_damaged_libraries_are_refused(tmp_path, target):
+    path = tmp_path / "library.so"
+    tvm.build(Two, target).export_library(path)
+    data, random = path.read_bytes(), Random(0)
+    said = []
+    for _ in range(150):
+        start = random.randrange(len(data))
+        kind = random.choice(("cut", "lost", "changed"))
+        end = {"cut": len(data), "lost": start + 9, "changed": start + 1}[kind]
+        path.write_bytes(data[:start] + b"\xff" * (kind == "changed") + data[end:])
+        try:
+            load_module(path)
+        except LibraryError as error:
+            said.append(str(error))
+    assert len(said) > 20
+    assert all("library.so" in text for text in said)

@@ -1,6 +1,8 @@
 """Named arrays as bytes, in TVM's format."""
 
 import base64
+from contextlib import suppress
+from random import Random
 
 import numpy as np
 import pytest
@@ -44,3 +46,13 @@ def test_files(tmp_path):
 def test_other_bytes_are_refused(damaged):
     with pytest.raises(tvm.TVMError, match=r"end too early|no parameters"):
         load_param_dict(damaged)
+
+
+def test_damaged_bytes_are_refused_or_read():
+    random = Random(0)
+    for _ in range(500):
+        data = bytearray(SAVED_BY_TVM)
+        for _ in range(random.randrange(1, 4)):
+            data[random.randrange(len(data))] = random.choice((0, 1, 127, 128, 255))
+        with suppress(tvm.TVMError):
+            assert len(load_param_dict(bytes(data))) <= 3

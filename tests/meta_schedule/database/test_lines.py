@@ -155,3 +155,15 @@ def test_numbers_of_lost_workloads_are_not_given_to_other_programs(tmp_path: Pat
     assert times(again) == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert again.query_tuning_record(Matmul).seconds == 1.0
     assert again.query_tuning_record(Other).seconds == 5.0
+
+
+def test_no_python_in_a_workload_is_run(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    script = "# from tvm.script import tir as T\n" + Matmul.script()
+    program = script.replace("T.grid(32,", f"T.grid(32 + len([open({str(made)!r}, 'w')]),")
+    assert program != script
+    for text, count in ((script, 1), (program, 0)):
+        (tmp_path / WORKLOADS).write_text(json.dumps(["1", text]) + "\n")
+        (tmp_path / RECORDS).write_text("")
+        assert len(opened(tmp_path).workloads) == count
+    assert not made.exists()
