@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -74,7 +75,7 @@ def add_search_options(
         help=f"programs measured (default: {trials or '20; without end with --seconds'})",
     )  # fmt: skip
     command.add_argument(
-        "--seconds", type=float, metavar="S", help="begin no more trials after so many seconds"
+        "--seconds", type=seconds, metavar="S", help="begin no more trials after so many seconds"
     )
     command.add_argument(
         "--strategy", choices=STRATEGIES, default=strategy,
@@ -89,7 +90,7 @@ def add_search_options(
         help="programs measured at one time (default: what suits this machine)",
     )  # fmt: skip
     command.add_argument(
-        "--timeout", type=float, default=10.0, metavar="S", help="per trial; default: %(default)s"
+        "--timeout", type=seconds, default=10.0, metavar="S", help="per trial; default: %(default)s"
     )
     command.add_argument(
         "--dask", metavar="ADDRESS", help="measure by the workers of this Dask scheduler"
@@ -111,6 +112,14 @@ def positive(text: str) -> int:
     """A whole number of at least one."""
     number = int(text)
     if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time that passes at some point, and is not over at once."""
+    number = float(text)
+    if not 0 < number < math.inf:
         raise ValueError(text)
     return number
 

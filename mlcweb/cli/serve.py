@@ -13,7 +13,9 @@ def add_command(commands: Commands) -> None:
     command = commands.add_parser("serve", help="serve the built page on this machine")
     command.set_defaults(command=serve)
     command.add_argument("folder", type=Path, nargs="?", help="another page")
-    command.add_argument("--port", type=int, default=8000, help="default: %(default)s, or the next")
+    command.add_argument(
+        "--port", type=_port, default=8000, help="default: %(default)s, or the next"
+    )
     command.add_argument("--open", action="store_true", help="open it, where there is a desktop")
     command.add_argument(
         "--name", action="append", default=[], help="a proxy's name that requests may be for"
@@ -42,6 +44,13 @@ def serve(options: argparse.Namespace) -> None:
             server.serve_forever()
         except KeyboardInterrupt:
             print()
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 1 << 16:
+        raise ValueError(text)
+    return number
 
 
 def has_desktop() -> bool:

@@ -1,6 +1,7 @@
 """Files that are not what a command takes them for: one sentence, and no traceback of ours."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -99,6 +100,21 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_work(
     folder = tmp_path / where
     arguments = [name, option, folder, junk] if name == "records" else [name, junk, option, folder]
     assert said(capsys, *arguments).startswith(f"{tmp_path / where.split('/')[0]}: N")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(f"search FILE {option} {value}" for option in ("--seconds", "--timeout")
+          for value in ("nan", "inf", "0", "-1", "1e999", "soon")),
+        *(f"serve --port {port}" for port in ("65536", "-1", "99999999999", "1.5")),
+        "search FILE --trials 0", "search FILE --workers -1", "search FILE --trials nan",
+    ],
+)  # fmt: skip
+def test_numbers_that_options_do_not_take(capsys, arguments):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments.split())
+    assert re.search(r"error: argument --\w+: invalid \w+ value: '", capsys.readouterr().err)
 
 
 def test_outputs_that_are_no_files_are_written(tmp_path, capsys, program):
