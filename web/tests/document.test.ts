@@ -229,3 +229,22 @@ test("a cell of another kind has the fields of that kind", () => {
   });
   expect(rewritten({ ...text, cell_type: "raw" }, "text", "r").cell_type).toBe("raw");
 });
+
+test("cells of odd kinds have names of their own", () => {
+  const cell = { cell_type: "__proto__", source: "" };
+  const code = { cell_type: "code", source: "" };
+  const { cells } = parseNotebook(JSON.stringify({ cells: [cell, cell, code, code, cell] }));
+  expect(cells.map(({ id }) => id)).toEqual(["text-1", "text-2", "1", "2", "text-3"]);
+});
+
+test("of a traceback that a notebook brings along the end is shown", () => {
+  const outputs = [{ output_type: "error", ename: "E", traceback: ["x".repeat(100_000), "end"] }];
+  const text = JSON.stringify({ cells: [{ cell_type: "code", source: "", outputs }] });
+  const [run] = runsOf(parseNotebook(text), 0);
+  expect(run!.error!.text).toMatch(/^… 80,004 characters are left out …\nx+\nend$/);
+});
+
+test("a damaged number of a notebook's format is replaced", () => {
+  const notebook = parseNotebook('{"cells": [], "nbformat": 4, "nbformat_minor": "five"}');
+  expect(JSON.parse(withOutputs(notebook, () => undefined)).nbformat_minor).toBe(5);
+});

@@ -33,6 +33,8 @@ interface NotebookOutput {
 const PNG = "data:image/png;base64,";
 /** What is shown of an output; it may have other forms, of any type. */
 const SHOWN = ["text/plain", "image/png", "text/html"] as const;
+/** Characters of a traceback that are shown. */
+const MAX_TRACEBACK = 20_000;
 /** Colours of a terminal. */
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
 
@@ -56,11 +58,11 @@ export function damagedCells(text: string, { cells }: Notebook): number {
 function withIds(cells: NotebookCell[]): NotebookCell[] {
   const taken = new Set(cells.map(({ id }) => id));
   const seen = new Set<string>();
-  const count: Record<string, number> = {};
+  const count = new Map<string, number>();
   const counted = ({ cell_type }: NotebookCell): string => {
     for (;;) {
-      const number = (count[cell_type] ?? 0) + 1;
-      count[cell_type] = number;
+      const number = (count.get(cell_type) ?? 0) + 1;
+      count.set(cell_type, number);
       const id = cell_type === "code" ? String(number) : `text-${number}`;
       if (!taken.has(id) && !seen.has(id)) return id;
     }
@@ -166,13 +168,20 @@ export function runsOf(notebook: Notebook, at: number): RunRecord[] {
         ? {
             kind: failed.ename ?? "Error",
             message: failed.evalue ?? "",
-            text: (failed.traceback ?? []).join("\n").replace(ESCAPES, ""),
+            text: shortened((failed.traceback ?? []).join("\n").replace(ESCAPES, "")),
             diagnostics: [],
           }
         : null,
       modules: [],
     };
   });
+}
+
+/** A traceback without its start, where it is too long for the page to show. */
+function shortened(text: string): string {
+  const left = text.length - MAX_TRACEBACK;
+  if (left <= 0) return text;
+  return `… ${left.toLocaleString("en")} characters are left out …\n${text.slice(left)}`;
 }
 
 function chunkOf({ output_type, name, text, data = {} }: NotebookOutput): OutputChunk {
@@ -200,7 +209,7 @@ export function withOutputs(
     return { ...cell, execution_count: run?.count ?? null, outputs: run ? outputsOf(run) : [] };
   });
   // From this format on cells have names.
-  const nbformat_minor = Math.max(5, notebook.nbformat_minor ?? 5);
+  const nbformat_minor = Math.max(5, Number(notebook.nbformat_minor) || 5);
   return `${JSON.stringify({ ...notebook, cells, nbformat_minor }, null, 1)}\n`;
 }
 
