@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from mlcweb.codegen.gpu.kernels import DeviceKernel
+from mlcweb.codegen.gpu.vector_stores import vector_memory
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.operators import OPERATORS, Family, Key, register_column
@@ -147,11 +149,19 @@ def _metal_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[s
     return lines
 
 
+def wgsl_array(element: str, size: Any, lanes: int) -> str:
+    """The type of memory of some elements, as vectors of several lanes; `size` is an IntImm, or
+    None for memory that has its own."""
+    kind = f"vec{lanes}<{element}>" if lanes > 1 else element
+    return f"array<{kind}>" if size is None else f"array<{kind}, {size.value // lanes}>"
+
+
 def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[str]:
+    lanes = vector_memory(kernel)
     lines = [
         f"@group(0) @binding({n}) var<storage, "
         f"{'read_write' if b.data in kernel.written else 'read'}> {name(b)} : "
-        f"array<{WGSL.types[b.dtype]}>;"
+        f"{wgsl_array(WGSL.types[b.dtype], None, lanes.get(b.data, 1))};"
         for n, b in enumerate(kernel.buffers)
     ]
     if kernel.scalars:
@@ -162,9 +172,8 @@ def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[st
         )
         lines.append(f"struct {kernel.name}_Args {{ {fields} }}")
     for buffer in kernel.shared:
-        lines.append(
-            f"var<workgroup> {name(buffer)} : array<{WGSL.types[buffer.dtype]}, {buffer.shape[0]}>;"
-        )
+        array = wgsl_array(WGSL.types[buffer.dtype], buffer.shape[0], lanes.get(buffer.data, 1))
+        lines.append(f"var<workgroup> {name(buffer)} : {array};")
     x, y, z = kernel.block_size()
     lines += [
         f"@compute @workgroup_size({x}, {y}, {z})",

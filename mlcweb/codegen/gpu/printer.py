@@ -13,9 +13,10 @@ from typing import Any, cast
 from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, is_barrier, is_shared
 from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
-from mlcweb.codegen.gpu.languages import FORMS, Language
+from mlcweb.codegen.gpu.languages import FORMS, Language, wgsl_array
 from mlcweb.codegen.gpu.matrix_units import declare_fragments, matrix_instruction
 from mlcweb.codegen.gpu.vector_copies import vector_copy
+from mlcweb.codegen.gpu.vector_stores import VectorStore, vector_memory, vector_store
 from mlcweb.codegen.gpu.wide_integers import check_integers_fit, is_wide
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
@@ -25,11 +26,11 @@ from mlcweb.ir.visitor import Dispatcher, children, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const
+from mlcweb.tir.arithmetic import add, const, floordiv, floormod
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.builtins import unsupported
 from mlcweb.tir.operators import key_of, operands_of, operator_name
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import substitute, uses
 
 OTHER, SUM, PRODUCT, ATOM = range(4)
 """How tightly a text holds together; what is OTHER stands in brackets beside any operator."""
@@ -115,6 +116,7 @@ class KernelPrinter(Dispatcher):
         self.dtypes: set[str] = set()
         self.helpers: set[str] = set()
         self.vectors: set[Buffer] = set()
+        self.lanes = {} if language.has_pointers else vector_memory(kernel)
         self.declared: dict[Buffer, int] = {}
         self.divisions: dict[str, str] = {}
         self.owners: dict[E.Var, Buffer] = {
@@ -245,7 +247,8 @@ class KernelPrinter(Dispatcher):
             return
         self.declared[buffer] = len(self.lines)
         if self.is_wgsl:
-            self.line(f"var {self.name(buffer)} : array<{element}, {size.value}>;")
+            array = wgsl_array(element, size, self.lanes.get(buffer.data, 1))
+            self.line(f"var {self.name(buffer)} : {array};")
         else:
             self.line(f"{word}{element} {self.name(buffer)}[{size.value}];")
 
@@ -289,7 +292,9 @@ class KernelPrinter(Dispatcher):
 
     def vector_copy(self, loop: S.For) -> bool:
         """A loop that copies neighbouring elements, as one load and one store of a vector."""
-        copy = None if self.is_wgsl else vector_copy(loop, self.analyzer)
+        if self.is_wgsl:
+            return self.vector_store(loop)
+        copy = vector_copy(loop, self.analyzer)
         if copy is None:
             return False
         store, load, _, dtype, *firsts = copy
@@ -302,6 +307,36 @@ class KernelPrinter(Dispatcher):
         )
         self.line(f"{target} = {source};")
         return True
+
+    def vector_store(self, loop: S.For) -> bool:
+        """A loop whose iterations are the lanes of vectors, where memory is an array of these."""
+        vector = vector_store(loop, self.analyzer)
+        if vector is None:
+            return False
+        if any(part.buffer.data not in self.lanes for part in vector.vectors):
+            return False
+        target = self.vector_element(vector, vector.store)
+        value = self.vector(vector, vector.store.value, loop.loop_var)[0]
+        self.line(f"{target} = {value};")
+        return True
+
+    def vector_element(self, vector: VectorStore, access: E.BufferLoad | S.BufferStore) -> str:
+        return f"{self.name(self.owner(access.buffer))}[{self.text(vector.vectors[access])}]"
+
+    def vector(self, vector: VectorStore, value: Any, var: E.Var) -> tuple[str, int]:
+        """A value for all lanes, and how tightly it holds together; what is the same in all is
+        repeated."""
+        if not uses(value, var):
+            kind = self.type(value.dtype, "A value")
+            return f"vec{vector.lanes}<{kind}>({self.text(value)})", ATOM
+        if isinstance(value, E.BufferLoad):
+            return self.vector_element(vector, value), ATOM
+        key = key_of(value)
+        form = self.language.forms.get(key, FORMS[key])
+        is_call = _CALL.fullmatch(form) is not None
+        parts = (self.vector(vector, part, var) for part in operands_of(value))
+        texts = [text if is_call or held == ATOM else f"({text})" for text, held in parts]
+        return form.format(*texts), ATOM if is_call else OTHER
 
     def scope(self, buffer: Buffer) -> str:
         owner = self.owner(buffer)
@@ -550,6 +585,10 @@ class KernelPrinter(Dispatcher):
         if indices:
             # What is written out has a number in the place of each loop.
             first = self.analyzer.simplify(indices[0]) if self.copies > 1 else indices[0]
+            if lanes := self.lanes.get(owner.data):
+                count = const(lanes, first.dtype)
+                whole, lane = (self.text(f(first, count)) for f in (floordiv, floormod))
+                return f"{self.name(owner)}[{whole}][{lane}]"
             index = self.text(first)
         if owner.dtype == buffer.dtype:
             return f"{self.name(owner)}[{index}]"

@@ -42,14 +42,18 @@ def vector_copy(loop: S.For, analyzer: Analyzer) -> VectorCopy | None:
     words, rest = divmod(size * lanes, WORD)
     if load.buffer.dtype != dtype or size > WORD or lanes == 1 or rest or words not in (1, 2, 4):
         return None
-    stored, loaded = (_first(part.indices[0], loop, lanes, analyzer) for part in (store, load))
+    stored, loaded = (
+        first_neighbour(part.indices[0], loop, lanes, analyzer) for part in (store, load)
+    )
     if stored is None or loaded is None:
         return None
     vector = dtypes.with_lanes(dtype if size == WORD else "uint32", words)
     return VectorCopy(store, load, lanes, vector, stored, loaded)
 
 
-def _first(index: E.PrimExpr, loop: S.For, lanes: int, analyzer: Analyzer) -> E.PrimExpr | None:
+def first_neighbour(
+    index: E.PrimExpr, loop: S.For, lanes: int, analyzer: Analyzer
+) -> E.PrimExpr | None:
     """The first of neighbouring elements, where a vector may begin."""
     first = analyzer.simplify(substitute(index, {loop.loop_var: loop.min}))
     step = analyzer.simplify(index - first - loop.loop_var)
