@@ -1,5 +1,6 @@
 """The pass by which threads reduce to one element together: each reduces what is its own in a
-register, they put their values side by side in shared memory, and add these up in pairs."""
+register, they put their values side by side in shared memory, and the first few of them add these
+up, step by step."""
 
 from __future__ import annotations
 
@@ -23,6 +24,10 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.operators import OPERATORS
 from mlcweb.tir.substitute import BufferMutator, substitute, uses_any, variables_in
+
+VALUES_A_STEP = 4
+"""A thread combines so many values between two barriers: two would need twice as many barriers, and
+longer rows of values leave most threads idle."""
 
 
 def reduce_through_shared_memory(func: PrimFunc, barriers: bool = False) -> PrimFunc:
@@ -150,7 +155,7 @@ class _Reductions(Mutator):
         reduced = self.reduced(statement)
         update = _update_in(statement.body)
         every = [*own, *reduced]
-        if update is None or not _may_go_in_pairs(statement.body, update, every):
+        if update is None or not _may_be_regrouped(statement.body, update, every):
             return None
         if not all(isinstance(loop.extent, E.IntImm) for loop in reduced):
             return None
@@ -159,7 +164,7 @@ class _Reductions(Mutator):
         if not all(_starts_first(statement.body, update, loop, every) for loop in own):
             return None
         threads = [loop for tag, loop in self.axes.items() if is_thread_tag(tag)]
-        steps, buffers = _in_pairs(statement.body, update, threads, reduced, own)
+        steps, buffers = _tree(statement.body, update, threads, reduced, own)
         whole = self.in_steps(statement, steps)
         for buffer in buffers:
             whole = S.AllocBuffer(buffer, whole)
@@ -224,7 +229,7 @@ def _starts_first(body: S.Stmt, update: S.BufferStore, loop: S.For, every: Seque
     )
 
 
-def _in_pairs(
+def _tree(
     body: S.Stmt,
     update: S.BufferStore,
     threads: list[S.For],
@@ -273,10 +278,19 @@ def _in_pairs(
     steps.append(store(position, value))
     rest = count
     while rest > 1:
-        half = (rest + 1) // 2
-        pair = combine(element(position), element(add(position, half)))
-        steps.append(S.IfThenElse(E.LT(position, const(rest - half)), store(position, pair)))
-        rest = half
+        # After this step so many values remain, and the first threads have one each.
+        kept = -(-rest // VALUES_A_STEP)
+        whole = rest // kept
+        values = [element(add(position, index * kept)) for index in range(whole)]
+        step: S.Stmt = S.IfThenElse(
+            E.LT(position, const(kept)), store(position, functools.reduce(combine, values))
+        )
+        if rest % kept:
+            one_more = combine(element(position), element(add(position, whole * kept)))
+            few = E.LT(position, const(rest - whole * kept))
+            step = S.sequence(step, S.IfThenElse(few, store(position, one_more)))
+        steps.append(step)
+        rest = kept
     last = replace(update, value=combine(combined.a, element(const(0))))
     axes = {loop.loop_var for loop in (*reduced, *own)}
     ending = _Ending(update, last, axes).rewrite(body)
@@ -303,7 +317,7 @@ def _conditions_of(body: S.Stmt, update: S.BufferStore) -> list[E.PrimExpr]:
     return parts
 
 
-def _may_go_in_pairs(body: S.Stmt, update: S.BufferStore, reduced: list[S.For]) -> bool:
+def _may_be_regrouped(body: S.Stmt, update: S.BufferStore, reduced: list[S.For]) -> bool:
     """Whether no condition is about both which values are reduced and to which element."""
     axes = {loop.loop_var for loop in reduced}
     element = variables_in(*update.indices)
