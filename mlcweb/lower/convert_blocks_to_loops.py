@@ -10,15 +10,17 @@ from mlcweb.analysis.threads import (
     is_thread_tag,
     thread_tag,
 )
+from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.atomics import lower_atomics
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.matrix_units import lower_matrix_units
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, cast, const, multiply
+from mlcweb.tir.arithmetic import add, cast, const, is_const_int, multiply
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, variables_in
@@ -143,11 +145,41 @@ class BlockConversion(Mutator):
             return new
         region = match.source.region
         leading = len(region) - len(node.indices)
+        if _leaves_row(node) and not _is_contiguous(match):
+            raise TVMError(
+                f'A vector of "{node.buffer.name}" goes on in the next row, and rows of what it '
+                f'views in "{match.source.buffer.name}" are not neighbours in memory; store '
+                f'"{match.source.buffer.name}" so that they are, by sch.transform_layout or a copy',
+                node.span,
+            )
         inner = (
             add(part.min, index) for part, index in zip(region[leading:], new.indices, strict=True)
         )
         outer = (part.min for part in region[:leading])
         return replace(new, buffer=match.source.buffer, indices=(*outer, *inner))
+
+
+def _leaves_row(access: E.BufferLoad | S.BufferStore) -> bool:
+    """Whether a vector of neighbours is longer than the rows of its buffer."""
+    if not access.indices or len(access.indices) < 2:
+        return False
+    index, extent = access.indices[-1], access.buffer.shape[-1]
+    if not isinstance(index, E.Ramp) or not isinstance(extent, E.IntImm):
+        return False
+    first = index.base.value if isinstance(index.base, E.IntImm) else 0
+    return first + dtypes.lanes(index.dtype) > extent.value
+
+
+def _is_contiguous(match: MatchBufferRegion) -> bool:
+    """Whether the elements of a view lie in memory as those of a compact array."""
+    source, view = match.source, match.buffer
+    strides = row_major_strides(source.buffer)[-len(view.shape) :]
+    pairs = zip(view.shape, strides, row_major_strides(replace(view, strides=())), strict=True)
+    analyzer = Analyzer()
+    return all(
+        is_const_int(extent, 1) or analyzer.can_prove_equal(stride, compact)
+        for extent, stride, compact in pairs
+    )
 
 
 def row_major_strides(buffer: Buffer) -> Sequence[E.PrimExpr]:

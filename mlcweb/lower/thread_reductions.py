@@ -32,7 +32,7 @@ longer rows of values leave most threads idle."""
 
 def reduce_through_shared_memory(func: PrimFunc, barriers: bool = False) -> PrimFunc:
     """Threads that reduce to one element reduce in loops of their own first, put their values side
-    by side in shared memory, add them up in pairs, and the first thread brings the sum to the
+    by side in shared memory, add up a few at a time, and the first thread brings the sum to the
     element. With `barriers` they wait for each other at each step, else the pass ThreadSync has to
     see to that."""
     return func.with_body(_Reductions(barriers).rewrite(func.body))

@@ -7,6 +7,7 @@ import mlcweb as tvm
 from mlcweb import te
 from mlcweb.ir import TVMError
 from mlcweb.script import from_source
+from mlcweb.script import tir as T
 from mlcweb.tensor_intrin import dot_products, tensor_cores
 from mlcweb.tir import Schedule, TensorIntrin
 
@@ -103,6 +104,37 @@ def main(A: T.Buffer((64,), "uint8"), B: T.Buffer((64,), "int8"), C: T.Buffer((3
         b = tvm.nd.array(np.repeat(np.array([127, -128], "int8"), 32))
         tvm.build(from_source(source), target)["main"](a, b, c)
         np.testing.assert_array_equal(c.numpy(), np.repeat(np.array([32767, -32768]), 16))
+
+
+def test_an_instruction_takes_rows_that_are_neighbours_alone():
+    """It loads 64 neighbours, and the rows of B that it should take are 64 elements apart."""
+
+    @T.prim_func
+    def main(
+        A: T.Buffer((4, 64), "uint8"), B: T.Buffer((16, 64), "int8"), C: T.Buffer((4, 16), "int32")
+    ):
+        for i, j, k in T.grid(4, 16, 64):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] += T.Cast("int32", A[vi, vk]) * T.Cast("int32", B[vj, vk])
+
+    sch = Schedule(main)
+    i, j, k = sch.get_loops("C")
+    k0, k1 = sch.split(k, [None, 4])
+    sch.reorder(i, k0, j, k1)
+    sch.decompose_reduction("C", k0)
+    sch.tensorize(j, "dot_16x4_vnni")
+    with pytest.raises(TVMError, match="goes on in the next row"):
+        tvm.build(sch.mod, "llvm -mcpu=cascadelake")
+    rng = np.random.default_rng(2)
+    a = rng.integers(0, 256, (4, 64)).astype("uint8")
+    b = rng.integers(-128, 128, (16, 64)).astype("int8")
+    for target in ("interpreter", "numpy", "wasm", "llvm -mcpu=x86-64-v2"):
+        c = tvm.nd.array(np.zeros((4, 16), "int32"))
+        tvm.build(sch.mod, target)["main"](tvm.nd.array(a), tvm.nd.array(b), c)
+        np.testing.assert_array_equal(c.numpy(), a.astype("int32") @ b.astype("int32").T)
 
 
 def test_every_name_is_that_of_a_registered_intrinsic():
