@@ -26,6 +26,8 @@ _MODULES = (
     "gpu_coalesce",
     "thread_blocks",
     "tensorize",
+    "pack_weights",
+    "tensor_cores",
     "matmul_add_fusion",
     "beat_this_time",
 )

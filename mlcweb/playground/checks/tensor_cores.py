@@ -1,0 +1,40 @@
+"""Chapter 6: a linear layer on tensor cores, whose second factor is transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mlcweb.playground.checks.common import first_difference, same, variable
+from mlcweb.playground.checks.verdict import Wrong
+from mlcweb.runtime import nd
+from mlcweb.runtime.build import build
+from mlcweb.schedule import Schedule
+
+SIDE = 64
+CALLS = {
+    "init": "tvm_fill_fragment",
+    "load_a, load_b": "tvm_load_matrix_sync",
+    "compute": "tvm_mma_sync",
+    "store": "tvm_store_matrix_sync",
+}
+LOADS = 2
+
+
+def check(variables: Mapping[str, Any]) -> str:
+    schedule = variable(variables, "sch", Schedule, "a Schedule")
+    text = schedule.mod.script()
+    missing = [parts for parts, call in CALLS.items() if call not in text]
+    if not missing and text.count("tvm_load_matrix_sync") < LOADS:
+        missing = ["one of load_a, load_b"]
+    if missing:
+        raise Wrong(f"Still loops: {'; '.join(missing)}. Tensorize each by its instruction.")
+    a, b = np.random.default_rng(5).integers(-4, 5, (2, SIDE, SIDE)).astype("float16")
+    arrays = [nd.array(x) for x in (a, b, np.zeros((SIDE, SIDE), "float32"))]
+    build(schedule.mod, target="simulated")["main"](*arrays)
+    expected = a.astype("float32") @ b.astype("float32").T
+    if not same(arrays[2].numpy(), expected):
+        raise Wrong(first_difference("C", arrays[2].numpy(), expected))
+    return "Five loops are instructions of tensor cores now, and the layer is right."
