@@ -94,6 +94,28 @@ def test_blocks_at_a_time_are_those_of_nvidias_own_calculation(tmp_path: Path) -
     assert [*map(int, asked.stdout.split())] == expected
 
 
+# "CUDA Programming Guide", appendix "Compute Capabilities": blocks, warps, and KiB of shared memory of
+# a multiprocessor and of a block.
+GUIDE = {
+    "sm_75": (16, 32, 64, 64),
+    "sm_80": (32, 64, 164, 163),
+    "sm_86": (16, 48, 100, 99),
+    "sm_87": (16, 48, 164, 163),
+    "sm_89": (24, 48, 100, 99),
+    "sm_90": (32, 64, 228, 227),
+    "sm_100": (32, 64, 228, 227),
+    "sm_110": (24, 48, 228, 227),
+    "sm_120": (24, 48, 100, 99),
+}
+
+
+@pytest.mark.parametrize("arch", GUIDE)
+def test_limits_are_those_of_the_programming_guide(arch: str) -> None:
+    sm = MULTIPROCESSORS[arch]
+    assert (sm.blocks, sm.warps, sm.shared >> 10, sm.block_shared >> 10) == GUIDE[arch]
+    assert (sm.registers, sm.thread_registers) == (65536, 255)
+
+
 def test_every_tag_of_an_nvidia_gpu_has_its_limits() -> None:
     assert len(tags()) > 200
     assert all(multiprocessor(tag).warps >= 32 for tag in tags())
@@ -109,6 +131,12 @@ def test_peaks_are_those_of_the_data_sheets() -> None:
         "nvidia/nvidia-a100": 19.5,
         "nvidia/nvidia-h100": 66.9,
         "nvidia/geforce-rtx-4090": 82.6,
+        "nvidia/tesla-p4": 5.44,
+        "nvidia/tesla-p40": 11.8,
+        "nvidia/nvidia-a10": 31.2,
+        "nvidia/nvidia-a30": 10.3,
+        "nvidia/nvidia-a40": 37.4,
+        "nvidia/rtx-a6000": 38.7,
     }
     for tag, teraflops in peaks.items():
         peak = peak_flops(tag)
