@@ -2,8 +2,8 @@
 
 Sources, each checked against the tables below:
 
-- From 7.5 on: NVIDIA, "CUDA Programming Guide", appendix "Compute Capabilities": resident blocks and
-  warps, registers, shared memory of a multiprocessor and of a block.
+- From 7.5 on: NVIDIA, "CUDA Programming Guide", appendix "Compute Capabilities": resident blocks
+  and warps, registers, shared memory of a multiprocessor and of a block.
 - Up to 7.2: "CUDA C++ Programming Guide" of CUDA 11 and 12, "Technical Specifications per Compute
   Capability"; 2.x by that of CUDA 8.
 - Units of allocation, partitions, and blocks once more: `cuda_occupancy.h` of CUDA 12.6 and 13,

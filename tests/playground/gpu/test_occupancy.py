@@ -94,8 +94,8 @@ def test_blocks_at_a_time_are_those_of_nvidias_own_calculation(tmp_path: Path) -
     assert [*map(int, asked.stdout.split())] == expected
 
 
-# "CUDA Programming Guide", appendix "Compute Capabilities": blocks, warps, and KiB of shared memory of
-# a multiprocessor and of a block.
+# "CUDA Programming Guide", appendix "Compute Capabilities": blocks, warps, and KiB of shared memory
+# of a multiprocessor and of a block.
 GUIDE = {
     "sm_75": (16, 32, 64, 64),
     "sm_80": (32, 64, 164, 163),
