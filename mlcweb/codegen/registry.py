@@ -51,6 +51,7 @@ class Kernel:
     `time_batch(number, *arguments)` runs the kernel `number` times with a loop of its own and
     returns the seconds that took. `pointer_call` is how to call it with addresses, where it may be;
     `pointers(arguments)` tells that for arrays of given shapes, which may be symbolic.
+    `call_seconds` measures what a call takes that has nothing to do, where that may be much.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Kernel:
     takes_arrays: bool = False
     pointer_call: Any = None
     pointers: Callable[[tuple[Any, ...]], Any] | None = None
+    call_seconds: Callable[[], float] | None = None
 
 
 class Builder(Protocol):

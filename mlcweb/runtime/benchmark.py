@@ -18,6 +18,8 @@ STEPS_PER_BATCH = 200
 
 AGREEMENT = 0.03
 """Compiled code is warm when two batches that follow each other differ by no more."""
+MUCH = 0.3
+"""A call takes much of a time where it is so much of it."""
 MIN_WARM_UP_BATCH = 1e-3
 MAX_WARM_UP = 0.2
 """Seconds."""
@@ -26,10 +28,11 @@ MAX_WARM_UP = 0.2
 @dataclass(frozen=True)
 class BenchmarkResult:
     """Seconds per call: one number for each repeat, and what they amount to. `conditions` tell
-    under which they were measured."""
+    under which they were measured; `call` is what a call takes on a GPU that has nothing to do."""
 
     results: tuple[float, ...]
     conditions: host.Conditions | None = field(default=None, compare=False)
+    call: float | None = field(default=None, compare=False)
 
     @property
     def mean(self) -> float:
@@ -55,7 +58,17 @@ class BenchmarkResult:
         columns = ("mean", "median", "max", "min", "std")
         head = " ".join(f"{f'{name} (ms)':^12}" for name in columns)
         row = " ".join(f"{getattr(self, name) * 1e3:^12.4f}" for name in columns)
-        return f"Execution time summary:\n{head}\n{row}"
+        return f"Execution time summary:\n{head}\n{row}{self._overhead()}"
+
+    def _overhead(self) -> str:
+        """A line where calls themselves take most of the time, or nothing."""
+        if self.call is None or self.call < MUCH * self.median:
+            return ""
+        share = min(1, self.call / self.median)
+        return (
+            f"\nAbout {share:.0%} of this is the call itself: on this GPU one takes "
+            f"{self.call * 1e3:.3g} ms that has nothing to do"
+        )
 
     def __repr__(self) -> str:
         values = ", ".join(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mlcweb.codegen.registry import Kernel
@@ -267,7 +267,7 @@ class Module:
                         return time_batch(calls, *views)
                     return time_in_python(run, views, calls)
 
-                return measure(
+                result = measure(
                     batch,
                     number,
                     repeat,
@@ -278,6 +278,9 @@ class Module:
                     lambda: prepare_repeat(arguments, f_preproc, cache_flush_bytes),
                     settle=time_batch is not None,
                 )
+            if time_batch is not None and function.kernel.call_seconds is not None:
+                return replace(result, call=function.kernel.call_seconds())
+            return result
 
         return evaluate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from mlcweb.codegen.gpu.host_plan import HostPlan, Number, plan_launches
@@ -63,9 +63,16 @@ def build(functions: Mapping[str, PrimFunc], kind: str = "webgpu") -> dict[str, 
             language=language,
             time_batch=function.time_batch,
             takes_arrays=True,
+            call_seconds=partial(_call_seconds, kind),
         )
         for function in on_gpu
     }
+
+
+def _call_seconds(kind: str) -> float:
+    from mlcweb.runtime.gpu.call_overhead import call_seconds
+
+    return call_seconds(kind)
 
 
 class _Call(NamedTuple):

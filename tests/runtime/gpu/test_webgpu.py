@@ -279,3 +279,28 @@ def test_where_there_is_no_gpu_it_is_simulated(dev, capsys, monkeypatch):
     assert not dev.exist
     said = 'target="webgpu": kernels run thread by thread, on a simulated GPU (this machine offers'
     assert capsys.readouterr().err.count(said) == 1
+
+
+def test_times_say_that_the_call_is_most_of_it():
+    @T.prim_func
+    def add(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in T.thread_binding(8, thread="threadIdx.x"):
+            B[i] = A[i] + T.float32(1)
+
+    dev = mlcweb.webgpu()
+    a, b = (mlcweb.nd.array(np.zeros(8, "float32"), dev) for _ in range(2))
+    time = mlcweb.build(add, target="webgpu").time_evaluator("add", dev, number=20)(a, b)
+    assert time.call is not None and time.call > 0
+    # A third of it, whatever the machine is busy with.
+    shown = str(replace(time, results=(3 * time.call,)))
+    assert shown.endswith(
+        "About 33% of this is the call itself: on this GPU one takes "
+        f"{time.call * 1e3:.3g} ms that has nothing to do"
+    )
+    long = str(replace(time, results=(50 * time.call,)))
+    assert "call" not in long
+    here = mlcweb.build(twice_the_sum, target="simulated").time_evaluator
+    x = mlcweb.nd.array(np.zeros((2, 4), "float32"))
+    assert (
+        here("twice_the_sum", mlcweb.cpu(), number=1)(x, 1.0, x.copyto(mlcweb.cpu())).call is None
+    )
