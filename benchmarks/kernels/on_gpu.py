@@ -208,6 +208,58 @@ def rows_together(sch: Schedule, names: tuple[str, ...], threads: int = 128) -> 
         sch.bind(thread, "threadIdx.x")
 
 
+def row_each(sch: Schedule, names: tuple[str, ...], threads: int) -> None:
+    """A row for each thread, which keeps to itself all but the last of `names`: no thread waits for
+    another, which is dear on adapters that run the threads of a block one after the other."""
+    last, *earlier = names
+    row = sch.get_loops(last)[0]
+    block, thread = sch.split(row, [None, threads])
+    sch.bind(block, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+    for name in earlier:
+        sch.compute_at(name, thread)
+        sch.set_scope(name, 0, "local")
+
+
+def mean_each(sch: Schedule, threads: int = 64, lanes: int = 4) -> None:
+    """A row for each thread, which sums it in the lanes of a vector."""
+    _, inner = sch.split(sch.get_loops("total")[-1], [None, lanes])
+    sums = sch.rfactor(inner, 0)
+    row_each(sch, ("B", "total", "total_rf"), threads)
+    lane, steps = sch.get_loops(sums)[-2:]
+    sch.reorder(steps, lane)
+    sch.vectorize(lane)
+    sch.vectorize(sch.get_loops(sch.decompose_reduction(sums, steps))[-1])
+    sch.decompose_reduction("total", sch.get_loops("total")[-1])
+
+
+def softmax_each(sch: Schedule, threads: int = 32) -> None:
+    """A row for each thread, which computes powers again rather than keep them."""
+    sch.compute_inline("power")
+    row_each(sch, ("B", "total", "largest"), threads)
+
+
+def layers_in_registers(sch: Schedule) -> None:
+    """Both layers by tiles in registers, which read operands from where they are."""
+    for product, rest, tile, threads in (
+        ("Y0", "H", (4, 4), (8, 8)),
+        ("Y1", "Z", (2, 2), (8, 5)),
+    ):
+        sch.set_scope(product, 0, "local")
+        i, j = sch.get_loops(rest)
+        i0, i1, i2 = sch.split(i, [None, threads[0], tile[0]])
+        j0, j1, j2 = sch.split(j, [None, threads[1], tile[1]])
+        sch.reorder(i0, j0, i1, j1, i2, j2)
+        axes = ("blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x")
+        for loop, axis in zip((i0, j0, i1, j1), axes, strict=True):
+            sch.bind(loop, axis)
+        sch.compute_at(product, j1)
+        rows, columns, k = sch.get_loops(product)[-3:]
+        sch.reorder(k, rows, columns)
+        unroll_tile(sch, sch.get_block(product))
+        sch.decompose_reduction(product, k)
+
+
 def _network(x: Array, w0: Array, b0: Array, w1: Array, b1: Array) -> Array:
     return np.maximum(x @ w0.T + b0, 0) @ w1.T + b1
 
@@ -253,7 +305,11 @@ ON_GPU: dict[str, Workload] = {
             operator="softmax",
             inputs=uniform((128, 1000)),
             reference=softmax_reference,
-            programs={"rows": partial(scheduled, SOFTMAX, partial(rows_together, names=_KEPT))},
+            programs={
+                "rows": partial(scheduled, SOFTMAX, partial(rows_together, names=_KEPT)),
+                "few": partial(scheduled, SOFTMAX, partial(rows_together, names=_KEPT, threads=16)),
+                "each": partial(scheduled, SOFTMAX, softmax_each),
+            },
             source=partial(program, SOFTMAX),
         ),
         Workload(
@@ -262,7 +318,8 @@ ON_GPU: dict[str, Workload] = {
             inputs=uniform((ROWS, COLUMNS)),
             reference=lambda a: a.mean(1),
             programs={
-                "rows": partial(scheduled, MEAN, partial(rows_together, names=("B", "total")))
+                "rows": partial(scheduled, MEAN, partial(rows_together, names=("B", "total"))),
+                "each": partial(scheduled, MEAN, mean_each),
             },
             source=partial(program, MEAN),
         ),
@@ -273,7 +330,10 @@ ON_GPU: dict[str, Workload] = {
                 (BATCH, INPUTS), (HIDDEN, INPUTS), (HIDDEN,), (OUTPUTS, HIDDEN), (OUTPUTS,)
             ),
             reference=_network,
-            programs={"tiles": partial(scheduled, MLP, layers)},
+            programs={
+                "tiles": partial(scheduled, MLP, layers),
+                "registers": partial(scheduled, MLP, layers_in_registers),
+            },
             source=partial(program, MLP),
             flops=2 * BATCH * (INPUTS * HIDDEN + HIDDEN * OUTPUTS),
             tolerance=1e-3,
