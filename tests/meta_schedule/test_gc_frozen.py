@@ -20,6 +20,17 @@ def test_it_ends_with_an_error_too() -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_young_objects_are_looked_at_less_often_until_the_end() -> None:
+    before = gc.get_threshold()
+    with gc_frozen():
+        within = gc.get_threshold()
+        with gc_frozen():
+            assert gc.get_threshold() == within
+        assert gc.get_threshold() == within
+    assert within[0] >= 10 * before[0]
+    assert gc.get_threshold() == before
+
+
 def test_garbage_made_within_is_collected() -> None:
     class Ring:
         def __init__(self) -> None:
