@@ -8,7 +8,7 @@ written, or it would put what happens to be in it over values that the program k
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
@@ -405,25 +405,37 @@ def _exceeds_once(
     return False
 
 
-def check_own_threads(moved: BlockPlace, producer: BlockPlace, consumer: BlockPlace) -> None:
-    """Raise DataflowError where a block, the producer or the consumer, is to run where the other
-    does, and would find the memory that each thread has for itself to be of another thread."""
+def reads_of_other_threads(
+    producer: BlockPlace, consumer: BlockPlace, buffers: Container[Buffer]
+) -> tuple[For, Buffer] | None:
+    """A loop over threads around two blocks, and one of some buffers of which a thread in it may
+    read what another one has written; None where there is none."""
     shared = shared_prefix([producer.loops, consumer.loops])
     threads = [loop for loop in shared if thread_tag(loop)]
     if not threads:
-        return
+        return None
+    domains, analyzer = consumer.inner_loops(threads[-1]), Analyzer(consumer.domains_around)
+    for region in consumer.block.reads:
+        if region.buffer in buffers:
+            box = touched(consumer.realize, region, domains, analyzer)
+            if not must_write(producer, region.buffer, threads[-1], box):
+                return threads[-1], region.buffer
+    return None
+
+
+def check_own_threads(moved: BlockPlace, producer: BlockPlace, consumer: BlockPlace) -> None:
+    """Raise DataflowError where a block, the producer or the consumer, is to run where the other
+    does, and would find the memory that each thread has for itself to be of another thread."""
     between = {region.buffer for region in producer.block.writes}
     accesses = (*moved.block.reads, *moved.block.writes)
     own = {access.buffer for access in accesses if access.buffer.scope() == "local"} - between
-    domains, analyzer = consumer.inner_loops(threads[-1]), Analyzer(consumer.domains_around)
-    for region in consumer.block.reads:
-        if own and region.buffer in between:
-            box = touched(consumer.realize, region, domains, analyzer)
-            if not must_write(producer, region.buffer, threads[-1], box):
-                raise DataflowError(
-                    f'In the loop "{threads[-1].loop_var.name}" over threads the {consumer.title} '
-                    f'reads elements of "{region.buffer.name}" that other threads have written, '
-                    f'so the {moved.title} would use their "{min(b.name for b in own)}"',
-                    [threads[-1], moved.realize],
-                    'this step before cache_read, or a copy in "shared" memory',
-                )
+    found = reads_of_other_threads(producer, consumer, between) if own else None
+    if found is not None:
+        loop, buffer = found
+        raise DataflowError(
+            f'In the loop "{loop.loop_var.name}" over threads the {consumer.title} reads elements '
+            f'of "{buffer.name}" that other threads have written, so the {moved.title} would use '
+            f'their "{min(b.name for b in own)}"',
+            [loop, moved.realize],
+            'this step before cache_read, or a copy in "shared" memory',
+        )

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from mlcweb.analysis.threads import is_own, is_shared, thread_tag
-from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on, walk
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.block_facts import consumers_of
-from mlcweb.schedule.analysis.effects import must_write
-from mlcweb.schedule.analysis.regions import check_no_declared_view, regions_of, touched
+from mlcweb.schedule.analysis.effects import reads_of_other_threads
+from mlcweb.schedule.analysis.regions import check_no_declared_view
 from mlcweb.schedule.arguments import StorageScope, WriteBuffer
 from mlcweb.schedule.errors import ArgumentError, NotFoundError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import BufferReplacement
-from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
+from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, Cast, PointerType, PrimExpr, Var
@@ -139,22 +138,15 @@ def _check_read_by_writer(state: ScheduleState, place: BlockPlace, buffer: Buffe
     """Raise ArgumentError where a thread may read of a buffer in global memory what another thread
     writes: each would have a buffer of its own."""
     for consumer in consumers_of(state, place):
-        threads = [
-            loop for loop in shared_prefix([place.loops, consumer.loops]) if thread_tag(loop)
-        ]
-        if not threads:
-            continue
-        domains, analyzer = consumer.inner_loops(threads[-1]), Analyzer(consumer.domains_around)
-        for region in regions_of(consumer.block.reads, buffer):
-            box = touched(consumer.realize, region, domains, analyzer)
-            if not must_write(place, buffer, threads[-1], box):
-                raise ArgumentError(
-                    f'In the loop "{threads[-1].loop_var.name}" over threads the {consumer.title} '
-                    f'reads elements of "{buffer.name}" that other threads may have written, and '
-                    "has to share it",
-                    [threads[-1], consumer.realize],
-                    '"shared" or "global"; or set_scope before the loop is bound to threads',
-                )
+        found = reads_of_other_threads(place, consumer, {buffer})
+        if found is not None:
+            raise ArgumentError(
+                f'In the loop "{found[0].loop_var.name}" over threads the {consumer.title} reads '
+                f'elements of "{buffer.name}" that other threads may have written, and has to '
+                "share it",
+                [found[0], consumer.realize],
+                '"shared" or "global"; or set_scope before the loop is bound to threads',
+            )
 
 
 def _in_scope(buffer: Buffer, storage_scope: str) -> Buffer:
