@@ -12,15 +12,16 @@ from typing import NamedTuple, TypeVar
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.int_set import IntSet, eval_range, union
+from mlcweb.arith.int_set import EVERYTHING, IntSet, eval_range, union
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Visitor, on
+from mlcweb.ir.visitor import Visitor, children, on
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import substitute, uses_any
 
 NodeType = TypeVar("NodeType", bound=Node)
@@ -129,7 +130,10 @@ class AccessVisitor(Visitor):
         return False
 
     def widen(self, part: Range) -> IntSet:
-        """The values of a range over all iterations of the loops inside the statement."""
+        """The values of a range over all iterations of the loops inside the statement. What a call
+        or a float decides may be any, as in TVM."""
+        if _is_computed(part.min):
+            return EVERYTHING
         if self.domains and uses_any(part, self.domains):
             return eval_range(part, self.domains, self.analyzer)
         return IntSet.from_range(part)
@@ -216,6 +220,21 @@ class AccessVisitor(Visitor):
             self.record(self.reads, full_region(buffer))
         if mask.value & WRITE_ACCESS:
             self.record(self.writes, full_region(buffer))
+
+
+def _is_computed(index: E.PrimExpr) -> bool:
+    """Whether an index depends on the result of a call or on a float. (One that is loaded from
+    memory is what the load gives.)"""
+    if type(index) in (E.Var, E.IntImm):
+        return False
+    pending: list[Node] = [index]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (E.Call, E.FloatImm)) and operator_name(node) != "vscale":
+            return True
+        if not isinstance(node, E.BufferLoad):
+            pending += children(node)
+    return False
 
 
 def element_region(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegion:
