@@ -173,6 +173,30 @@ def test_events_of_a_program_do_not_command_its_worker(used_playground):
     expect(console).to_contain_text("called False")
 
 
+LISTENING = """
+import js
+from pyodide.ffi import create_proxy
+
+heard = create_proxy(lambda event: print("heard", js.JSON.stringify(event.data)))
+js.addEventListener("message", heard)
+js.addEventListener("message", heard, True)
+js.onmessage = heard
+js.Event.prototype.stopImmediatePropagation = create_proxy(lambda *of: None)
+print("listening")
+"""
+
+
+def test_a_program_does_not_hear_what_the_page_asks(used_playground):
+    playground = used_playground()
+    playground.run_to_end(LISTENING)
+    console = playground["console"]
+    expect(console).to_contain_text("listening")
+    for word in ("second", "third"):
+        playground.run_to_end(f"print('the {word} ' + 'program')")
+        expect(console).to_contain_text(f"the {word} program")
+        expect(console).not_to_contain_text("heard")
+
+
 FORGED_SNAPSHOT = """
 import js
 from pyodide.ffi import create_proxy, to_js

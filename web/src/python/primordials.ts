@@ -19,3 +19,6 @@ export function getter<T extends object, K extends keyof T>(
 
 /** What came with a message. Another getter would see the event, and so the port that it came from. */
 export const dataOf: <T>(event: MessageEvent<T>) => T = getter(MessageEvent.prototype, "data");
+
+/** Keep an event from all other listeners. */
+export const stop: (event: Event) => void = uncurried(Event.prototype.stopImmediatePropagation);

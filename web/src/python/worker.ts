@@ -10,7 +10,7 @@ import { listenToDownloads } from "./downloads";
 import { isPicture } from "./incoming";
 import { lockDown } from "./lockdown";
 import { OutputBatcher, type WaitForPage } from "./output";
-import { dataOf } from "./primordials";
+import { dataOf, stop } from "./primordials";
 import * as snapshot from "./snapshot";
 import { listenToUnhandled } from "./unhandled";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./wire";
@@ -78,10 +78,17 @@ function receive(data: ToWorker): void {
   }
 }
 
-// A listener, since programs could call `onmessage`; and they may dispatch events.
-addEventListener("message", (event: MessageEvent<ToWorker>) => {
-  if (event.isTrusted) receive(dataOf(event));
-});
+// A listener, since programs could call `onmessage`; and they may dispatch events. It is the first one,
+// and the last that sees an event of the page: what it asks is not for programs.
+addEventListener(
+  "message",
+  (event: MessageEvent<ToWorker>) => {
+    if (!event.isTrusted) return;
+    stop(event);
+    receive(dataOf(event));
+  },
+  { capture: true },
+);
 
 /** Characters that may be on their way to the page. */
 const AHEAD = 32_000;
