@@ -20,6 +20,8 @@ AGREEMENT = 0.03
 """Compiled code is warm when two batches that follow each other differ by no more."""
 MUCH = 0.3
 """A call takes much of a time where it is so much of it."""
+LONG = 5e-3
+"""Seconds, of which a call that has nothing to do is a small part on any GPU."""
 MIN_WARM_UP_BATCH = 1e-3
 MAX_WARM_UP = 0.2
 """Seconds."""
@@ -28,7 +30,8 @@ MAX_WARM_UP = 0.2
 @dataclass(frozen=True)
 class BenchmarkResult:
     """Seconds per call: one number for each repeat, and what they amount to. `conditions` tell
-    under which they were measured; `call` is what a call takes on a GPU that has nothing to do."""
+    under which they were measured; `call` is what a call takes on a GPU that has nothing to do,
+    None where that is little."""
 
     results: tuple[float, ...]
     conditions: host.Conditions | None = field(default=None, compare=False)

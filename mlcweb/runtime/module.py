@@ -11,7 +11,7 @@ from mlcweb.codegen.registry import Kernel
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.runtime.arguments import Signature
-from mlcweb.runtime.benchmark import BenchmarkResult, measure, prepare_repeat, time_in_python
+from mlcweb.runtime.benchmark import LONG, BenchmarkResult, measure, prepare_repeat, time_in_python
 from mlcweb.runtime.device import Device, cpu, device
 from mlcweb.runtime.direct_call import direct_call
 from mlcweb.runtime.ndarray import NDArray
@@ -278,9 +278,10 @@ class Module:
                     lambda: prepare_repeat(arguments, f_preproc, cache_flush_bytes),
                     settle=time_batch is not None,
                 )
-            if time_batch is not None and function.kernel.call_seconds is not None:
-                return replace(result, call=function.kernel.call_seconds())
-            return result
+            call_seconds = function.kernel.call_seconds if time_batch is not None else None
+            if call_seconds is None or result.median > LONG:
+                return result
+            return replace(result, call=call_seconds())
 
         return evaluate
 

@@ -126,6 +126,20 @@ def test_schedules_run_on_the_gpu_and_what_loses_it_fails_alone(opened, capsys):
     assert not capsys.readouterr().err
 
 
+def test_of_devices_that_are_opened_at_one_time_one_counts(opened, monkeypatch):
+    """Python goes on elsewhere while a page opens a device."""
+    open_device, elsewhere = gpu._open_device, []
+
+    def open_while_another_asks(driver):
+        monkeypatch.setattr(gpu, "_open_device", open_device)
+        elsewhere.append(gpu_device())
+        return open_device(driver)
+
+    monkeypatch.setattr(gpu, "_open_device", open_while_another_asks)
+    assert gpu_device() is elsewhere[0]
+    assert gpu_device() is elsewhere[0]
+
+
 def test_what_another_gpu_cannot_run_is_an_error_and_not_simulated(opened):
     artifact = build_artifact(bound(programs.Copy), "main", "cuda -max_num_threads=512")
     assert isinstance(artifact, ModuleArtifact)

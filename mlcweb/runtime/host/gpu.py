@@ -192,15 +192,23 @@ def _drivers(kind: str) -> tuple[str, ...]:
 
 def _device(driver: str) -> GpuDevice | None:
     device = _devices.get(driver)
-    if device is None or (not isinstance(device, NoGpu) and device.lost):
+    if _is_useless(device):
         if not can_suspend():
             return None
         try:
             device = _open_device(driver)
         except NoGpu as reason:
             device = reason
-        _devices[driver] = device
+        # While a page opens one, Python goes on elsewhere, and may have opened another: one counts.
+        if _is_useless(_devices.get(driver)):
+            _devices[driver] = device
+        device = _devices[driver]
     return None if isinstance(device, NoGpu) else device
+
+
+def _is_useless(device: GpuDevice | NoGpu | None) -> bool:
+    """Whether one has yet to be opened."""
+    return device is None or (not isinstance(device, NoGpu) and bool(device.lost))
 
 
 def _open_device(driver: str) -> GpuDevice:
