@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, BrowserType, expect
+from playwright.sync_api import BrowserContext, BrowserType, Route, expect
 
 from e2e import chromium
 from e2e.playground import LIMIT_MS, Playground
@@ -128,6 +128,68 @@ print("as NumPy:", np.allclose(arrays[2].numpy(), a @ b, rtol=1e-4))
 """
 
 
+TUNING = """\
+import numpy as np
+import tvm
+from tvm import meta_schedule as ms
+from tvm.script import tir as T
+
+from mlcweb.runtime.host import gpu
+
+
+@tvm.script.ir_module
+class Rows:
+    @T.prim_func
+    def main(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32,), "float32")) -> None:
+        T.func_attr({"global_symbol": "main", "tir.noalias": True})
+        for i, k in T.grid(32, 32):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] += A[vi, vk]
+
+
+def space(sch):
+    i, k = sch.get_loops("B")
+    block, thread = sch.split(i, sch.sample_perfect_tile(i, 2, 32))
+    sch.bind(block, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+
+
+devices, reasons = [], []
+
+
+class Watch(ms.MeasureCallback):
+    def apply(self, scheduler, task_id, candidates, builds, results):
+        if gpu.gpu_device() not in devices:
+            devices.append(gpu.gpu_device())
+        reasons.extend(result.error_msg for result in results if result.error_msg)
+        if LOSE and len(devices) == 1 and len(database) == 2:
+            create = devices[0].create_bindings
+
+            def lose(*arguments):
+                devices[0]._gpu.device.destroy()
+                return create(*arguments)
+
+            devices[0].create_bindings = lose
+
+
+database = ms.database.MemoryDatabase()
+ms.tune_tir(
+    Rows, target="webgpu", max_trials_global=5, num_trials_per_iter=5, work_dir="tuned",
+    space=ms.space_generator.ScheduleFn(space), database=database, seed=1, strategy="replay-trace",
+    measure_callbacks=[Watch()])
+print("devices:", len(devices), "failed:", len(reasons), *reasons)
+print("measured:", len(database) >= 4)
+a = np.random.rand(32, 32).astype("float32")
+tuned = ms.tir_integration.compile_tir(database, Rows, "webgpu")
+A, B = (tvm.nd.array(x, tvm.webgpu()) for x in (a, a[0]))
+tvm.build(tuned.mod, target="webgpu")["main"](A, B)
+print("tuned is right:", np.allclose(B.numpy(), a.sum(1), rtol=1e-4))
+"""
+
+
 @pytest.fixture
 def new_context(browser_type: BrowserType) -> Iterator[Callable[..., BrowserContext]]:
     """As that of all tests, of a browser with a GPU."""
@@ -174,6 +236,40 @@ def test_cuda_runs_on_webgpu_which_is_said_once(open_playground):
     expect(console).to_contain_text("as NumPy: True")
     assert console.inner_text().count('target="cuda": kernels run as WGSL on WebGPU (') == 1
     expect(console).not_to_contain_text("simulated")
+
+
+@pytest.mark.parametrize(
+    ("lose", "said"), [("False", "devices: 1 failed: 0"), ("True", "devices: 2 failed: 1")]
+)
+def test_a_search_measures_on_webgpu_and_goes_on_when_the_device_is_lost(
+    open_playground, lose, said
+):
+    playground: Playground = open_playground()
+    playground.run_to_end(TUNING.replace("LOSE", lose))
+    console = playground["console"]
+    expect(console).to_contain_text(said)
+    expect(console).to_contain_text("measured: True")
+    expect(console).to_contain_text("tuned is right: True")
+    expect(console).not_to_contain_text("simulated")
+
+
+def test_without_promise_integration_it_is_simulated_which_is_said_once(open_playground):
+    """As in browsers where Python cannot wait for the GPU that is there."""
+    removed = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"
+
+    def without_integration(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=removed + response.text())
+
+    playground: Playground = open_playground(cold=True)
+    playground.page.context.route("**/assets/worker-*.js", without_integration)
+    playground.page.reload()
+    playground.run_to_end(MATMUL + '\ntvm.build(on_shared_memory(MatmulModule), "webgpu")')
+    console = playground["console"]
+    expect(console).to_contain_text("on a GPU: False")
+    expect(console).to_contain_text("right: True")
+    said = "on a simulated GPU (this browser cannot suspend Python while a GPU works)"
+    assert console.inner_text().count(said) == 1
 
 
 class TestWithoutAdapter:
