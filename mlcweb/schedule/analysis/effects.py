@@ -183,7 +183,9 @@ def have_run(
         written = [estimate_region(r.region, inner, predicate, analyzer) for r in regions]
         return all(w is not None and contains(w, box, analyzer) for w in written for box in boxes)
     spatial = [i.var for i in producer.block.iter_vars if i.iter_type == IterType.DATA_PARALLEL]
-    points = [Range(values[var], const(1, var.dtype)) for var in spatial]
+    # Simplified, (16 * block + thread) // 48 is block // 3, the same for all threads of a block.
+    known = Analyzer(producer.domains_around)
+    points = [Range(known.simplify(values[var]), const(1, var.dtype)) for var in spatial]
     run = estimate_region(points, inner, _cut(producer, inner), analyzer)
     limits = {var: IntSet.from_range(domains[var]) for var in spatial}
     for region in regions:
@@ -195,13 +197,18 @@ def have_run(
 
 
 def _cut(producer: BlockPlace, inner: Mapping[Var, Range]) -> PrimExpr:
-    """The part of a producer's predicate that cuts off iterations of the loops `inner` whose
-    iterators would be in their domains. Others nobody needs."""
+    """The part of a producer's predicate that cuts off iterations of the loops `inner` that could
+    run elsewhere. Nobody needs those whose iterators would be outside of their domains, nor those
+    that run nowhere since the condition tells of the iterators themselves."""
     analyzer = Analyzer(producer.domains_around)
+    values = map(analyzer.simplify, producer.realize.iter_values)
+    iterators = {value for value in values if isinstance(value, Var)}
     return conjunction(
         condition
         for condition in conjuncts(producer.realize.predicate)
-        if uses_any(condition, inner) and not _ends_domain(condition, producer, analyzer)
+        if uses_any(condition, inner)
+        and not _ends_domain(condition, producer, analyzer)
+        and not variables_in(analyzer.simplify(condition)) <= iterators
     )
 
 

@@ -61,7 +61,7 @@ def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
                 [loop.loop, place.realize],
                 "annotate loops (parallel, vectorize) before decompose_reduction",
             )
-        check_affine(state, place)
+        check_affine(state, place, even_without_predicate=True)
     check_carries_nothing(state, below, loop.loop)
 
 
@@ -99,7 +99,7 @@ def check_driven_affine(state: ScheduleState, place: BlockPlace, loops: Sequence
     ranges = loop_ranges(place.loops)
     found = detect_iter_map(driven, ranges, place.realize.predicate, SURJECTIVE)
     if place.block.init is not None or found.indices is None:
-        check_affine(state, place)
+        check_affine(state, place, even_without_predicate=True)
 
 
 def check_init_stays_first(

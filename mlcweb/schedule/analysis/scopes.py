@@ -217,26 +217,33 @@ def is_affine(state: ScheduleState, place: BlockPlace) -> bool:
     """Whether the loops around a block run its iterators through their domains one to one."""
     return state.cached(
         ("affine", place.block.identity),
-        lambda: _is_affine(place.realize, loop_ranges(place.loops)),
+        lambda: _is_affine(place, place.realize.predicate),
     )
 
 
-def _is_affine(realize: BlockRealize, ranges: dict[Var, Range]) -> bool:
-    if not realize.iter_values:
+def _is_affine(place: BlockPlace, predicate: PrimExpr | bool) -> bool:
+    if not place.realize.iter_values:
         return True
     result = detect_iter_map(
-        realize.iter_values,
-        ranges,
-        predicate=realize.predicate,
+        place.realize.iter_values,
+        loop_ranges(place.loops),
+        predicate=predicate,
         check_level="surjective",
         simplify_trivial_iterators=True,
     )
     return result.indices is not None
 
 
-def check_affine(state: ScheduleState, place: BlockPlace) -> None:
-    """Raise BindingError unless the block's binding is affine."""
-    if not is_affine(state, place):
+def check_affine(
+    state: ScheduleState, place: BlockPlace, even_without_predicate: bool = False
+) -> None:
+    """Raise BindingError unless the block's binding is affine.
+
+    `even_without_predicate` is for those to whom it does not matter that the predicate leaves out
+    iterations: it may bound iterators together that are bound to loops of their own, as that of a
+    reduction whose parts are of unequal lengths.
+    """
+    if not is_affine(state, place) and not (even_without_predicate and _is_affine(place, True)):
         raise BindingError(
             f"The iterators of {place.title} are not bound to its loops one to one (the binding "
             "is not affine), so its iterations cannot be rearranged",

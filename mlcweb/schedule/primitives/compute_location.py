@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
 from mlcweb.arith import Analyzer, IntSet, union
+from mlcweb.arith.region import estimate_region
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.effects import check_own_threads
 from mlcweb.schedule.analysis.iteration_domain import (
     IteratorDomain,
@@ -33,6 +35,7 @@ from mlcweb.schedule.analysis.scopes import (
     check_binds_loops,
     check_complete_or_reduction,
     check_not_output,
+    loop_ranges,
     scope_at,
     short_title,
 )
@@ -46,7 +49,7 @@ from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.dtype import bits
-from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.expr import FloorDiv, FloorMod, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, Stmt, sequence
 
 LAST, FIRST = -1, -2
@@ -251,7 +254,7 @@ def _moved(
     executed = _executed(move)
     solution = needed_iterations(accesses, executed, analyzer)
     iterators = limited(solution, executed, analyzer)
-    nest, realize, loops = _nest(place, iterators, preserve_unit_loops, analyzer)
+    nest, realize, loops = _nest(place, target, iterators, preserve_unit_loops, analyzer)
     if not move.is_producer:
         check_written_before(target, move.partners, realize, loops, analyzer)
         check_all_executed(target, move.partners, place)
@@ -305,6 +308,7 @@ def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntS
 
 def _nest(
     place: BlockPlace,
+    target: LoopPlace,
     iterators: dict[Var, IteratorDomain],
     preserve_unit_loops: bool,
     analyzer: Analyzer,
@@ -314,6 +318,7 @@ def _nest(
     The new loops become known to the analyzer.
     """
     loops: dict[Var, Range] = {}
+    around = loop_ranges((*target.loops, target.loop))
     values: list[PrimExpr] = []
     predicate: PrimExpr = const(True)
     for iter_var in place.block.iter_vars:
@@ -329,7 +334,10 @@ def _nest(
             analyzer.bind(loop_var, loops[loop_var])
             value = domain.min + loop_var
         values.append(value)
-        predicate = and_unproved(predicate, _within(value, iterator.limits), analyzer)
+        if iterator.limits is not None and not _is_digit_in(
+            value, iterator.limits, {**around, **loops}, analyzer
+        ):
+            predicate = and_unproved(predicate, _within(value, iterator.limits), analyzer)
     realize = replace(
         place.realize, iter_values=tuple(values), predicate=analyzer.simplify(predicate)
     )
@@ -337,9 +345,31 @@ def _nest(
     return nest, realize, loops
 
 
-def _within(value: PrimExpr, limits: IntSet | None) -> Iterator[PrimExpr]:
+def _is_digit_in(
+    value: PrimExpr, limits: IntSet, around: Mapping[Var, Range], analyzer: Analyzer
+) -> bool:
+    """Whether `value` is a digit of a loop around, as x // n and x % n are of the loop over x in
+    [0, m * n), and the digit is in `limits`. That n is positive where the loop runs is known of its
+    digits alone."""
+    if not any(isinstance(node, (FloorDiv, FloorMod)) for node in walk(value)):
+        return False
+    digit = estimate_region([Range(value, const(1, value.dtype))], around)
+    return digit is not None and all(
+        analyzer.can_prove(bound) for bound in _within_all(digit[0], limits)
+    )
+
+
+def _within_all(values: Range, limits: IntSet) -> Iterator[PrimExpr]:
+    """That all of `values` are in `limits`."""
+    if limits.min_value is not None:
+        yield values.min >= limits.min_value
+    if limits.max_value is not None:
+        yield values.min + values.extent <= limits.max_value + 1
+
+
+def _within(value: PrimExpr, limits: IntSet) -> Iterator[PrimExpr]:
     """That `value` is in `limits`."""
-    if limits is not None and limits.min_value is not None:
+    if limits.min_value is not None:
         yield value >= limits.min_value
-    if limits is not None and limits.max_value is not None:
+    if limits.max_value is not None:
         yield value < limits.max_value + 1

@@ -26,7 +26,12 @@ from mlcweb.schedule.analysis.scopes import (
     short_title,
 )
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.analysis.units import check_all_blocks, check_same_guards, check_within_guards
+from mlcweb.schedule.analysis.units import (
+    check_all_blocks,
+    check_same_guards,
+    check_within_guards,
+    let_variables,
+)
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
@@ -409,8 +414,10 @@ def _use_predicate(
     extra += [equal(r, w) for r, w in zip(read, written, strict=True)]
     needed = [condition for condition in extra if not known.can_prove(condition)]
     used: list[PrimExpr] = []
+    of_consumer = {*place.domains_around, *place.block.domains, *let_variables(place, None)}
+    elsewhere = of_consumer - {*bound, *inner_place.domains_around}
     for condition in needed:
-        if variables_in(condition) - set(bound) - set(inner_place.domains_around):
+        if variables_in(condition) & elsewhere:
             raise DataflowError(
                 f"The {place.title} uses a part of the elements that the producer "
                 f'"{producer.block.name_hint}" computes, which no predicate can tell',

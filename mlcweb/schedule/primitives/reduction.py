@@ -21,6 +21,7 @@ from mlcweb.schedule.analysis.scopes import (
     check_not_output,
     check_reduction,
     iterators_by_variable,
+    loop_ranges,
     runs_one_to_one,
     scope_at,
     short_title,
@@ -61,7 +62,7 @@ def decompose_reduction(
     place = state.block(block)
     loop_place = state.loop(loop)
     check_reduction(state, place, _ADVICE)
-    check_affine(state, place)
+    check_affine(state, place, even_without_predicate=True)
     inner = loops_from(place, loop_place.loop)
     _check_above_reduction(place, loop_place.loop)
     _check_not_repeated(place, inner)
@@ -187,7 +188,7 @@ def init_predicate(
             if used != variables_in(condition):
                 condition = Analyzer().simplify(substitute(condition, unit))
             limits = logical_and(limits, condition)
-        elif used & kept:
+        elif used & kept and not _holds_at_start(realize, condition, around, gone):
             raise BindingError(
                 f'The predicate {condition!r} of block "{realize.block.name_hint}" ties spatial '
                 "and reduction loops together, so the init alone could not keep it",
@@ -195,6 +196,20 @@ def init_predicate(
                 "decompose before spatial and reduction loops are fused or split unevenly",
             )
     return limits
+
+
+def _holds_at_start(
+    realize: BlockRealize, condition: PrimExpr, around: Sequence[For], gone: set[Var]
+) -> bool:
+    """Whether a condition holds for every init: where the loops `gone` start, as the reduction
+    iterators do."""
+    analyzer = Analyzer(loop_ranges(around))
+    start = {loop.loop_var: loop.min for loop in around if loop.loop_var in gone}
+    return analyzer.can_prove(substitute(condition, start)) and all(
+        axis.dom is not None and analyzer.can_prove_equal(substitute(value, start), axis.dom.min)
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        if axis.iter_type == IterType.COMM_REDUCE
+    )
 
 
 def _merge_regions(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mlcweb.arith import Analyzer
+from mlcweb.arith.analyzer import conjunction, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.reducers import Reduction, Values, reduction_of
@@ -43,7 +44,7 @@ from mlcweb.tir.stmt import (
     Stmt,
     sequence,
 )  # fmt: skip
-from mlcweb.tir.substitute import substitute, uses, variables_in
+from mlcweb.tir.substitute import substitute, uses, uses_any, variables_in
 
 
 @primitive("RFactor")
@@ -61,7 +62,7 @@ def rfactor(
     loops and the block, and the scope is a stage pipeline; the block is a reduction with a
     commutative reducer; the loop is serial, starts at 0 and drives reduction iterators only, and no
     loop drives both kinds; no loop inside of the reduction repeats it; the predicate lets every
-    part start with its init and does not cut the spatial iterations.
+    part start with its init.
 
     rewrite:
         for i, k in T.grid(8, 64):             for i, k in T.grid(8, 64):
@@ -217,8 +218,8 @@ def _is_first_below(state: ScheduleState, place: BlockPlace, loop: For) -> bool:
 
 
 def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> None:
-    """The whole reduction starts in the first iteration of its loops, and so does each part: its
-    predicate holds there. No part, and no spatial iteration, is left out by the predicate."""
+    """The whole reduction starts in the first iteration of its loops, and so does each part: what
+    the predicate says of reduction loops holds there, and leaves out no part."""
     realize, name = place.realize, place.block.name_hint
     analyzer = Analyzer(place.domains_around)
     reducing = [loop for loop in loops if _is_reduction_loop(place, loop)]
@@ -235,16 +236,17 @@ def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence
                     [realize],
                     "bind every iterator to a sum of scaled loop variables that covers its domain",
                 )
-    whole = analyzer.can_prove(substitute(realize.predicate, start))
+    shared = conjunction(c for c in conjuncts(realize.predicate) if uses_any(c, start))
+    whole = analyzer.can_prove(substitute(shared, start))
     start.pop(target.loop.loop_var, None)
-    if analyzer.can_prove(substitute(realize.predicate, start)):
+    if analyzer.can_prove(substitute(shared, start)):
         return
     if not whole:
         raise BindingError(
-            f'The predicate {realize.predicate!r} of block "{name}" cuts off spatial iterations, '
-            "which the sum of the parts could not leave out",
+            f'The predicate {realize.predicate!r} of block "{name}" may leave out the first '
+            "iteration of the reduction, and its init with it",
             [realize],
-            "rfactor before the spatial loops are split, or split them evenly",
+            "rfactor before spatial and reduction loops are fused",
         )
     raise BindingError(
         f'The predicate {realize.predicate!r} of block "{name}" leaves some parts of the reduction '
@@ -338,7 +340,9 @@ def _total(
         body=_update(reduction, reduction.buffers, reduction.indices, contributions),
         init=_stores(reduction.buffers, reduction.indices, reduction.identity),
     )
-    return replace(realize, iter_values=tuple(bound.values()), predicate=const(True), block=block)
+    reducing = {loop.loop_var for loop in place.loops if _is_reduction_loop(place, loop)}
+    predicate = conjunction(c for c in conjuncts(realize.predicate) if not uses_any(c, reducing))
+    return replace(realize, iter_values=tuple(bound.values()), predicate=predicate, block=block)
 
 
 def _with_dimension(
