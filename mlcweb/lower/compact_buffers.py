@@ -13,7 +13,7 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, subtract
+from mlcweb.tir.arithmetic import const, constant_value, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
@@ -95,18 +95,21 @@ def _touched(
     result: list[tuple[E.PrimExpr, int]] = []
     smaller = False
     for touched, extent in zip(search.touched[buffer], buffer.shape, strict=True):
-        if not isinstance(extent, E.IntImm):
+        least = constant_value(extent)
+        if least is not None:
+            whole = IntSet.from_min_extent(const(0, extent.dtype), extent)
+            touched = intersect(touched, whole, analyzer)
+        low, high = touched
+        if low is None or high is None:
             return None
-        whole = IntSet.from_min_extent(const(0, extent.dtype), extent)
-        low, high = intersect(touched, whole, analyzer)
-        assert low is not None
-        assert high is not None
         size = analyzer.const_int_bound(analyzer.simplify(subtract(high, low))).max_value + 1
-        if 0 < size < extent.value:
+        if 0 < size < (inf if least is None else least):
             result.append((low, int(size)))
             smaller = True
+        elif least is not None:
+            result.append((const(0, extent.dtype), int(least)))
         else:
-            result.append((const(0, extent.dtype), extent.value))
+            return None
     return result if smaller else None
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 
 from mlcweb.analysis.threads import is_own, is_thread_tag, thread_tag
-from mlcweb.arith import same_expression
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, Visitor, on
 from mlcweb.lower.compact_buffers import compact_shared_buffers
@@ -30,13 +29,13 @@ from mlcweb.lower.serialize_threads import (
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_align import align_shared_storage, mark_aligned_storage
 from mlcweb.lower.store_once import store_once
-from mlcweb.lower.thread_axes import ThreadError, check_one_index
+from mlcweb.lower.thread_axes import ThreadError, check_one_index, same_extent
 from mlcweb.lower.thread_reductions import reduce_through_shared_memory, share_results
 from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.lower.unroll_loop import UnrollLoop
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, is_const_int
+from mlcweb.tir.arithmetic import add, cast, const, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute, variables_in
@@ -156,7 +155,7 @@ class _Launch(Mutator):
         if tag in self.around:
             check_one_index(loop, self.around[tag])
         axis = self.axes.setdefault(tag, replace(loop, min=const(0, loop.loop_var.dtype)))
-        if not same_expression(axis.extent, loop.extent):
+        if not same_extent(axis, loop):
             raise ThreadError(
                 f'"{tag}" has extent {axis.extent} at loop "{axis.loop_var.name}" and '
                 f'{loop.extent} at loop "{loop.loop_var.name}"; all loops of one thread axis in a '
@@ -164,7 +163,7 @@ class _Launch(Mutator):
                 loop.span,
             )
         outer, self.around = self.around, {**self.around, tag: loop}
-        index = add(axis.loop_var, loop.min)
+        index = cast(loop.loop_var.dtype, add(axis.loop_var, loop.min))
         body = loop.body
         if index is not loop.loop_var:
             body = substitute(body, {loop.loop_var: index})

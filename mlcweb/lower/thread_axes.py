@@ -18,7 +18,7 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, is_const_int, subtract
+from mlcweb.tir.arithmetic import add, cast, constant_value, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute, variables_in
@@ -80,6 +80,14 @@ def unify_thread_bindings(func: PrimFunc) -> PrimFunc:
     return func.with_body(_Unification(func).rewrite(func.body))
 
 
+def same_extent(one: S.For, other: S.For) -> bool:
+    """Whether two loops have equally many iterations, be they counted in other integers."""
+    extents = [constant_value(loop.extent) for loop in (one, other)]
+    if None not in extents:
+        return extents[0] == extents[1]
+    return same_expression(one.extent, other.extent)
+
+
 class _Unification(Mutator):
     def __init__(self, func: PrimFunc) -> None:
         self.common = reduced_across_threads(func)
@@ -94,7 +102,7 @@ class _Unification(Mutator):
         tag = loop.thread_binding.thread_tag
         outer = self.loops.get(tag)
         if outer is not None:
-            if not same_expression(outer.extent, loop.extent):
+            if not same_extent(outer, loop):
                 raise ThreadError(
                     f'"{tag}" has extent {outer.extent} at loop "{outer.loop_var.name}" and '
                     f'{loop.extent} at loop "{loop.loop_var.name}" inside it; all loops of one '
@@ -102,7 +110,7 @@ class _Unification(Mutator):
                     loop.span,
                 )
             check_one_index(loop, outer)
-            index = add(subtract(outer.loop_var, outer.min), loop.min)
+            index = cast(loop.loop_var.dtype, add(subtract(outer.loop_var, outer.min), loop.min))
             return self.rewrite(substitute(loop.body, {loop.loop_var: index}))
         inside = any(thread_tag(other) for other in self.loops.values())
         self.loops[tag] = loop

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mlcweb.analysis.threads import thread_tag
-from mlcweb.arith import conjuncts, const_int_bound, same_expression
+from mlcweb.arith import conjunction, conjuncts, const_int_bound, same_expression
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.ir.span import Span
 from mlcweb.lower.index_text import FUNCTIONS, UnknownIndex, index_text
@@ -21,7 +21,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.substitute import variables_in
+from mlcweb.tir.substitute import uses_any, variables_in
 
 QUICK, THOROUGH = 1 << 13, 1 << 18
 """The most iterations that are looked at for one access, where a needless barrier costs little, and
@@ -141,7 +141,7 @@ def may_conflict(
         return False
     if a.buffer is not b.buffer:
         return True
-    wide = _wide_axes(a) | _wide_axes(b)
+    wide = (_wide_axes(a) | _wide_axes(b)) - _same_thread(a, b)
     if a.reduction is not None and a.reduction == b.reduction:
         wide -= a.reduction.axes
     if not wide or _have_own_elements(a, b, wide, same):
@@ -219,7 +219,26 @@ def _have_own_elements(a: Access, b: Access, wide: set[str], same: Collection[E.
         for loop in a.loops
         if thread_tag(loop) in wide or (loop.loop_var in used and loop.loop_var not in same)
     }
-    return detect_iter_map(a.indices, domains, True, BIJECTIVE).indices is not None
+    if detect_iter_map(a.indices, domains, True, BIJECTIVE).indices is not None:
+        return True
+    # By all loops at once: x // n and x % n are others for each x, which several loops make up.
+    domains |= {loop.loop_var: loop.domain for loop in a.loops if loop.loop_var in used}
+    shared = [guard for guard in a.guards if any(guard is other for other in b.guards)]
+    bounds = conjunction(guard for guard in shared if uses_any(guard, domains))
+    return detect_iter_map(a.indices, domains, bounds, BIJECTIVE).indices is not None
+
+
+def _same_thread(a: Access, b: Access) -> set[str]:
+    """The thread axes along which both accesses are of one thread, which their guards name."""
+    fixed = [
+        {
+            thread_tag(loop): values[loop.loop_var].value
+            for loop in access.loops
+            if loop.loop_var in values
+        }
+        for access, values in ((a, _fixed_by(a.guards)), (b, _fixed_by(b.guards)))
+    ]
+    return {tag for tag, value in fixed[0].items() if tag and fixed[1].get(tag) == value}
 
 
 def _taken_apart(

@@ -23,7 +23,7 @@ from mlcweb.tir.buffer import Buffer, Range, decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.operators import OPERATORS
-from mlcweb.tir.substitute import BufferMutator, substitute, uses_any, variables_in
+from mlcweb.tir.substitute import BufferMutator, reads_memory, substitute, uses_any, variables_in
 
 VALUES_A_STEP = 4
 """A thread combines so many values between two barriers: two would need twice as many barriers, and
@@ -159,7 +159,8 @@ class _Reductions(Mutator):
             return None
         if not all(isinstance(loop.extent, E.IntImm) for loop in reduced):
             return None
-        if not all(_reduces_only(loop, update, own) for loop in own):
+        axes = {loop.loop_var for tag, loop in self.axes.items() if is_thread_tag(tag)}
+        if not all(_reduces_only(loop, update, own, axes) for loop in own):
             return None
         if not all(_starts_first(statement.body, update, loop, every) for loop in own):
             return None
@@ -194,16 +195,18 @@ def _own_loads(value: E.PrimExpr, buffer: Buffer) -> list[E.BufferLoad]:
     return [n for n in nodes if isinstance(n, E.BufferLoad) and n.buffer.data is buffer.data]
 
 
-def _reduces_only(loop: S.For, update: S.BufferStore, own: Sequence[S.For]) -> bool:
+def _reduces_only(
+    loop: S.For, update: S.BufferStore, own: Sequence[S.For], threads: set[E.Var]
+) -> bool:
     """Whether a loop runs through values of one element, as often in all threads."""
     plain = loop.kind in (S.ForKind.SERIAL, S.ForKind.UNROLLED)
     inside = {other.loop_var for other in own}
     return (
         plain
         and not any(uses_any(index, inside) for index in update.indices)
-        and not uses_any(loop.extent, inside)
-        and isinstance(loop.extent, E.IntImm)
-        and loop.extent.value > 0
+        and not uses_any(loop.extent, inside | threads)
+        and not reads_memory(loop.extent)
+        and (not isinstance(loop.extent, E.IntImm) or loop.extent.value > 0)
     )
 
 
@@ -298,7 +301,12 @@ def _tree(
         loop.loop_var: const(0, loop.loop_var.dtype) for loop in reduced
     }
     first |= {loop.loop_var: loop.min for loop in own}
-    steps.append(S.IfThenElse(E.EQ(position, const(0)), substitute(ending, first)))
+    last_step: S.Stmt = substitute(ending, first)
+    for loop in own:
+        if not isinstance(loop.extent, E.IntImm):  # Where it does not run, nothing is reduced.
+            runs = E.GT(loop.extent, const(0, loop.extent.dtype))
+            last_step = S.IfThenElse(runs, last_step)
+    steps.append(S.IfThenElse(E.EQ(position, const(0)), last_step))
     return steps, [partial] if sum_ is None else [partial, sum_]
 
 

@@ -77,11 +77,9 @@ def kernels_of(
     pass.
 
     Raises:
-        TVMError: the function computes outside of threads, or asks for copies that overlap with
-            what is computed.
+        TVMError: the function computes outside of threads.
         ThreadError: its threads cannot run as they are written.
     """
-    _refuse_pipelines(func)
     lowered = lower_for_device(func, observe)
     allocated = {
         part.buffer.data: part.buffer
@@ -107,21 +105,18 @@ def kernels_of(
 
 
 _OVERLAPS = ("software_pipeline", "double_buffer")
-"""How annotations begin that ask for it."""
+"""How annotations begin that ask for copies that go on while the threads compute."""
 
 
-def _refuse_pipelines(func: PrimFunc) -> None:
+def overlap_asked_for(func: PrimFunc) -> str | None:
+    """An annotation that asks for copies that overlap with what is computed, which kernels do not:
+    they do the same one step after the other."""
     for part in S.statements_in(func.body):
-        if not isinstance(part, (S.For, S.Block)):
-            continue
-        for name in part.annotations:
-            if name.startswith(_OVERLAPS):
-                raise TVMError(
-                    f'"{name}" asks for copies that go on while the threads compute, which kernels '
-                    "here do not do; leave the annotation out, and the kernel computes the same, "
-                    "one step after the other",
-                    part.span,
-                )
+        if isinstance(part, (S.For, S.Block)):
+            for name in part.annotations:
+                if name.startswith(_OVERLAPS):
+                    return name
+    return None
 
 
 def _launches(statement: S.Stmt, name: str) -> list[S.For]:
