@@ -76,6 +76,7 @@ class WgpuDevice:
         self.features = frozenset(self.device.features)
         self.lost = ""
         self._pending: list[Launch] = []
+        self._discarded: list[Any] | None = None
         self._patience = PATIENCE_S
 
     def create_buffer(self, nbytes: int) -> Any:
@@ -90,9 +91,13 @@ class WgpuDevice:
             raise GpuMemoryError(f"The GPU has no {nbytes} bytes left") from None
 
     def destroy_buffer(self, buffer: Any) -> None:
-        if not self.lost:
-            self._hand_over()
-            buffer.destroy()
+        if self.lost:
+            return
+        if self._discarded is not None:  # by the garbage collector, amid `_hand_over`
+            self._discarded.append(buffer)
+            return
+        self._hand_over()
+        buffer.destroy()
 
     def write(self, buffer: Any, data: np.ndarray[Any, Any]) -> None:
         import numpy as np
@@ -197,13 +202,19 @@ class WgpuDevice:
         return self.create_buffer(4)
 
     def _hand_over(self) -> None:
-        """Submit what is pending."""
+        """Submit what is pending, and destroy buffers that went meanwhile only then."""
         if not self._pending:
             return
         launches, self._pending = self._pending, []
-        encoder = self.device.create_command_encoder()
-        self._encode(encoder, launches)
-        self.queue.submit([encoder.finish()])
+        self._discarded = []
+        try:
+            encoder = self.device.create_command_encoder()
+            self._encode(encoder, launches)
+            self.queue.submit([encoder.finish()])
+        finally:
+            discarded, self._discarded = self._discarded, None
+            for buffer in discarded:
+                buffer.destroy()
 
     def _encode(self, encoder: Any, launches: Sequence[Launch], **options: Any) -> None:
         """A pass of launches."""

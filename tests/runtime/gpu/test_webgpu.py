@@ -304,3 +304,25 @@ def test_times_say_that_the_call_is_most_of_it():
     assert (
         here("twice_the_sum", mlcweb.cpu(), number=1)(x, 1.0, x.copyto(mlcweb.cpu())).call is None
     )
+
+
+def test_memory_that_goes_while_work_is_handed_over_is_freed_after_it(dev, device, monkeypatch):
+    events = []
+
+    class Memory:
+        def destroy(self):
+            events.append("freed")
+
+    encode = device._encode
+
+    def encode_and_collect(*arguments, **options):
+        encode(*arguments, **options)
+        device.destroy_buffer(Memory())
+        events.append("written down")
+
+    monkeypatch.setattr(device, "_encode", encode_and_collect)
+    a = mlcweb.nd.array(np.ones((4, 16), "float32"), dev)
+    b = mlcweb.nd.empty((4, 16), device=dev)
+    mlcweb.build(threads(), target="webgpu")(a, b)
+    np.testing.assert_array_equal(b.numpy(), 2)
+    assert events == ["written down", "freed"]
