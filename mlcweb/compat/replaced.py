@@ -111,8 +111,8 @@ _HARDWARE = "it is for libraries of other hardware; relax.build compiles every f
 
 _ROWS_IN: dict[str, dict[str, str]] = {
     "dlight.gpu": {
-        "rules for devices here are Fallback and those of ms.tune_tir; or write a "
-        "tvm.tir.Schedule (lesson 7)": "*"
+        "rules for devices here are Matmul, GEMV, LowBatchGEMV, Reduction, GeneralReduction, "
+        "Transpose, RMSNorm and Fallback; or write a tvm.tir.Schedule (lesson 7)": "*"
     },
     "dlight.cpu": {"rules for processors here are Matmul, Reduction and Elementwise": "*"},
     "relax.transform": {

@@ -3,9 +3,8 @@
     with tvm.target.Target("llvm"):
         mod = dlight.ApplyDefaultSchedule(dlight.cpu.Matmul(), dlight.cpu.Reduction())(mod)
 
-base/ has the pass and the interface of a rule; cpu/ and gpu/ have the rules; analysis.py
-tells of blocks what rules ask; defaults.py has what
-`relax.build` applies.
+base/ has the pass and the interface of a rule; cpu/ and gpu/ have the rules; analysis/ tells of
+blocks what rules ask; defaults.py has what `relax.build` applies.
 """
 
 from mlcweb.dlight import analysis, base, cpu, gpu

@@ -39,7 +39,7 @@ def test_blocks_with_a_loop_for_each_iterator():
     assert [info.is_reduction() for info in infos] == [True, False]
     assert [info.is_elementwise(sch) for info in infos] == [False, True]
     sch.reorder(*reversed(infos[1].get_loops()))
-    assert [sch.get(loop).loop_var.name for loop in sch.get_loops("D")] == ["j", "i"]
+    assert [sch.get(loop).loop_var.name for loop in sch.get_loops("D")] == ["ax1", "ax0"]
 
 
 def test_other_loops_are_no_normal_form():

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
+from mlcweb.dlight.analysis import BlockInfo
 from mlcweb.schedule import BlockRV, Schedule, ScheduleError
 
 
-def try_inline(sch: Schedule, blocks: Sequence[BlockRV]) -> list[BlockRV]:
+def try_inline(sch: Schedule, blocks: Sequence[BlockInfo]) -> list[BlockInfo]:
     """Inline blocks into their consumers, or else into their producers, until none can be; those
     that are left."""
     left = list(blocks)
-    while True:
-        remaining = [block for block in left if not _inlined(sch, block)]
-        if len(remaining) == len(left):
-            return left
-        left = remaining
+    while (
+        done := _first_inlined(sch.compute_inline, left)
+        or _first_inlined(sch.reverse_compute_inline, left)
+    ) is not None:
+        left.remove(done)
+    return left
 
 
-def _inlined(sch: Schedule, block: BlockRV) -> bool:
-    for inline in (sch.compute_inline, sch.reverse_compute_inline):
+def try_inline_contiguous_spatial(
+    sch: Schedule, block_infos: Sequence[BlockInfo] | None
+) -> list[BlockInfo] | None:
+    """Inline what can be of each run of spatial blocks, as `try_inline` does; the blocks that are
+    left. None where there is no list of blocks."""
+    if block_infos is None:
+        return None
+    left: list[BlockInfo] = []
+    for spatial, run in groupby(block_infos, BlockInfo.is_injective):
+        blocks = list(run)
+        left.extend(try_inline(sch, blocks) if spatial else blocks)
+    return left
+
+
+def _first_inlined(
+    inline: Callable[[BlockRV], None], blocks: Sequence[BlockInfo]
+) -> BlockInfo | None:
+    for info in blocks:
         try:
-            inline(block)
+            inline(info.block_rv)
         except ScheduleError:
             continue
-        return True
-    return False
+        return info
+    return None

@@ -1,0 +1,28 @@
+"""What blocks of threads may use on a target."""
+
+from __future__ import annotations
+
+from mlcweb.runtime.target import Target
+
+_SHARED_MEMORY = {"cuda": 48 << 10, "nvptx": 48 << 10, "rocm": 64 << 10, "metal": 32 << 10}
+_LEAST_SHARED_MEMORY = 16 << 10
+
+
+def get_max_shared_memory_per_block(target: Target) -> int:
+    """The bytes of shared memory of a block of threads; of a device that does not say, what all
+    devices of its kind have."""
+    _check_threads(target)
+    known = target.limits.get("max_shared_memory_per_block")
+    return int(known or _SHARED_MEMORY.get(target.kind.name, _LEAST_SHARED_MEMORY))
+
+
+def get_max_threads_per_block(target: Target) -> int:
+    """The threads of a block of threads."""
+    _check_threads(target)
+    limits = target.limits
+    return int(limits.get("max_threads_per_block") or limits.get("max_num_threads") or 256)
+
+
+def _check_threads(target: Target) -> None:
+    if "gpu" not in target.keys:
+        raise ValueError(f'{target} has no threads: give a target such as Target("cuda")')

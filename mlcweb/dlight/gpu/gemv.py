@@ -1,0 +1,256 @@
+"""Products of a matrix and a vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from mlcweb.dlight.analysis import (
+    BlockInfo,
+    get_max_shared_memory_per_block,
+    is_broadcast_epilogue,
+    is_gemv,
+    normalize,
+    normalize_prim_func,
+)
+from mlcweb.dlight.base import get_bytes, get_extent, try_inline_contiguous_spatial
+from mlcweb.dlight.base.utils import largest_factor
+from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue, unroll
+from mlcweb.runtime.target import Target
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.tir.arithmetic import constant_value, is_const_int
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.function import PrimFunc
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """How a product is shared by the threads of a block, which are `rows` by `parts`: each does its
+    part of the sum of some rows."""
+
+    rows: int = 1
+    parts: int = 64
+    rows_tag: str = "threadIdx.y"
+    parts_tag: str = "threadIdx.x"
+    vector: int = 1
+    """The most elements of a sum that a thread takes at once."""
+    matrix_bytes: int = 1
+    """The bytes of the matrix that a thread loads at once."""
+    shares_vector: bool = False
+    """Whether the vector is in shared memory."""
+    vector_load: int = 1
+    """The most elements of the vector that a thread loads at once."""
+    steps: int = 64
+    """The iterations that are unrolled."""
+    shuffles: bool = False
+    """Whether threads of a warp add up their parts without shared memory."""
+
+    def within(self, threads: int) -> Tiles:
+        """Tiles for fewer threads of a block."""
+        rows, parts = self.rows, self.parts
+        while rows * parts > threads:
+            rows, parts = (rows // 2, parts) if rows > 1 else (rows, parts // 2)
+        return replace(self, rows=rows, parts=parts)
+
+    @property
+    def threads(self) -> int:
+        return self.rows * self.parts
+
+
+class GEMV(GPUScheduleRule):
+    """Schedules a product of a matrix and a vector, which may be one of a batch, with what is
+    elementwise before and after it. The numbers of the matrix may be packed, several in an element.
+
+    Only products that add up along the rows of the matrix; of others the rule knows nothing.
+    """
+
+    def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Schedule | None:
+        sch = Schedule(func)
+        found = main_and_epilogue(try_inline_contiguous_spatial(sch, normalize_prim_func(sch)))
+        if found is None or len(found[0].iters) not in (2, 3):
+            return None
+        main, epilogue = found
+        vectors = is_gemv(sch, main)
+        if vectors is None or not normalize(sch, main):
+            return None
+        return _Product(sch, target, main.block_rv, vectors).schedule(epilogue)
+
+
+class _Product:
+    """A product whose loops are of batches, of rows, of the sum, and of packed elements."""
+
+    def __init__(
+        self, sch: Schedule, target: Target, block: BlockRV, vectors: list[Buffer]
+    ) -> None:
+        self.sch, self.block, self.vectors = sch, block, vectors
+        batch, s, r, c = (get_extent(sch, loop) for loop in sch.get_loops(block))
+        assert isinstance(c, int)
+        rows = batch * s
+        tiles = _tiles(target, rows, r * c).within(int(target.limits["max_num_threads"]))
+        self.tile = c if c > 1 else max(elements_per_thread(r, tiles.parts), 1)
+        vector = min(largest_factor(self.tile, (1, 2, 4, 8)), tiles.vector)
+        shares = tiles.shares_vector and self._fits(target, tiles)
+        self.tiles = replace(tiles, vector=vector, shares_vector=shares)
+
+    def _fits(self, target: Target, tiles: Tiles) -> bool:
+        """Whether the vectors fit shared memory."""
+        used = 0
+        for buffer in self.vectors:
+            extents = [constant_value(extent) for extent in buffer.shape]
+            if any(extent is None for extent in extents):
+                return False
+            size = prod(int(extent or 0) for extent in extents)
+            used += get_bytes(buffer.dtype) * (size + (0 if tiles.shuffles else tiles.threads))
+        return used <= get_max_shared_memory_per_block(target)
+
+    def schedule(self, epilogue: BlockInfo | None) -> Schedule | None:
+        sch, tiles = self.sch, self.tiles
+        if tiles.shares_vector and len(self.vectors) != 1:
+            return None
+        lanes, parts = self._factor_out()
+        _, tr, r = self._bind_lanes(lanes)
+        self._load_matrix(lanes, r)
+        shared = self._share_vector(lanes, tr) if tiles.shares_vector else None
+        bx = sch.get_loops(lanes)[0]
+        self._add_lanes(parts, bx)
+        self._add_parts(bx)
+        sch.decompose_reduction(lanes, sch.get_loops(lanes)[3])
+        sch.decompose_reduction(parts, sch.get_loops(parts)[-1])
+        sch.set_scope(lanes, 0, "local")
+        sch.set_scope(parts, 0, "local")
+        for block in (lanes, parts):
+            unroll(sch, sch.get_loops(block)[3], tiles.steps)
+        if shared is not None:
+            loop = sch.get_loops(shared)[-4]
+            sch.annotate(loop, "pragma_unroll_explicit", tiles.steps)
+            sch.annotate(loop, "pragma_vectorize", 1)
+        if epilogue is not None:
+            self._schedule_epilogue(epilogue.block_rv, bx)
+        return sch
+
+    def _factor_out(self) -> tuple[BlockRV, BlockRV]:
+        """Two blocks of parts of the sum: one for each lane of each thread, and one for each
+        thread."""
+        sch, tiles = self.sch, self.tiles
+        batch, s, r, c = sch.get_loops(self.block)
+        sch.split(sch.fuse(batch, s), [None, tiles.rows, 1])
+        factors = [None, tiles.parts, self.tile // tiles.vector, tiles.vector]
+        r, tr, inner, lane = sch.split(sch.fuse(r, c), factors)
+        sch.reorder(r, inner, tr, lane)
+        lanes = sch.rfactor(sch.fuse(tr, lane), 0)
+        tr, _ = sch.split(sch.get_loops(self.block)[-1], [tiles.parts, None])
+        return lanes, sch.rfactor(tr, 0)
+
+    def _bind_lanes(self, lanes: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV]:
+        sch, tiles = self.sch, self.tiles
+        bx, ts, row, r, inner, fused = sch.get_loops(lanes)
+        tr, lane = sch.split(fused, [tiles.parts, None])
+        sch.reorder(bx, ts, tr, r, row, inner, lane)
+        sch.bind(bx, "blockIdx.x")
+        sch.bind(ts, tiles.rows_tag)
+        sch.bind(tr, tiles.parts_tag)
+        sch.vectorize(lane)
+        return bx, tr, r
+
+    def _load_matrix(self, lanes: BlockRV, r: LoopRV) -> None:
+        """Load the elements of the matrix that a thread needs next into registers."""
+        sch = self.sch
+        local = sch.cache_read(lanes, 1, "local")
+        count = len(sch.get_loops(local))
+        sch.compute_at(local, r, preserve_unit_loops=True)
+        loops = sch.get_loops(local)[-count:]
+        fused = loops[0] if count == 1 else sch.fuse(*loops[-2:])
+        copy: Any = sch.get(local)
+        width = max(1, self.tiles.matrix_bytes // get_bytes(copy.reads[0].buffer.dtype))
+        _, vector = sch.split(fused, [None, width])
+        sch.vectorize(vector)
+
+    def _share_vector(self, lanes: BlockRV, tr: LoopRV) -> BlockRV:
+        """Let the threads of a block load the vector into shared memory together."""
+        sch, tiles = self.sch, self.tiles
+        shared = sch.cache_read(lanes, 0, "shared")
+        sch.compute_at(shared, tr, preserve_unit_loops=True)
+        loop = sch.get_loops(shared)[-1]
+        extent = get_extent(sch, loop)
+        width = tiles.vector_load
+        if isinstance(extent, int):  # Without a predicate where that can be.
+            width = max(min(elements_per_thread(extent, tiles.threads), width), 1)
+        by_rows = tiles.parts_tag == "threadIdx.x"
+        y, x = (tiles.rows, tiles.parts) if by_rows else (tiles.parts, tiles.rows)
+        _, ty, tx, vector = sch.split(loop, [None, y, x, width])
+        sch.bind(ty, "threadIdx.y")
+        sch.bind(tx, "threadIdx.x")
+        sch.vectorize(vector)
+        return shared
+
+    def _add_lanes(self, parts: BlockRV, bx: LoopRV) -> None:
+        """Each thread adds up its lanes."""
+        sch, tiles = self.sch, self.tiles
+        sch.reverse_compute_at(parts, bx, preserve_unit_loops=True)
+        tr, lane, *rows = sch.get_loops(parts)[1:]
+        ts, row = self._rows(rows)
+        row, vector = sch.split(row, [None, 1])
+        sch.reorder(ts, tr, row, vector, lane)
+        sch.bind(ts, tiles.rows_tag)
+        sch.bind(tr, tiles.parts_tag)
+        sch.vectorize(vector)
+
+    def _add_parts(self, bx: LoopRV) -> None:
+        """Threads add up their parts together."""
+        sch, tiles = self.sch, self.tiles
+        sch.reverse_compute_at(self.block, bx, preserve_unit_loops=True)
+        tr, *rows = sch.get_loops(self.block)[1:]
+        ts, row = self._rows(rows)
+        sch.reorder(row, ts, tr)
+        sch.bind(ts, tiles.rows_tag)
+        sch.bind(tr, tiles.parts_tag)
+
+    def _rows(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
+        """Of the rows of a block of threads the loop over threads, and that over rows of each."""
+        outer, ts, row = self.sch.split(self.sch.fuse(*loops), [None, self.tiles.rows, 1])
+        statement: Any = self.sch.get(outer)
+        if not is_const_int(statement.extent, 1):
+            raise ScheduleError("A block of threads has more rows than threads for them")
+        return self.sch.fuse(outer, ts), row
+
+    def _schedule_epilogue(self, epilogue: BlockRV, bx: LoopRV) -> None:
+        sch, tiles = self.sch, self.tiles
+        if is_broadcast_epilogue(sch, self.block, epilogue):
+            sch.reverse_compute_at(epilogue, bx)
+            sch.set_scope(self.block, 0, "shared")
+            _, _, *loops = sch.get_loops(epilogue)
+            _, tx = sch.split(sch.fuse(*loops), [None, tiles.parts])
+            sch.bind(tx, "threadIdx.x")
+            return
+        sch.reverse_compute_at(epilogue, bx, preserve_unit_loops=True)
+        ts, _ = self._rows(sch.get_loops(epilogue)[1:])
+        sch.bind(ts, tiles.rows_tag)
+        sch.set_scope(self.block, 0, "local")
+
+
+def elements_per_thread(extent: int | PrimExpr, threads: int) -> int:
+    """How many elements each thread takes of an extent: 1, 2, 4 or 8; 0 where not even one."""
+    return largest_factor(extent, [threads * n for n in (1, 2, 4, 8)]) // threads
+
+
+def _tiles(target: Target, rows: Any, length: Any) -> Tiles:
+    """The tiles of a product of a kind of device: of so many rows of so many elements."""
+    known = isinstance(rows, int)
+    more_rows = known and isinstance(length, int) and rows > length
+    match target.kind.name:
+        case "cuda":
+            sizes = (16, 32) if known else (1, 64)
+            return Tiles(*sizes, "threadIdx.y", "threadIdx.x", 4, 4, True, 8, 256, True)
+        case "metal":
+            sizes = ((4, 16) if more_rows else (2, 64)) if known else (1, 64)
+            return Tiles(*sizes, "threadIdx.x", "threadIdx.y", steps=256, shuffles=True)
+        case "rocm":
+            sizes = ((1, 128) if more_rows else (8, 64)) if known else (1, 64)
+            return Tiles(*sizes, vector=4, vector_load=8, steps=256)
+        case "vulkan":
+            sizes = ((4, 32) if more_rows else (16, 32)) if known else (1, 64)
+            return Tiles(*sizes, vector=4, shares_vector=True, vector_load=4, steps=256)
+        case _:
+            return Tiles()
