@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from mlcweb.arith import Analyzer
 from mlcweb.ir import assert_structural_equal
 from mlcweb.schedule import ScheduleError
 from mlcweb.schedule.errors import FactorError, LoopError, StaleReferenceError
 from mlcweb.script import from_source
+from mlcweb.script import tir as T
 from mlcweb.tir import Schedule
 from tests.programs import matmul, matmul_relu
 from tests.schedule.case_files import module, outputs, random_inputs
@@ -343,3 +345,27 @@ def main(a: T.handle, b: T.handle, n: T.int32, m: T.int32):
     assert repr(fused.extent) == "(n + 3) // 4 * ((m + 7) // 8)"
     values = sch.mod["main"].body.block.body.body.body.body.iter_values
     assert repr(values[0]) == "i_0_j_0_fused // ((m + 7) // 8) * 4 + i_1"
+
+
+@pytest.mark.parametrize("extent", [128, 115])
+def test_factors_of_scalable_vectors_cover_an_extent(extent):
+    """Vectors of an unknown number of lanes, in as many steps as they take."""
+    lanes = 4 * T.vscale()
+    steps = Analyzer().simplify(T.ceildiv(extent, lanes))
+    sch = Schedule(
+        module(f"""
+@T.prim_func
+def main(A: T.Buffer(({extent},), "int32"), B: T.Buffer(({extent},), "int32")):
+    for i in range({extent}):
+        with T.block("B"):
+            vi = T.axis.spatial({extent}, i)
+            B[vi] = A[vi] + 1
+""")
+    )
+    (loop,) = sch.get_loops("B")
+    with pytest.raises(ScheduleError, match="does not cover the extent"):
+        sch.split(loop, [steps - 1, lanes])
+    sch.split(loop, [steps, lanes])
+    guard = f"T.where(i_0 * (T.vscale() * 4) + i_1 < {extent})"
+    assert guard in sch.mod.script()
+    assert "T.grid((T.vscale() * 4 +" in sch.mod.script()

@@ -14,6 +14,7 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_map import iter_map_simplify
 from mlcweb.arith.rules_integer import factors
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import rewrite_nodes, walk
 from mlcweb.schedule.analysis.dependences import check_keeps_order
 from mlcweb.schedule.analysis.iteration_order import (
     check_declares_all,
@@ -38,8 +39,9 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.dtype import max_value
-from mlcweb.tir.expr import Add, FloorDiv, IntImm, PrimExpr, Var
+from mlcweb.tir.expr import Add, Call, FloorDiv, IntImm, PrimExpr, Var
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.stmt import BlockRealize, For, ForKind, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
@@ -236,7 +238,7 @@ def _infer_factors(
         else:
             inferred = floordiv(loop.extent + product - 1, product)
             given[unknown[0]] = analyzer.simplify(inferred)
-    elif not analyzer.can_prove(loop.extent <= product):
+    elif not _surely_covers(loop.extent, product, analyzer):
         raise FactorError(
             f"The product {product!r} of the factors does not cover the extent {loop.extent!r} of "
             f'loop "{name}"',
@@ -244,6 +246,24 @@ def _infer_factors(
             f"factors with a product of at least {loop.extent!r}, or None for one of them",
         )
     return given
+
+
+_VECTOR_LENGTHS = range(1, 17)
+"""What T.vscale() may be: by how much vectors of a machine are longer than its shortest ones."""
+
+
+def _surely_covers(extent: PrimExpr, product: PrimExpr, analyzer: Analyzer) -> bool:
+    condition = extent <= product
+    if not any(operator_name(node) == "vscale" for node in walk(condition)):
+        return analyzer.can_prove(condition)
+
+    def holds(length: int) -> bool:
+        def known(call: Call) -> PrimExpr:
+            return const(length, call.dtype) if operator_name(call) == "vscale" else call
+
+        return analyzer.can_prove(rewrite_nodes(condition, Call, known))
+
+    return all(map(holds, _VECTOR_LENGTHS))
 
 
 def check_factors(loop: For, known: Sequence[int | float], unknown: Sequence[int]) -> None:
