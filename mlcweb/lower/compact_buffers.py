@@ -18,6 +18,9 @@ from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
 
+MOST = 1 << 20
+"""A bound of what is touched of a symbolic extent that is no less tells of its integers alone."""
+
 
 @lowering_pass("CompactBufferAllocation")
 def compact_buffers(func: PrimFunc) -> PrimFunc:
@@ -103,7 +106,7 @@ def _touched(
         if low is None or high is None:
             return None
         size = analyzer.const_int_bound(analyzer.simplify(subtract(high, low))).max_value + 1
-        if 0 < size < (inf if least is None else least):
+        if 0 < size < (MOST if least is None else least):
             result.append((low, int(size)))
             smaller = True
         elif least is not None:
@@ -120,6 +123,8 @@ class _Search(AccessVisitor):
     def __init__(self, buffer: Buffer, threads: Mapping[E.Var, Range]) -> None:
         super().__init__(threads, {buffer.data: buffer})
         self.buffer = buffer
+        # Under conditions about a symbolic extent boxes would be compared by it, and not alike.
+        self.plain = any(constant_value(extent) is None for extent in buffer.shape)
         self.touched: Boxes = {}
 
     def record(self, boxes: Boxes, region: BufferRegion) -> None:
@@ -130,7 +135,7 @@ class _Search(AccessVisitor):
 
     def widen(self, part: Range) -> IntSet:
         """The values of a range where the conditions around it hold."""
-        if self.conditions:
+        if self.conditions and not self.plain:
             holds = conjunction(self.conditions)
             [ends] = estimate_region_upper_bound([part], self.domains, holds, self.analyzer)
         else:
