@@ -7,6 +7,7 @@ import mlcweb as tvm
 from mlcweb.ir import DiagnosticError
 from mlcweb.ir.structural import structural_equal
 from mlcweb.script import parse
+from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import AllocBuffer
 
 HEAD = '@T.prim_func\ndef main(A: T.Buffer((4,), "int32"), n: T.int32):\n'
@@ -94,3 +95,19 @@ def test_names_that_keep_their_value_need_no_memory():
 def test_refusals(body, message):
     with pytest.raises(DiagnosticError, match=message):
         read(body)
+
+
+def test_a_quoted_extent_is_the_later_parameter_of_its_name() -> None:
+    """As TVM 0.27 prints a shape of a parameter that comes after the buffers."""
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((8, "n * T.int64(4)"), "float32"), B: T.Buffer(("n", "n"), "float32"),
+         n: T.int64):
+    T.evaluate(0)
+""")
+    assert isinstance(func, PrimFunc)
+    n = func.params[2]
+    (_, columns), square = (buffer.shape for buffer in func.parameter_buffers)
+    assert n.dtype == "int64"
+    assert columns.a is n
+    assert all(extent is n for extent in square)
