@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -507,3 +508,11 @@ def _replace(statement: Stmt, changes: Mapping[Stmt, Stmt | None]) -> Stmt | Non
     if any(new is None for name, new in updates.items() if name not in ("init", "else_case")):
         return None
     return replace(statement, **updates)
+
+
+class ScheduleDebugMask(IntEnum):
+    """What TVM's `debug_mask` asks to be verified after each step. A schedule here keeps nothing
+    that could be out of date, so that there is nothing to verify."""
+
+    VERIFY_SREF_TREE = 1
+    VERIFY_CACHED_FLAGS = 2

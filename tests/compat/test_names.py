@@ -260,3 +260,10 @@ def test_a_file_that_another_module_answers_for_stays_where_it_is(tvm, name):
 def test_packages_that_programs_use_without_importing_them(tvm):
     tvm.testing.assert_allclose([1.0], [1.0])
     assert tvm.meta_schedule.tune_tir.__name__ == "tune_tir"
+
+
+def test_the_masks_of_debugging_are_where_tvm_has_them() -> None:
+    from mlcweb.schedule.state import ScheduleDebugMask
+
+    assert list(ScheduleDebugMask) == [1, 2]
+    assert ScheduleDebugMask.VERIFY_SREF_TREE.name == "VERIFY_SREF_TREE"
