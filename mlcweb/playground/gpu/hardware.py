@@ -1,18 +1,10 @@
 """What the multiprocessors of NVIDIA's GPUs hold, and what some boards reach: published facts.
 
-Sources, each checked against the tables below:
-
-- From 7.5 on: NVIDIA, "CUDA Programming Guide", appendix "Compute Capabilities": resident blocks
-  and warps, registers, shared memory of a multiprocessor and of a block.
-- Up to 7.2: "CUDA C++ Programming Guide" of CUDA 11 and 12, "Technical Specifications per Compute
-  Capability"; 2.x by that of CUDA 8.
-- Units of allocation, partitions, and blocks once more: `cuda_occupancy.h` of CUDA 12.6 and 13,
-  which knows 3.0 and later.
-- Boards: NVIDIA's data sheets and white papers of P100, V100, T4, A100 (Table 4: 108
-  multiprocessors, 1410 MHz, 1555 GB/s) and H100 SXM (67 TFLOPS, 3.35 TB/s); of the others the pages
-  of products, and "List of Nvidia graphics processing units" in Wikipedia: multiprocessors, boost
-  clock, bandwidth. Where a board was sold in several forms it is the one with SXM, and of A100 the
-  one with 40 GB.
+Compared with their sources: limits from 7.5 on with NVIDIA's "CUDA Programming Guide", appendix
+"Compute Capabilities"; units of allocation, partitions and blocks with `cuda_occupancy.h` of CUDA
+12.6; the boards A100 (the one with 40 GB), H100 (SXM), V100, T4, A30 and RTX 4090 with NVIDIA's
+data sheets. What came before 7.5, and the other boards, are from general knowledge and were not
+compared.
 """
 
 from __future__ import annotations
