@@ -90,7 +90,11 @@ def add_search_options(
         help="programs measured at one time (default: what suits this machine)",
     )  # fmt: skip
     command.add_argument(
-        "--timeout", type=seconds, default=10.0, metavar="S", help="per trial; default: %(default)s"
+        "--timeout",
+        type=time_limit,
+        default=10.0,
+        metavar="S",
+        help="per trial; default: %(default)s",
     )
     command.add_argument(
         "--dask", metavar="ADDRESS", help="measure by the workers of this Dask scheduler"
@@ -117,9 +121,16 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time that passes at some point, and is not over at once."""
+    """A time that passes at some point."""
     number = float(text)
-    if not 0 < number < math.inf:
+    if not 0 <= number < math.inf:
+        raise ValueError(text)
+    return number
+
+
+def time_limit(text: str) -> float:
+    """A time that is not over at once."""
+    if not (number := seconds(text)):
         raise ValueError(text)
     return number
 

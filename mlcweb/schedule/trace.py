@@ -122,13 +122,14 @@ class Trace(metaclass=NamedClass):
         return [steps, decisions]
 
     @staticmethod
-    def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
-        """Replay a trace in JSON form (of `as_json`, or of a record of TVM) onto a schedule."""
+    def apply_json_to_schedule(json_obj: Any, sch: Schedule, *, dialect: str | None = None) -> None:
+        """Replay a trace in JSON form (of `as_json`, or of a record of TVM) onto a schedule, whose
+        steps are spelled as in the record, or as in a dialect."""
         steps, decision_list = json_obj
         decisions = {int(position): decision for position, decision in decision_list}
         table: dict[str, Any] = {}
         for position, (name, inputs, attrs, outputs) in enumerate(steps):
-            kind = kind_of(name)
+            kind = kind_of(name if dialect is None else dialect_of(dialect).of(name))
             values = [_from_json(value, table) for value in inputs]
             made = sch.replay(kind, values, [_constant(a) for a in attrs], decisions.get(position))
             table.update(zip(outputs, made, strict=True))

@@ -105,7 +105,7 @@ class TuningRecord:
         """
         sch = Schedule(self.workload.mod)
         try:
-            Trace.apply_json_to_schedule(json.loads(self.trace_text), sch)
+            replay_text(self.trace_text, sch)
         except (TypeError, LookupError, AttributeError) as error:
             raise ValueError(f"The trace of a record is damaged: {error}") from error
         return sch
@@ -157,6 +157,12 @@ def _is_decision(item: Any) -> bool:
 def trace_text(trace: Trace, remove_postproc: bool = False) -> str:
     """A trace as a record holds it. Equal texts are equal schedules of one program."""
     return json.dumps(trace.as_json(remove_postproc, dialect=DIALECT), separators=(",", ":"))
+
+
+def replay_text(text: str, sch: Schedule) -> None:
+    """Replay a trace as a record holds it. Its steps are spelled as the course does, whatever the
+    TVM for which records are written."""
+    Trace.apply_json_to_schedule(json.loads(text), sch, dialect="tir")
 
 
 def _plain_target(target: Any) -> Target:

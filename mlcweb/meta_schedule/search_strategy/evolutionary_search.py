@@ -11,14 +11,13 @@ as long to make as to measure, so that what a round found and had no room for wa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 
 from mlcweb.ir import TVMError, structural_hash
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
-from mlcweb.meta_schedule.database.tuning_record import TuningRecord, trace_text
+from mlcweb.meta_schedule.database.tuning_record import TuningRecord, replay_text, trace_text
 from mlcweb.meta_schedule.search_strategy.decisions import crossed, with_other_decision
 from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
@@ -159,7 +158,7 @@ class EvolutionarySearch(SearchStrategy):
     def _of_record(self, record: TuningRecord) -> _Individual | None:
         sch = self.sampler.blank()
         try:
-            Trace.apply_json_to_schedule(json.loads(record.trace_text), sch)
+            replay_text(record.trace_text, sch)
         except (ScheduleError, TVMError, ValueError):
             return None
         shash = structural_hash(sch.mod)

@@ -16,10 +16,10 @@ from typing import Any
 from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.meta_schedule.database import JSONDatabase, TuningRecord, Workload
 from mlcweb.meta_schedule.database.json_lines import RECORDS, WORKLOADS
-from mlcweb.meta_schedule.database.tuning_record import trace_text
+from mlcweb.meta_schedule.database.tuning_record import replay_text, trace_text
 from mlcweb.meta_schedule.events import Trial
 from mlcweb.playground.protocol.search import ReadRecords, RecordGroup, StoredRecord, WorkloadKey
-from mlcweb.schedule import Schedule, Trace
+from mlcweb.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class PackedTrial:
             TVMError: its function returned a schedule of something else than the program.
         """
         sch = Schedule(program)
-        Trace.apply_json_to_schedule(json.loads(zlib.decompress(self.trace)), sch)
+        replay_text(zlib.decompress(self.trace).decode(), sch)
         if structural_hash(sch.mod) != self.shash:
             raise TVMError("the schedule of this trial does not start from the program")
         return sch

@@ -37,6 +37,7 @@ class CompiledKernel(ABC, Generic[Variant]):
     """
 
     takes_arrays = True
+    call_seconds = None
 
     def __init__(self, name: str, func: PrimFunc, lookup: FunctionLookup, distinct: bool) -> None:
         self.name = name
