@@ -430,7 +430,8 @@ def _use_predicate(
     with known.constraint(conjunction(used)):
         follows = known.can_prove(inner.predicate)
     parts = used if follows else [*conjuncts(inner.predicate), *used]
-    return known.simplify(conjunction(parts))
+    # As TVM does, which knows nothing of the loops here.
+    return Analyzer(inner.block.domains).simplify(conjunction(parts))
 
 
 def _without_allocation(state: ScheduleState, scope: BlockPlace, buffer: Buffer) -> ScheduleState:
