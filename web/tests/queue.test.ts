@@ -325,6 +325,26 @@ test("Stop ends a program whose files were placed before Python heard of it", as
   expect(page.activity.running).toBeNull();
 });
 
+test("an error that Stop has become in the program is not told as one of the program", async () => {
+  const page = new Page();
+  // The interrupt came while a library in C looked at an argument.
+  const error = { kind: "TypeError", message: "no such arguments", text: "", diagnostics: [] };
+  vi.spyOn(page.session, "call").mockImplementation(async (...[name]) => {
+    if (name !== "cell.execute") return undefined as never;
+    page.activity.stop();
+    return { ...RESULT, ok: false, error } as never;
+  });
+  const told: string[] = [];
+  const sink = {
+    append() {},
+    note: (text: string) => told.push(text),
+    error: () => told.push("an error"),
+  };
+  await page.runner.ask("run", (job) => page.runner.run(job, "x", "lesson.py", sink));
+  expect(told).toEqual([expect.stringMatching(/^Stopped after /)]);
+  expect(page.activity.outcome.value).toEqual({ text: "Stopped", failed: false });
+});
+
 test("Stop ends all cells of a Run all", async () => {
   const page = new Page();
   const done = page.runner.ask("all", async (job) => {

@@ -150,11 +150,12 @@ export class Runner {
     this.sink = sink;
     this.known.add(owner);
     try {
-      const result: unknown = await work();
-      if (!isRunResult(result)) {
+      const answer: unknown = await work();
+      if (!isRunResult(answer)) {
         this.session.restart("Python failed and was restarted: its answer is no result of a run");
         return null;
       }
+      const result = job.stopped ? stopped(answer) : answer;
       this.finish(result, sink);
       // It may have been left while it ran.
       if (this.known.has(owner)) this.result = { result, owner };
@@ -185,4 +186,10 @@ export class Runner {
       };
     }
   }
+}
+
+/** A result after Stop: libraries in C make other errors of the interrupt that reaches them. */
+function stopped(result: RunResult): RunResult {
+  if (!result.error) return result;
+  return { ...result, error: { ...result.error, kind: "KeyboardInterrupt" } };
 }
