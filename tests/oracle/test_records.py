@@ -167,7 +167,8 @@ def question(name):
 
 
 def test_each_kind_is_here():
-    assert set(CASES) | ONLY_OURS == {kind.name for kind in KINDS.values()}
+    ours = {kind.name for kind in KINDS.values() if kind.dialect == "tir"}
+    assert set(CASES) | ONLY_OURS == ours
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -63,6 +63,14 @@ KINDS = (
         "TVM goes wrong", "blockize", "wrong numbers",
         "TVM takes an iterator that is bound to a constant for 0",
     ),
+    Kind(
+        "TVM goes wrong", "cache_write", "wrong numbers",
+        "TVM copies back elements that no block has written (seed 571 is not looked into further)",
+    ),
+    Kind(
+        "TVM goes wrong", "transform_layout", "OutOfBounds: Writing",
+        "TVM writes before the first element, by an index with a negative divisor (seed 801)",
+    ),
     Kind("TVM crashes", "loop_partition|merge|reindex_cache_read", "", "TVM breaks down"),
     Kind(
         "TVM does not read", "", "no attribute 'LetStmt'", "TVM 0.27 has no T.LetStmt",
