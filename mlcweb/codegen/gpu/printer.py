@@ -478,12 +478,11 @@ class KernelPrinter(Dispatcher):
         kind = self.type(dtype, "A quotient")
         names = {E.FloorDiv: "floordiv", E.FloorMod: "floormod", E.Mod: "truncmod"}
         name = f"{names[key]}_{kind.replace(' ', '_')}"
-        values = ("q - 1", "q") if key is E.FloorDiv else ("r + b", "r")
-        result = self.language.forms.get(E.Select, FORMS[E.Select]).format(
-            "(r == 0 || (r < 0) == (b < 0))", values[1], values[0]
-        )
-        if key is E.Mod:
-            result = "r"
+        result = "r"
+        if key is not E.Mod:
+            values = ("q", "q - 1") if key is E.FloorDiv else ("r", "r + b")
+            select = self.language.forms.get(E.Select, FORMS[E.Select])
+            result = select.format("(r == 0 || (r < 0) == (b < 0))", *values)
         if self.is_wgsl:
             head, define = f"fn {name}(a : {kind}, b : {kind}) -> {kind}", "let "
         else:

@@ -12,8 +12,8 @@ def get_max_shared_memory_per_block(target: Target) -> int:
     """The bytes of shared memory of a block of threads; of a device that does not say, what all
     devices of its kind have."""
     _check_threads(target)
-    known = target.limits.get("max_shared_memory_per_block")
-    return int(known or _SHARED_MEMORY.get(target.kind.name, _LEAST_SHARED_MEMORY))
+    own = target.limits.get("max_shared_memory_per_block")
+    return int(own or _SHARED_MEMORY.get(target.kind.name, _LEAST_SHARED_MEMORY))
 
 
 def get_max_threads_per_block(target: Target) -> int:

@@ -56,8 +56,8 @@ def suggest_threads_per_block(
     chosen = [0] * len(extents)
     dynamic = [n for n, extent in enumerate(extents) if extent is None]
     for n in [n for n in range(len(extents)) if n not in dynamic] + dynamic:
-        known = extents[n]
-        most = min(left, max_threads_for_dynamic_loop if known is None else int(known))
+        extent = extents[n]
+        most = min(left, max_threads_for_dynamic_loop if extent is None else int(extent))
         chosen[n] = 1 << (max(most, 1).bit_length() - 1)
         left //= chosen[n]
     if dynamic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -19,7 +20,7 @@ from mlcweb.dlight.base.utils import largest_factor
 from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue, unroll
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.tir.arithmetic import constant_value, is_const_int
+from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.function import PrimFunc
@@ -68,10 +69,10 @@ class GEMV(GPUScheduleRule):
 
     def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Schedule | None:
         sch = Schedule(func)
-        found = main_and_epilogue(try_inline_contiguous_spatial(sch, normalize_prim_func(sch)))
-        if found is None or len(found[0].iters) not in (2, 3):
+        blocks = main_and_epilogue(try_inline_contiguous_spatial(sch, normalize_prim_func(sch)))
+        if blocks is None or len(blocks[0].iters) not in (2, 3):
             return None
-        main, epilogue = found
+        main, epilogue = blocks
         vectors = is_gemv(sch, main)
         if vectors is None or not normalize(sch, main):
             return None
@@ -91,19 +92,9 @@ class _Product:
         tiles = _tiles(target, rows, r * c).within(int(target.limits["max_num_threads"]))
         self.tile = c if c > 1 else max(elements_per_thread(r, tiles.parts), 1)
         vector = min(largest_factor(self.tile, (1, 2, 4, 8)), tiles.vector)
-        shares = tiles.shares_vector and self._fits(target, tiles)
+        beside = 0 if tiles.shuffles else tiles.threads
+        shares = tiles.shares_vector and fit_shared_memory(vectors, target, beside)
         self.tiles = replace(tiles, vector=vector, shares_vector=shares)
-
-    def _fits(self, target: Target, tiles: Tiles) -> bool:
-        """Whether the vectors fit shared memory."""
-        used = 0
-        for buffer in self.vectors:
-            extents = [constant_value(extent) for extent in buffer.shape]
-            if any(extent is None for extent in extents):
-                return False
-            size = prod(int(extent or 0) for extent in extents)
-            used += get_bytes(buffer.dtype) * (size + (0 if tiles.shuffles else tiles.threads))
-        return used <= get_max_shared_memory_per_block(target)
 
     def schedule(self, epilogue: BlockInfo | None) -> Schedule | None:
         sch, tiles = self.sch, self.tiles
@@ -208,12 +199,7 @@ class _Product:
         sch.bind(tr, tiles.parts_tag)
 
     def _rows(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
-        """Of the rows of a block of threads the loop over threads, and that over rows of each."""
-        outer, ts, row = self.sch.split(self.sch.fuse(*loops), [None, self.tiles.rows, 1])
-        statement: Any = self.sch.get(outer)
-        if not is_const_int(statement.extent, 1):
-            raise ScheduleError("A block of threads has more rows than threads for them")
-        return self.sch.fuse(outer, ts), row
+        return share_rows(self.sch, loops, self.tiles.rows, 1)
 
     def _schedule_epilogue(self, epilogue: BlockRV, bx: LoopRV) -> None:
         sch, tiles = self.sch, self.tiles
@@ -235,22 +221,48 @@ def elements_per_thread(extent: int | PrimExpr, threads: int) -> int:
     return largest_factor(extent, [threads * n for n in (1, 2, 4, 8)]) // threads
 
 
+def fit_shared_memory(vectors: Sequence[Buffer], target: Target, beside: int = 0) -> bool:
+    """Whether vectors, and so many elements beside each, fit shared memory."""
+    used = 0
+    for buffer in vectors:
+        extents = [constant_value(extent) for extent in buffer.shape]
+        if None in extents:
+            return False
+        size = prod(int(extent or 0) for extent in extents)
+        used += get_bytes(buffer.dtype) * (size + beside)
+    return used <= get_max_shared_memory_per_block(target)
+
+
+def share_rows(
+    sch: Schedule, loops: Sequence[LoopRV], threads: int, rows: int
+) -> tuple[LoopRV, LoopRV]:
+    """Of the rows of a block of threads the loop over threads, and that over the `rows` of each.
+
+    Raises:
+        ScheduleError: there are more.
+    """
+    outer, thread, row = sch.split(sch.fuse(*loops), [None, threads, rows])
+    if get_extent(sch, outer) != 1:
+        raise ScheduleError("A block of threads has more rows than threads for them")
+    return sch.fuse(outer, thread), row
+
+
 def _tiles(target: Target, rows: Any, length: Any) -> Tiles:
     """The tiles of a product of a kind of device: of so many rows of so many elements."""
-    known = isinstance(rows, int)
-    more_rows = known and isinstance(length, int) and rows > length
+    constant = isinstance(rows, int)
+    more_rows = constant and isinstance(length, int) and rows > length
     match target.kind.name:
         case "cuda":
-            sizes = (16, 32) if known else (1, 64)
+            sizes = (16, 32) if constant else (1, 64)
             return Tiles(*sizes, "threadIdx.y", "threadIdx.x", 4, 4, True, 8, 256, True)
         case "metal":
-            sizes = ((4, 16) if more_rows else (2, 64)) if known else (1, 64)
+            sizes = ((4, 16) if more_rows else (2, 64)) if constant else (1, 64)
             return Tiles(*sizes, "threadIdx.x", "threadIdx.y", steps=256, shuffles=True)
         case "rocm":
-            sizes = ((1, 128) if more_rows else (8, 64)) if known else (1, 64)
+            sizes = ((1, 128) if more_rows else (8, 64)) if constant else (1, 64)
             return Tiles(*sizes, vector=4, vector_load=8, steps=256)
         case "vulkan":
-            sizes = ((4, 32) if more_rows else (16, 32)) if known else (1, 64)
+            sizes = ((4, 32) if more_rows else (16, 32)) if constant else (1, 64)
             return Tiles(*sizes, vector=4, shares_vector=True, vector_load=4, steps=256)
         case _:
             return Tiles()

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 from mlcweb.dlight.analysis import (
     BlockInfo,
     collect_block_iter_vars_used_in_access_region,
     dominant_access,
-    get_max_shared_memory_per_block,
     get_reduction_expr,
     is_broadcast_epilogue,
     normalize_prim_func,
 )
-from mlcweb.dlight.base import get_bytes, get_extent, try_inline_contiguous_spatial
+from mlcweb.dlight.base import get_extent, try_inline_contiguous_spatial
 from mlcweb.dlight.base.utils import largest_factor
 from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue, unroll
-from mlcweb.dlight.gpu.gemv import Tiles, elements_per_thread
+from mlcweb.dlight.gpu.gemv import Tiles, elements_per_thread, fit_shared_memory, share_rows
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.tir.arithmetic import constant_value, is_const_int
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import IntImm, Var
 from mlcweb.tir.function import PrimFunc
@@ -54,13 +52,13 @@ class LowBatchGEMV(GPUScheduleRule):
         pads = [info for info in infos if "pad" in info.name and "dequantize" not in info.name]
         first_pads = [info.block_rv for info in pads if not sch.get_producers(info.block_rv)]
         rest = [info for info in infos if info not in pads and "dequantize" not in info.name]
-        found = main_and_epilogue(try_inline_contiguous_spatial(sch, rest))
-        if found is None or len(found[0].iters) not in (2, 3):
+        blocks = main_and_epilogue(try_inline_contiguous_spatial(sch, rest))
+        if blocks is None or len(blocks[0].iters) not in (2, 3):
             return None
-        vectors = _vectors(sch, found[0])
-        if vectors is None or not _normalize(sch, found[0]):
+        vectors = _vectors(sch, blocks[0])
+        if vectors is None or not _normalize(sch, blocks[0]):
             return None
-        product = _Products(sch, target, found[0].block_rv, vectors, self.bucket)
+        product = _Products(sch, target, blocks[0].block_rv, vectors, self.bucket)
         product.schedule(unpack[-1] if unpack else None, first_pads[-1] if first_pads else None)
         return sch
 
@@ -75,7 +73,7 @@ def _vectors(sch: Schedule, info: BlockInfo) -> list[Buffer] | None:
         for region in regions
         for part in region.region
     )
-    known = {each.var for each in info.iters if isinstance(each.dom, int)}
+    constant = {each.var for each in info.iters if isinstance(each.dom, int)}
     if not (
         info.is_reduction()
         and len(block.reads) >= 2
@@ -83,16 +81,16 @@ def _vectors(sch: Schedule, info: BlockInfo) -> list[Buffer] | None:
         and get_reduction_expr(block) is not None
         and plain
         and collect_block_iter_vars_used_in_access_region(block, block.writes[0].region)
-        and [each.kind for each in info.iters if each.var not in known] == ["S"]
+        and [each.kind for each in info.iters if each.var not in constant] == ["S"]
     ):
         return None
-    found = [
+    vectors = [
         read.buffer
         for read in block.reads
         for used in (collect_block_iter_vars_used_in_access_region(block, read.region),)
-        if 0 < len(used & known) < len(known)
+        if 0 < len(used & constant) < len(constant)
     ]
-    return found if 0 < len(found) < len(block.reads) else None
+    return vectors if 0 < len(vectors) < len(block.reads) else None
 
 
 def _normalize(sch: Schedule, info: BlockInfo) -> bool:
@@ -100,8 +98,8 @@ def _normalize(sch: Schedule, info: BlockInfo) -> bool:
     that is possible, and the innermost axis of the matrix is summed."""
     block: Any = sch.get(info.block_rv)
     infos = {each.var: each for each in info.iters}
-    known = {var for var, each in infos.items() if isinstance(each.dom, int)}
-    access = dominant_access(block, known)
+    constant = {var for var, each in infos.items() if isinstance(each.dom, int)}
+    access = dominant_access(block, constant)
     if access is None or not access.args or not variables_in(access.base).isdisjoint(infos):
         return False
     kinds: dict[str, list[LoopRV]] = {"S": [], "R": [], "O": []}
@@ -110,7 +108,7 @@ def _normalize(sch: Schedule, info: BlockInfo) -> bool:
         if each is None:
             return False
         kinds[each.kind].append(each.loop_rv)
-    vectors = [each.loop_rv for var, each in infos.items() if var not in known]
+    vectors = [each.loop_rv for var, each in infos.items() if var not in constant]
     if not kinds["S"] or not kinds["R"] or len(vectors) != 1:
         raise ScheduleError("A product of a matrix and vectors has rows and a sum")
     sch.reorder(*vectors, *kinds["S"], *kinds["R"])
@@ -130,12 +128,7 @@ class _Products:
         tiles = _tiles(target, s, r).within(int(target.limits["max_num_threads"]))
         self.tile = max(elements_per_thread(r, tiles.parts), 1)
         vector = min(largest_factor(self.tile, (1, 2, 4, 8)), tiles.vector)
-        extents = [[constant_value(extent) for extent in buffer.shape] for buffer in vectors]
-        fits = all(None not in each for each in extents) and sum(
-            get_bytes(buffer.dtype) * prod(int(extent or 0) for extent in each)
-            for buffer, each in zip(vectors, extents, strict=True)
-        ) <= get_max_shared_memory_per_block(target)
-        shares = tiles.shares_vector and fits
+        shares = tiles.shares_vector and fit_shared_memory(vectors, target)
         self.tiles = replace(tiles, vector=vector, shares_vector=shares)
 
     def schedule(self, unpack: BlockRV | None, pad: BlockRV | None) -> None:
@@ -219,11 +212,7 @@ class _Products:
         sch.bind(tr, tiles.parts_tag)
 
     def _rows(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
-        """Of the rows of a block of threads the loop over threads, and that over rows of each."""
-        outer, ts, row = self.sch.split(self.sch.fuse(*loops), [None, self.tiles.rows, _ROWS])
-        if get_extent(self.sch, outer) != 1:
-            raise ScheduleError("A block of threads has more rows than threads for them")
-        return self.sch.fuse(outer, ts), row
+        return share_rows(self.sch, loops, self.tiles.rows, _ROWS)
 
     def _schedule_epilogue(self, epilogue: BlockRV, bx: LoopRV) -> None:
         sch, tiles = self.sch, self.tiles

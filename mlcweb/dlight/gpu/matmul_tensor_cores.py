@@ -56,8 +56,8 @@ def tensorized(func: PrimFunc, target: Target, product: object) -> Schedule | No
     if not isinstance(product, Block) or DO_NOT_TENSORIZE in func.attrs:
         return None
     architecture = str(target.attrs.get("arch", "")).removeprefix("sm_")
-    known = target.kind.name == "cuda" and architecture.isdigit()
-    if not known or int(architecture) < FIRST_ARCHITECTURE:
+    has_warps = target.kind.name == "cuda" and architecture.isdigit()
+    if not has_warps or int(architecture) < FIRST_ARCHITECTURE:
         return None
     extents = [constant_value(axis.dom.extent) for axis in product.iter_vars[1:] if axis.dom]
     if any(extent is not None and extent <= LEAST for extent in extents):

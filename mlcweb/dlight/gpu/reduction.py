@@ -50,10 +50,10 @@ class Reduction(GPUScheduleRule):
 
     def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Schedule | None:
         sch = Schedule(func)
-        found = main_and_epilogue(try_inline_contiguous_spatial(sch, normalize_prim_func(sch)))
-        if found is None:
+        blocks = main_and_epilogue(try_inline_contiguous_spatial(sch, normalize_prim_func(sch)))
+        if blocks is None:
             return None
-        main, epilogue = found
+        main, epilogue = blocks
         block: Any = sch.get(main.block_rv)
         if (
             not main.is_reduction()

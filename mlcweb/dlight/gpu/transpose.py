@@ -29,11 +29,11 @@ class Transpose(GPUScheduleRule):
         tx, ty = _TILES.get(target.kind.name, _OTHER_TILE)
         sch = Schedule(func)
         infos = normalize_prim_func(sch) or []
-        found = [n for n, info in enumerate(infos) if _transposes(sch, info.block_rv)]
+        transposing = [n for n, info in enumerate(infos) if _transposes(sch, info.block_rv)]
         # What came after it would not be in threads.
-        if not found or found[-1] != len(infos) - 1:
+        if not transposing or transposing[-1] != len(infos) - 1:
             return None
-        at = found[-1]
+        at = transposing[-1]
         block, before = infos[at].block_rv, infos[at - 1].block_rv if at else None
         if try_inline_contiguous_spatial(sch, infos[: max(at - 1, 0)]):
             return None
