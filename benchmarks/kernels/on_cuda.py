@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from benchmarks.kernels.matmul import MATMUL
-from benchmarks.kernels.on_gpu import fetch_together, unroll_tile
+from benchmarks.kernels.on_gpu import fetch_together, tile_of_each_thread
 from benchmarks.kernels.workload import Workload, program, scheduled, uniform
-from mlcweb.schedule import BlockRV, LoopRV
+from mlcweb.schedule import BlockRV
 from mlcweb.tensor_intrin.tensor_cores import get_wmma_intrin_group
 from mlcweb.tir import Schedule
 
@@ -40,18 +40,9 @@ def wide_tiles(
 ) -> None:
     """Each thread sums a tile in registers, of operands that it reads four numbers at a time."""
     block = sch.get_block("C")
-    result = sch.cache_write(block, 0, "local")
-    i, j, k = sch.get_loops(block)
-    i0, i1, i2 = sch.split(i, [None, threads[0], tile[0]])
-    j0, j1, j2 = sch.split(j, [None, threads[1], tile[1]])
-    k0, k1 = sch.split(k, [None, depth])
-    sch.reorder(i0, j0, i1, j1, k0, k1, i2, j2)
-    thread = sch.fuse(i1, j1)
-    sch.reverse_compute_at(result, thread)
-    _in_vectors(sch, sch.get_loops(result)[-1], 4)
-    for loop, axis in ((i0, "blockIdx.y"), (j0, "blockIdx.x"), (thread, "threadIdx.x")):
-        sch.bind(loop, axis)
-    unroll_tile(sch, block)
+    result, k0, k1 = tile_of_each_thread(sch, block, tile, threads, depth)
+    _, lanes = sch.split(sch.get_loops(result)[-1], [None, 4])
+    sch.vectorize(lanes)
     sch.unroll(k1)
     for operand in (0, 1):
         fetch_together(sch, block, operand, k0, threads[0] * threads[1], 2, lanes=4)
@@ -108,10 +99,6 @@ def _tensorize_fragments(sch: Schedule, copy: BlockRV, intrinsic: str) -> None:
     sch.unroll(i)
     sch.unroll(j)
     sch.tensorize(row, intrinsic)
-
-
-def _in_vectors(sch: Schedule, loop: LoopRV, lanes: int) -> None:
-    sch.vectorize(sch.split(loop, [None, lanes])[1])
 
 
 def _halves(n: int) -> Callable[[np.random.Generator], list[np.ndarray]]:

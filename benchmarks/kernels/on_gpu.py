@@ -115,6 +115,26 @@ def tiles(
     """Each thread sums a tile in registers, and a block of threads fetches stripes of both
     operands."""
     block = sch.get_block(name)
+    _, k0, _ = tile_of_each_thread(sch, block, tile, threads, depth)
+    count = threads[0] * threads[1]
+    fetch_together(sch, block, 0, k0, count, 2)
+    # Rows of a product's first operand lie along k: one word more, and they begin in other banks.
+    pad_rows(sch, block, 0)
+    fetch_together(sch, block, 1, k0, count, 2)
+    if columns_of_b:
+        pad_rows(sch, block, 1)
+    sch.decompose_reduction(block, k0)
+
+
+def tile_of_each_thread(
+    sch: Schedule,
+    block: BlockRV,
+    tile: tuple[int, int],
+    threads: tuple[int, int],
+    depth: int,
+) -> tuple[BlockRV, LoopRV, LoopRV]:
+    """Each thread of a block sums a tile of a product in registers, in steps of `depth`: the block
+    that stores the sums, the loop over steps and that over each of them."""
     result = sch.cache_write(block, 0, "local")
     i, j, k = sch.get_loops(block)
     i0, i1, i2 = sch.split(i, [None, threads[0], tile[0]])
@@ -126,14 +146,7 @@ def tiles(
     for loop, axis in ((i0, "blockIdx.y"), (j0, "blockIdx.x"), (thread, "threadIdx.x")):
         sch.bind(loop, axis)
     unroll_tile(sch, block)
-    count = threads[0] * threads[1]
-    fetch_together(sch, block, 0, k0, count, 2)
-    # Rows of a product's first operand lie along k: one word more, and they begin in other banks.
-    pad_rows(sch, block, 0)
-    fetch_together(sch, block, 1, k0, count, 2)
-    if columns_of_b:
-        pad_rows(sch, block, 1)
-    sch.decompose_reduction(block, k0)
+    return result, k0, k1
 
 
 def registers(

@@ -6,36 +6,22 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
+from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.space_generator import PostOrderApply
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Trace
-from mlcweb.script import from_source
 from mlcweb.tir import Schedule
+from tests.codegen.gpu.test_tensor_cores import product
 from tests.gpu import compile_cuda, nvrtc
 
 TARGET = "nvidia/nvidia-a100"
 SIZE = 128
 
-PRODUCT = """
-@I.ir_module
-class Module:
-    @T.prim_func
-    def main(A: T.Buffer((n, n), "float16"), B: T.Buffer((n, n), "float16"),
-             C: T.Buffer((n, n), "float32")):
-        T.func_attr({"tir.noalias": True})
-        for i, j, k in T.grid(n, n, n):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    C[vi, vj] = T.float32(0)
-                C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj])
-"""
-
 
 @pytest.fixture(scope="module")
 def accepted():
     """The first programs that a space gives, of twelve drawn from each of its sketches."""
-    module = from_source(PRODUCT, {"n": SIZE})
+    module = IRModule({"main": product(SIZE, SIZE, SIZE).with_attr("global_symbol", "main")})
     space = PostOrderApply()
     task = SimpleNamespace(mod=module, target=Target(TARGET), rand_state=5)
     space._initialize_with_tune_context(task)
