@@ -14,8 +14,18 @@ from mlcweb.arith.analyzer import (
     conjuncts,
     const_int_bound,
 )
-from mlcweb.arith.equality import same_expression
-from mlcweb.arith.int_set import IntervalSet, IntSet, eval_range, eval_set, intersect, union
+from mlcweb.arith.equality import same_expression, same_expressions
+from mlcweb.arith.int_set import (
+    IntervalSet,
+    IntSet,
+    eval_range,
+    eval_set,
+    intersect,
+    neg_inf,
+    pos_inf,
+    union,
+    union_lower_bound,
+)
 from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.iter_affine_map import (
     IterMapExpr,
@@ -40,6 +50,7 @@ from mlcweb.arith.linear_inequalities import solve_linear_inequalities
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.pattern import deduce_bound, detect_clip_bound, detect_linear_equation
 from mlcweb.arith.region import (
+    bounding_box,
     estimate_region,
     estimate_region_lower_bound,
     estimate_region_strict_bound,

@@ -13,8 +13,15 @@ from typing import Any
 from mlcweb.arith import bounds, canonical, modular, rewrite
 from mlcweb.arith.digits import Sum
 from mlcweb.arith.equality import Interning, same_expression
-from mlcweb.arith.int_set import Domains, IntSet, eval_set, upper_limits
-from mlcweb.arith.interval import ConstIntBound
+from mlcweb.arith.int_set import (
+    Domains,
+    IntervalSet,
+    IntSet,
+    eval_set,
+    plain_sets,
+    upper_limits,
+)
+from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.known import under_constraints, without_hint
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.rules_comparison import TRUE, negation
@@ -33,6 +40,7 @@ from mlcweb.tir.arithmetic import (
     less,
     less_equal,
     logical_and,
+    logical_or,
     not_equal,
     subtract,
 )
@@ -49,9 +57,7 @@ class ProofStrength(IntEnum):
 
 
 class Extension(Flag):
-    """What TVM's simplifier does where it is asked to. Inequalities are chained only then
-    (`TransitivelyProveInequalities`); of the others the analyzer does without being asked what it
-    knows."""
+    """What TVM's simplifier does where it is asked to. Each is done only then."""
 
     NoExtensions = 0
     TransitivelyProveInequalities = 1
@@ -81,7 +87,14 @@ class Analyzer:
     """
 
     def __init__(self, domains: Mapping[E.Var, Range] | None = None) -> None:
-        self.enabled_extensions = Extension.NoExtensions
+        self._extensions = Extension.NoExtensions
+        self.chains_inequalities = False
+        """Whether a < b and b < c is to prove a < c."""
+        self.applies_branches = False
+        """Whether each side of `and` is simplified knowing that the other holds; of `or`, that the
+        other does not."""
+        self.compares_products = False
+        """Whether the bounds of x and y are to tell how x * y compares with multiples of x + y."""
         self.interned = Interning()
         self.bound_of_variable: dict[E.Var, ConstIntBound] = {}
         self.modular_set_of_variable: dict[E.Var, ModularSet] = {}
@@ -196,10 +209,14 @@ class Analyzer:
         self.constraints.append(condition)
         match condition:
             case E.EQ(
-                E.FloorMod(E.Var() as variable, E.IntImm(value=divisor)),
+                E.FloorMod(E.Var() as variable, E.IntImm(value=divisor))
+                | E.Mod(E.Var() as variable, E.IntImm(value=divisor)),
                 E.IntImm(value=remainder),
             ):
-                self.modular_set_of_variable[variable] = ModularSet(divisor, remainder)
+                known = self.modular_set_of_variable.get(variable, modular.ANY_INTEGER)
+                both = modular.intersection(known, modular.modular_set(divisor, remainder))
+                if both is not None:
+                    self.modular_set_of_variable[variable] = both
         bound = bound_by_constant(condition)
         if bound is not None:
             self._known_bounds.append(bound)
@@ -235,25 +252,36 @@ class Analyzer:
                 raise nests_too_deep("analyzed") from None
         return cached
 
-    def int_set(self, expr: E.PrimExpr, dom_map: Domains | None = None) -> IntSet:
+    def int_set(self, expr: E.PrimExpr, dom_map: Domains | None = None) -> IntervalSet:
         """An interval that holds an expression while the variables of `dom_map`, or all that are
         bound, run through their sets."""
         if dom_map is None:
+            bounds = {
+                variable: self.const_int_bound(variable) for variable in self.bound_of_variable
+            }
             dom_map = {
                 variable: IntSet(*(const(int(end)) if abs(end) < inf else None for end in ends))
-                for variable, ends in self.bound_of_variable.items()
+                for variable, ends in bounds.items()
             }
             dom_map = {**dom_map, **self.symbolic_domains}
-        return eval_set(convert(expr), dom_map, self)
+        return IntervalSet(*eval_set(convert(expr), plain_sets(dom_map), self))
 
     def value_of(self, variable: E.Var) -> E.PrimExpr:
         """The expression that a variable stands for, or the variable."""
         return self._value_of_variable.get(variable, variable)
 
     @property
-    def chains_inequalities(self) -> bool:
-        """Whether a < b and b < c is to prove a < c."""
-        return bool(self.enabled_extensions & Extension.TransitivelyProveInequalities)
+    def enabled_extensions(self) -> Extension:
+        """What is done beyond the usual."""
+        return self._extensions
+
+    @enabled_extensions.setter
+    def enabled_extensions(self, flags: Extension) -> None:
+        self._extensions = flags
+        self.chains_inequalities = bool(flags & Extension.TransitivelyProveInequalities)
+        self.applies_branches = bool(flags & Extension.ApplyConstraintsToBooleanBranches)
+        self.compares_products = bool(flags & Extension.ComparisonOfProductAndSum)
+        self._forget()
 
     def known_value(self, variable: E.Var) -> E.PrimExpr:
         """`value_of`, or true or false where the constraints are about the variable itself."""
@@ -300,11 +328,18 @@ class Analyzer:
 
     def rewrite_simplify(self, expr: Any) -> E.PrimExpr:
         """`rewrite` under TVM's name, and in its form."""
-        return rewrite.WithConstantsLast().rewrite(self.rewrite(convert(expr)))
+        simple = self.rewrite(convert(expr))
+        if simple.dtype == "bool" and self.enabled_extensions & Extension.ConvertBooleanToAndOfOrs:
+            simple = self.rewrite(conjunction(_disjunctions(simple)))
+        # Terms that constants have kept apart may cancel once those are moved.
+        for _ in range(2):
+            simple = self.rewrite(rewrite.WithConstantsLast().rewrite(simple))
+        return rewrite.WithConstantsLast().rewrite(simple)
 
     def canonical_simplify(self, expr: Any) -> E.PrimExpr:
-        """`canonical` under TVM's name."""
-        return self.canonical(convert(expr))
+        """`canonical` under TVM's name; what merging digits makes is canonical, too."""
+        simple = self.canonical(convert(expr))
+        return simple if simple.dtype == "bool" else self.canonical(simple)
 
     def canonical_sum(self, expression: E.PrimExpr) -> Sum:
         """An integer expression as a canonical sum."""
@@ -321,7 +356,12 @@ class Analyzer:
         if self.const_int_bound(difference).max_value < 0:
             return True
         limits = upper_limits(difference, self)
-        return any(self.const_int_bound(limit).max_value < 0 for limit in limits)
+        if any(self.const_int_bound(limit).max_value < 0 for limit in limits):
+            return True
+        if isinstance(a, E.FloorDiv) and not isinstance(a.b, E.IntImm):
+            # x // n < y is x < y * n where n is positive, and nothing is divided by 0.
+            return self.const_int_bound(a.b).min_value >= 0 and self.is_less(a.a, b * a.b)
+        return False
 
     def can_prove(
         self, expr: E.PrimExpr | bool, strength: ProofStrength = ProofStrength.SYMBOLIC_BOUND
@@ -330,10 +370,28 @@ class Analyzer:
         all that is known here."""
         if isinstance(expr, (bool, E.IntImm)):
             return bool(expr)
+        if self._holds_by_bounds(expr):
+            return True
         simple = self.simplify(expr)
         if isinstance(simple, E.IntImm):
             return bool(simple.value)
         return self._follows(simple)
+
+    def _holds_by_bounds(self, condition: E.PrimExpr) -> bool:
+        """Whether the constant bounds of its sides, which are quick to find, tell that a comparison
+        holds."""
+        cls = type(condition)
+        if cls in (E.LT, E.LE):
+            lower, upper = condition.a, condition.b  # type: ignore[attr-defined]
+        elif cls in (E.GT, E.GE):
+            lower, upper = condition.b, condition.a  # type: ignore[attr-defined]
+        else:
+            return False
+        if not is_index_type(lower.dtype):
+            return False
+        _, greatest = self.const_int_bound(lower)
+        least, _ = self.const_int_bound(upper)
+        return greatest < least or (greatest == least < inf and cls in (E.LE, E.GE))
 
     def _follows(self, condition: E.PrimExpr) -> bool:
         if isinstance(condition, E.And):
@@ -412,6 +470,16 @@ def conjuncts(condition: E.PrimExpr) -> Iterator[E.PrimExpr]:
         if isinstance(part, E.And):
             pending += (part.b, part.a)
         elif part is not TRUE:
+            yield part
+
+
+def _disjunctions(condition: E.PrimExpr) -> Iterator[E.PrimExpr]:
+    """Conditions without `and`, which all hold where `condition` does."""
+    for part in conjuncts(condition):
+        if isinstance(part, E.Or):
+            for a in _disjunctions(part.a):
+                yield from (logical_or(a, b) for b in _disjunctions(part.b))
+        else:
             yield part
 
 

@@ -15,6 +15,7 @@ from mlcweb.tir.operators import Key, key_of, operator_name
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
 
+SIZES = ConstIntBound(0, inf)
 _UNLIMITED = 2**63 - 1
 """An end that is as far from zero counts as infinite, as in TVM."""
 
@@ -103,11 +104,40 @@ def _cast(expression: E.Cast, analyzer: Analyzer) -> ConstIntBound | None:
     return value if value.is_within(bound_of_type(expression.dtype)) else None
 
 
+def _absolute(expression: E.Call, analyzer: Analyzer) -> ConstIntBound:
+    low, high = analyzer.const_int_bound(expression.args[0])
+    least = 0 if low <= 0 <= high else min(abs(low), abs(high))
+    return ConstIntBound(least, max(abs(low), abs(high)))
+
+
+def _ramp(expression: E.Ramp, analyzer: Analyzer) -> ConstIntBound | None:
+    """All lanes of it."""
+    last = ConstIntBound(0, expression.lanes - 1)
+    steps = RULES[E.Mul](analyzer.const_int_bound(expression.stride), last)
+    assert steps is not None
+    return RULES[E.Add](analyzer.const_int_bound(expression.base), steps)
+
+
+def _variable(variable: E.Var, analyzer: Analyzer) -> ConstIntBound | None:
+    bound = analyzer.bound_of_variable.get(variable)
+    return SIZES if bound is None and variable.is_size else bound
+
+
+def _let(expression: E.Let, analyzer: Analyzer) -> ConstIntBound | None:
+    inside = analyzer.clone()
+    inside.bind(expression.var, expression.value)
+    return inside.const_int_bound(expression.body)
+
+
 _RULES: dict[Key, Callable[[Any, Analyzer], ConstIntBound | None]] = {
-    E.Var: lambda expression, analyzer: analyzer.bound_of_variable.get(expression),
+    E.Ramp: _ramp,
+    E.Broadcast: lambda expression, analyzer: analyzer.const_int_bound(expression.value),
+    E.Let: _let,
+    E.Var: _variable,
     E.IntImm: lambda expression, analyzer: ConstIntBound(expression.value, expression.value),
     E.FloorMod: _floormod,
     E.Cast: _cast,
     "shift_left": _shift_left,
+    "abs": _absolute,
     "likely": lambda expression, analyzer: analyzer.const_int_bound(expression.args[0]),
 }

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.digits import Digit, Product, Sum, write
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.interval import is_index_type
+from mlcweb.arith.interval import ConstIntBound, is_index_type, type_bound
 from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rewrite import apply_rule, rebuilt
 from mlcweb.arith.rules_integer import product
 from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import integer
 
@@ -181,6 +182,12 @@ class _Division:
             return rest if rest is total else remainder
         if not self.truncated:
             rest = rest.with_constant(rest.constant % self.divisor)
+        elif self.analyzer.const_int_bound(remainder).min_value >= 0:
+            smaller = rest.with_constant(
+                rest.constant - self.of_constant(rest.constant) * self.divisor
+            )
+            if self.analyzer.const_int_bound(write(smaller)).min_value >= 0:
+                rest = smaller
         return self.remainder_of_digit(_product(rest, self.analyzer))
 
     def of_constant(self, value: int) -> int:
@@ -196,7 +203,7 @@ class _Division:
         """(quotient, rest) of which each may be divided by itself. Towards zero that takes parts
         that are both not negative, or both not positive."""
         quotient, rest = total.separate(self.divisor)
-        if self.truncated:
+        if self.truncated and (rest.terms or rest.constant):
             parts = [self.analyzer.const_int_bound(write(part)) for part in (quotient, rest)]
             if not (all(low >= 0 for low, _ in parts) or all(high <= 0 for _, high in parts)):
                 return total.times(0), total
@@ -211,6 +218,14 @@ class _Division:
         if scale <= 0 or self.divisor % scale or other:
             return self.digit(write(product), self.divisor)
         factor = lower * (self.divisor // scale)
+        is_sum = isinstance(index, (E.Add, E.Sub))
+        if is_sum and upper is not None and upper % factor == 0 and not truncated:
+            # Of (x * 16 + y) % 64 // 8, where y < 8, x * 2 % 8 is left.
+            inner = _Division(factor, False, self.analyzer)
+            parts = inner.separate(_sum(_value(index, self.analyzer), self.analyzer))
+            if parts[0].terms and inner.is_rest(write(parts[1])):
+                outer = _Division(upper // factor, False, self.analyzer)
+                return _product(_sum(outer.remainder(parts[0]), self.analyzer), self.analyzer)
         if upper is None or upper % factor == 0:
             return self.digit(index, factor, upper)
         if upper <= factor:
@@ -242,6 +257,36 @@ class _Division:
         return _digit(index, self.analyzer, lower, upper, self.truncated)
 
 
+def _cast(expression: E.Cast, analyzer: Analyzer) -> Value:
+    """A sum of indices in another type of index is the sum in it, where all of it fits."""
+    value, dtype = _value(expression.value, analyzer), expression.dtype
+    both = dtype, expression.value.dtype
+    if isinstance(value, LinearForm) and all(map(is_index_type, both)):
+        if dtypes.bits(dtype) >= dtypes.bits(both[1]) or _fits(value, dtype, analyzer):
+            terms = {
+                digit._replace(source=analyzer.interned(E.Cast(dtype, digit.source))): scale
+                for digit, scale in value.items()
+            }
+            return type(value)(terms, value.constant, dtype)
+    operand = _expression(value)
+    return apply_rule(
+        expression if operand is expression.value else E.Cast(dtype, operand), analyzer
+    )
+
+
+def _fits(total: Sum, dtype: str, analyzer: Analyzer) -> bool:
+    """Whether a type holds what terms are digits of, and the terms, in whatever order they are
+    summed."""
+    bound = type_bound(dtype)
+    low = high = total.constant
+    for digit, scale in total.items():
+        if not analyzer.const_int_bound(digit.source).is_within(bound):
+            return False
+        least, greatest = analyzer.const_int_bound(digit.written(scale))
+        low, high = min(low, 0) + min(least, 0), max(high, 0) + max(greatest, 0)
+    return ConstIntBound(low, high).is_within(bound)
+
+
 _CONSTANTS = (E.IntImm, E.FloatImm)
 
 _RULES: dict[type, Callable[[Any, Analyzer], Value]] = {
@@ -252,4 +297,5 @@ _RULES: dict[type, Callable[[Any, Analyzer], Value]] = {
     E.FloorMod: _divide,
     E.Div: _divide,
     E.Mod: _divide,
+    E.Cast: _cast,
 }

@@ -71,12 +71,16 @@ def write(total: Sum) -> E.PrimExpr:
             result = written if result is zero else add(result, written)
     if total.constant > 0:
         constant = integer(total.constant, total.dtype)
-        result = constant if result is zero else add(result, constant)
+        if constant.value > 0:
+            result = constant if result is zero else add(result, constant)
+        else:  # The opposite of the least integer does not fit.
+            result = subtract(result, integer(-total.constant, total.dtype))
     for digit, scale in terms:
         if scale < 0:
             result = subtract(result, digit.written(-scale))
     if total.constant < 0:
-        result = subtract(result, integer(-total.constant, total.dtype))
+        size = integer(-total.constant, total.dtype)
+        result = subtract(result, size) if size.value > 0 else add(result, size)
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.tir import expr as E
@@ -20,6 +20,11 @@ def same_expression(a: E.PrimExpr, b: E.PrimExpr) -> bool:
     if compare is not None:
         return compare(a, b)
     return all(_same_value(getattr(a, f), getattr(b, f)) for f in cls.structural_fields)
+
+
+def same_expressions(a: Sequence[E.PrimExpr], b: Sequence[E.PrimExpr]) -> bool:
+    """`same_expression` of as many expressions on both sides, one by one."""
+    return len(a) == len(b) and all(map(same_expression, a, b))
 
 
 def _same_value(a: Any, b: Any) -> bool:

@@ -22,6 +22,8 @@ from mlcweb.tir.arithmetic import (
     minimum,
     multiply,
     subtract,
+    truncdiv,
+    truncmod,
 )  # fmt: skip
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.operators import Key, key_of
@@ -59,12 +61,12 @@ class IntSet(NamedTuple):
         """Whether the set is known to be empty."""
         low, high = self
         if not (isinstance(low, E.IntImm) and isinstance(high, E.IntImm)):
-            return False
+            return low is _POS_INF and high is _NEG_INF
         return low.value > high.value
 
     def is_everything(self) -> bool:
         """Whether both ends are infinite."""
-        return self.min_value is None and self.max_value is None
+        return self[0] is None and self[1] is None
 
     @staticmethod
     def from_range(domain: Range) -> IntSet:
@@ -80,7 +82,7 @@ class IntSet(NamedTuple):
 
     @property
     def is_point(self) -> bool:
-        return self.min_value is not None and self.min_value is self.max_value
+        return self[0] is not None and self[0] is self[1]
 
     def cover_range(self, limit: Range, analyzer: Analyzer) -> Range:
         """The set as a range; `limit` where an end is infinite."""
@@ -92,22 +94,55 @@ class IntSet(NamedTuple):
         return Range(low, analyzer.simplify(subtract(add(high, const(1, high.dtype)), low)))
 
 
+_NEG_INF, _POS_INF = E.Var("neg_inf", "handle"), E.Var("pos_inf", "handle")
+
+
+def neg_inf() -> E.Var:
+    """The end of an `IntervalSet` that has no least integer."""
+    return _NEG_INF
+
+
+def pos_inf() -> E.Var:
+    """The end of an `IntervalSet` that has no greatest integer."""
+    return _POS_INF
+
+
 class IntervalSet(IntSet):
-    """An `IntSet` as programs write it: its ends may be numbers."""
+    """An `IntSet` as programs write and read it: its ends may be given as numbers, and infinite
+    ones are `neg_inf()` and `pos_inf()`. As a pair it is what `IntSet` is."""
 
     def __new__(cls, min_value: Any, max_value: Any) -> IntervalSet:
-        ends = (None if end is None else convert(end) for end in (min_value, max_value))
-        return super().__new__(cls, *ends)
+        low = None if min_value is None or min_value is _NEG_INF else convert(min_value)
+        high = None if max_value is None or max_value is _POS_INF else convert(max_value)
+        return super().__new__(cls, low, high)
+
+    @property
+    def min_value(self) -> E.PrimExpr:  # type: ignore[override]
+        low = self[0]
+        return _NEG_INF if low is None else low
+
+    @property
+    def max_value(self) -> E.PrimExpr:  # type: ignore[override]
+        high = self[1]
+        return _POS_INF if high is None else high
 
     @staticmethod
     def nothing() -> IntervalSet:
         """The empty set."""
-        return IntervalSet(1, 0)
+        return IntervalSet(_POS_INF, _NEG_INF)
 
 
 EVERYTHING = IntSet(None, None)
 
 Domains = Mapping[E.Var, "Range | IntSet"]
+
+
+def plain_sets(domains: Domains) -> Domains:
+    """Domains as programs give them, with None for the infinite ends of their sets."""
+    return {
+        variable: IntSet(*domain) if isinstance(domain, IntervalSet) else domain
+        for variable, domain in domains.items()
+    }
 
 
 def union(sets: Iterable[IntSet], analyzer: Analyzer) -> IntSet:
@@ -144,6 +179,30 @@ def _interval(low: E.PrimExpr | None, high: E.PrimExpr | None, analyzer: Analyze
     if low is not None and high is not None and same_expression(low, high):
         return IntSet.point(low)
     return IntSet(low, high)
+
+
+def union_lower_bound(sets: Iterable[IntSet]) -> IntervalSet:
+    """An interval within the union of sets: the first, and what is known to continue it."""
+    from mlcweb.arith.analyzer import Analyzer
+
+    analyzer = Analyzer()
+    result: IntSet | None = None
+    for item in sets:
+        if item.is_nothing():
+            continue
+        item = IntSet(*item)
+        if result is None:
+            result = item
+        elif _reaches(result, item, analyzer) and _reaches(item, result, analyzer):
+            result = _hull(result, item, analyzer)
+    return IntervalSet.nothing() if result is None else IntervalSet(*result)
+
+
+def _reaches(a: IntSet, b: IntSet, analyzer: Analyzer) -> bool:
+    """Whether b begins with what follows on a, or before."""
+    if a.max_value is None or b.min_value is None:
+        return True
+    return analyzer.can_prove(b.min_value <= a.max_value + 1)
 
 
 def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Analyzer) -> IntSet:
@@ -259,6 +318,29 @@ class _Evaluator:
             return EVERYTHING
         return IntSet(_both(floordiv, low, divisor), _both(floordiv, high, divisor))
 
+    def truncdiv(self, a: IntSet, b: IntSet) -> IntSet:
+        if not b.is_point or b.min_value is None:
+            return EVERYTHING
+        if self.analyzer.const_int_bound(b.min_value).min_value <= 0:
+            return EVERYTHING
+        return IntSet(*(_both(truncdiv, end, b.min_value) for end in a))
+
+    def truncmod(self, a: IntSet, b: IntSet) -> IntSet:
+        """Nothing is divided by 0, and the remainder has the sign of what is divided."""
+        divisor = b.min_value
+        if not b.is_point or divisor is None:
+            return EVERYTHING
+        if self.analyzer.const_int_bound(divisor).min_value <= 0:
+            return EVERYTHING
+        last = subtract(divisor, const(1, divisor.dtype))
+        zero = const(0, divisor.dtype)
+        low, high = a
+        if low is not None and self.analyzer.const_int_bound(low).min_value >= 0:
+            return IntSet(zero, last)
+        if high is not None and self.analyzer.const_int_bound(high).max_value <= 0:
+            return IntSet(subtract(zero, last), zero)
+        return IntSet(subtract(zero, last), last)
+
     def floormod(self, a: IntSet, b: IntSet) -> IntSet:
         divisor = b.min_value
         if not b.is_point or divisor is None:
@@ -344,6 +426,8 @@ _BINARY: dict[type, tuple[Any, Callable[[_Evaluator, IntSet, IntSet], IntSet]]] 
     E.Mul: (multiply, _Evaluator.multiply),
     E.FloorDiv: (floordiv, _Evaluator.floordiv),
     E.FloorMod: (floormod, _Evaluator.floormod),
+    E.Div: (truncdiv, _Evaluator.truncdiv),
+    E.Mod: (truncmod, _Evaluator.truncmod),
     E.Min: (minimum, _Evaluator.minimum),
     E.Max: (maximum, _Evaluator.maximum),
 }

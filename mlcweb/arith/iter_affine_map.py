@@ -10,14 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
+from itertools import permutations
+from math import prod
 from typing import Any
 
 from mlcweb.arith import iter_expr, iter_map, subspace
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.inverse_map import InverseMap
-from mlcweb.arith.iter_arithmetic import NotAffine
 from mlcweb.arith.linear import LinearForm
+from mlcweb.arith.rules_integer import factors
 from mlcweb.ir.errors import TVMError
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const, convert, is_const_int, logical_or
@@ -137,10 +139,7 @@ class _Outward:
         """An index as one digit, all of a sum, as TVM has it: a digit by itself is such a sum."""
         result = self.sum(value)
         for split in result.args:
-            whole = is_const_int(split.lower_factor, 1) and same_expression(
-                split.extent, split.source.extent
-            )
-            if not (whole and isinstance(split.source.source, IterSumExpr)):
+            if not (_is_whole(split) and isinstance(split.source.source, IterSumExpr)):
                 scale, split.scale = split.scale, const(1, split.dtype)
                 alone = IterSumExpr([split], const(0, split.dtype))
                 return IterSumExpr(
@@ -207,18 +206,50 @@ def detect_iter_map(
 def normalize_to_iter_sum(
     index: Any, input_iters: Mapping[E.Var, Range], analyzer: Analyzer | None = None
 ) -> IterSumExpr:
-    """An index as a sum of digits, the one with the largest scale first.
+    """An index as a sum of digits, the one with the largest scale first: of scales with more
+    symbolic factors first. Terms that are not affine in the iterators are part of the base."""
+    total = _Outward().sum(iter_map.sum_of_digits(convert(index), input_iters, analyzer))
+    analyzer = analyzer or Analyzer()
+    splits = [_of_original(split) for split in total.args]
+    for low, high in permutations(splits, 2):
+        if low in splits and high in splits and _follows(high, low, analyzer):
+            extent = analyzer.simplify(low.extent * high.extent)
+            whole = IterSplitExpr(low.source, low.lower_factor, extent, low.scale)
+            splits[splits.index(low)] = whole
+            splits.remove(high)
+    splits.sort(key=lambda split: _size_of_scale(split.scale), reverse=True)
+    return IterSumExpr(splits, total.base)
 
-    Raises:
-        TVMError: it is not affine in the iterators.
-    """
-    try:
-        value = _Outward().sum(iter_map.sum_of_digits(convert(index), input_iters, analyzer))
-    except NotAffine as reason:
-        raise TVMError(f"{index!r} is no sum of iterators: {reason}") from None
-    sizes = Analyzer()
-    value.args = sorted(value.args, key=lambda a: -sizes.const_int_bound(a.scale).min_value)
-    return value
+
+def _of_original(split: IterSplitExpr) -> IterSplitExpr:
+    """A digit of an iterator that was rounded up as one of the iterator itself."""
+    source = split.source.source
+    if isinstance(source, IterSumExpr) and is_const_int(source.base, 0) and len(source.args) == 1:
+        inner = source.args[0]
+        if _is_whole(inner) and is_const_int(inner.scale, 1):
+            return IterSplitExpr(inner.source, split.lower_factor, split.extent, split.scale)
+    return split
+
+
+def _is_whole(split: IterSplitExpr) -> bool:
+    return is_const_int(split.lower_factor, 1) and same_expression(
+        split.extent, split.source.extent
+    )
+
+
+def _follows(high: IterSplitExpr, low: IterSplitExpr, analyzer: Analyzer) -> bool:
+    """Whether two digits of one iterator are one: x // 4 * 4 and x % 4."""
+    return (
+        high.source is low.source
+        and analyzer.can_prove_equal(high.lower_factor, low.lower_factor * low.extent)
+        and analyzer.can_prove_equal(high.scale, low.scale * low.extent)
+    )
+
+
+def _size_of_scale(scale: E.PrimExpr) -> tuple[int, int]:
+    parts = list(factors(scale))
+    constants = [part.value for part in parts if isinstance(part, E.IntImm)]
+    return len(parts) - len(constants), prod(constants)
 
 
 def iter_map_simplify(

@@ -50,6 +50,11 @@ class IterSplit:
         return hash(self.source)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is plainly all of its iterator."""
+        return self.extent is self.source.extent and is_const_int(self.lower_factor, 1)
+
+    @property
     def sum(self) -> IterSum:
         """The split by itself."""
         dtype = self.extent.dtype
@@ -83,6 +88,8 @@ def split_to_expr(split: IterSplit, scale: E.PrimExpr, analyzer: Analyzer) -> E.
     quotient where it is the innermost."""
     mark = split.source
     text = mark_to_expr(mark, analyzer)
+    if split.is_whole:
+        return multiply(text, scale)
     innermost = is_const_int(split.lower_factor, 1)
     covered = multiply(split.lower_factor, split.extent)
     if innermost and analyzer.can_prove_equal(split.extent, mark.extent):

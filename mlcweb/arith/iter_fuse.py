@@ -51,7 +51,10 @@ class Fuser:
         self.analyzer = analyzer
         self.overlap_allowed = overlap_allowed
         self.fused: list[FusedSum] = []
+        self.has_constraints = False
         self.fixed: list[tuple[E.PrimExpr, E.PrimExpr | None, E.PrimExpr | None]] = []
+        self.shortened: list[IterMark] = []
+        """Iterators of which the predicate leaves a part, perhaps none."""
 
     def constrain(self, value: IterSum, lower: E.PrimExpr | None, upper: E.PrimExpr | None) -> None:
         """From now on lower <= value < upper holds; either end may be open."""
@@ -59,6 +62,7 @@ class Fuser:
             self.fixed.append((value.constant, lower, upper))
             return
         matched = self._match(value.terms)
+        self.has_constraints = True
         if not is_const_int(matched.unit, 1):
             raise NotAffine(f"the predicate bounds a multiple of {matched.unit!r}")
         simplify = self.analyzer.simplify
@@ -87,8 +91,8 @@ class Fuser:
         return iter_sum({fused.mark.whole: matched.unit}, base)
 
     def uses_all_constraints(self, indices: Sequence[IterSum]) -> bool:
-        """Whether each sum that the predicate bounds is a part of an index as a whole, or is known
-        to be in its bounds."""
+        """Whether each sum that the predicate bounds is a part of an index as a whole, or shares no
+        iterator with any and has values in its bounds, or is known to be in its bounds."""
         proves = self.analyzer.can_prove
         for value, lower, upper in self.fixed:
             if not (lower is None or proves(value >= lower)):
@@ -101,7 +105,16 @@ class Fuser:
             marks = {split.source for split in sums.pop().terms} - used
             used |= marks
             sums.extend(mark.source for mark in marks if isinstance(mark.source, LinearForm))
-        return all(fused.mark in used for fused in self.fused if fused.constrained)
+
+        def has_values(mark: IterMark) -> bool:
+            return isinstance(mark.extent, E.IntImm) or proves(mark.extent > 0)
+
+        return all(mark in used or has_values(mark) for mark in self.shortened) and all(
+            fused.mark in used
+            or (used.isdisjoint(split.source for split in fused.flat) and has_values(fused.mark))
+            for fused in self.fused
+            if fused.constrained
+        )
 
     def wrapped(self, split: IterSplit) -> IterMark:
         """A digit as an iterator of its own."""
@@ -123,6 +136,8 @@ class Fuser:
 
     def _constraint_of(self, split: IterSplit) -> FusedSum | None:
         """The largest constrained sum in which the split is the innermost part."""
+        if not self.has_constraints:
+            return None
         groups = [
             fused
             for fused in self.fused
@@ -138,23 +153,27 @@ class Fuser:
         offset: E.PrimExpr = integer(0, unit.dtype)
         flat: list[tuple[IterSplit, E.PrimExpr]] = []
         groups: list[tuple[IterSplit, E.PrimExpr]] = []
+        is_grouped = False
         while remaining:
             if flat:
                 split = self._next(remaining, expected)
-            scale = remaining[split]
-            taken = {split: scale}
             group = self._constraint_of(split)
-            if group is not None:
-                taken = self._take_group(group, remaining, scale)
+            scale = remaining[split] if group else remaining.pop(split)
+            in_units = self._quotient(scale, unit)
+            if group is None:
+                flat.append((split, in_units))
+            else:
+                is_grouped = True
+                for part in reversed(self._take_group(group, remaining, scale)):
+                    flat.append((part, self._quotient(remaining.pop(part), unit)))
                 split = group.mark.whole
-                in_units = self._quotient(scale, unit)
                 offset = self.analyzer.simplify(add(offset, multiply(group.offset, in_units)))
-            for part in reversed(taken):
-                flat.append((part, self._quotient(remaining.pop(part), unit)))
-            groups.append((split, self._quotient(scale, unit)))
+            groups.append((split, in_units))
             expected = self._covered(split.extent, scale, expected, unit)
         extent = self._quotient(expected, unit)
-        return Matched(dict(reversed(flat)), dict(reversed(groups)), offset, extent, unit)
+        parts = dict(reversed(flat))
+        grouped = dict(reversed(groups)) if is_grouped else parts
+        return Matched(parts, grouped, offset, extent, unit)
 
     def _covered(
         self, extent: E.PrimExpr, scale: E.PrimExpr, expected: E.PrimExpr, unit: E.PrimExpr
@@ -212,10 +231,10 @@ def _innermost(splits: Scales) -> IterSplit:
     """The split of least constant scale (a unit extent first, then the last); without a constant
     scale, that with the fewest factors."""
 
-    def order(split: IterSplit) -> tuple[bool, int, bool]:
-        scale = splits[split]
+    def order(item: tuple[IterSplit, E.PrimExpr]) -> tuple[bool, int, bool]:
+        split, scale = item
         constant = isinstance(scale, E.IntImm)
         size = scale.value if isinstance(scale, E.IntImm) else len(list(factors(scale)))
         return not constant, size, not is_const_int(split.extent, 1)
 
-    return min(reversed(splits), key=order)
+    return min(reversed(splits.items()), key=order)[0]

@@ -41,6 +41,9 @@ class IndependenceCheck:
                     raise NotAffine(f"the iterator {self._text(mark)} is not used")
 
     def _check_digits(self, mark: IterMark, splits: list[IterSplit]) -> None:
+        padded = self.padding.padded_mark(mark)
+        if padded is None and len(splits) == 1 and splits[0].is_whole:
+            return
         remaining = list(splits)
         covered: E.PrimExpr = integer(1, mark.extent.dtype)
         while remaining:
@@ -48,7 +51,6 @@ class IndependenceCheck:
             covered = multiply(split.lower_factor, split.extent)
             if not isinstance(covered, E.IntImm):
                 covered = self.analyzer.simplify(covered)
-        padded = self.padding.padded_mark(mark)
         if padded is not None:
             self._check_padded(splits, padded)
         if self.analyzer.can_prove_equal(covered, mark.extent):

@@ -21,11 +21,12 @@ from mlcweb.arith.iter_padding import PaddedMark, Padding
 from mlcweb.arith.iter_predicate import Bound, bounds_of_iterators
 from mlcweb.arith.linear import LinearForm
 from mlcweb.ir.errors import nesting_limit
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.folding import floordiv, floormod, integer
-from mlcweb.tir.substitute import uses_any
+from mlcweb.tir.substitute import uses_any, variables_in
 
 BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "nocheck"
 
@@ -34,15 +35,22 @@ BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "nocheck"
 class IterMapResult:
     """`indices`, one for each index given, or None and the reasons in `errors`.
 
-    `padded` are the iterators that had to be rounded up to a multiple of a divisor. `is_box` says
-    that the predicate, too, leaves the indices independent: together they take all combinations of
-    the values that each takes alone.
+    `padded` are the iterators that had to be rounded up to a multiple of a divisor, `fuser` knows
+    what the predicate bounds.
     """
 
     indices: list[IterSum] | None
     errors: list[str] = field(default_factory=list)
     padded: Sequence[PaddedMark] = ()
-    is_box: bool = False
+    fuser: Fuser | None = field(default=None, repr=False)
+
+    @property
+    def is_box(self) -> bool:
+        """Whether the predicate, too, leaves the indices independent: together they take all
+        combinations of the values that each takes alone."""
+        if self.indices is None or self.fuser is None:
+            return False
+        return self.fuser.uses_all_constraints(self.indices)
 
 
 @nesting_limit("analyzed")
@@ -63,13 +71,56 @@ def detect_iter_map(
     analyzer = analyzer or analyzer_of(input_iters)
     try:
         detector = _Detector(analyzer, input_iters, check_level, simplify_trivial_iterators)
-        detector.add_constraints(convert(predicate))
+        if not _always_holds(predicate):
+            detector.add_constraints(convert(predicate))
         found = detector.detect(indices)
     except NotAffine as reason:
         return IterMapResult(None, [str(reason)])
-    padded = tuple(detector.padding.padded)
-    is_box = detector.fuser.uses_all_constraints(found)
-    return IterMapResult(found, padded=padded, is_box=is_box)
+    return IterMapResult(found, padded=tuple(detector.padding.padded), fuser=detector.fuser)
+
+
+def is_iter_map(
+    indices: Sequence[E.PrimExpr],
+    input_iters: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool = True,
+    check_level: str = SURJECTIVE,
+) -> bool:
+    """Whether `detect_iter_map` finds the indices; only those that are more than an iterator by
+    itself are analyzed."""
+    alone = lone_iterators(indices, input_iters, predicate)
+    if alone:
+        indices = [index for index in indices if index not in alone]
+        input_iters = {v: domain for v, domain in input_iters.items() if v not in alone}
+    if not indices and (check_level != BIJECTIVE or not input_iters):
+        return True
+    return detect_iter_map(indices, input_iters, predicate, check_level).indices is not None
+
+
+def _always_holds(predicate: E.PrimExpr | bool) -> bool:
+    return predicate is True or is_const_int(predicate, 1)
+
+
+def lone_iterators(
+    indices: Sequence[E.PrimExpr],
+    input_iters: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool = True,
+) -> set[E.Var]:
+    """Iterators that are an index each, and occur nowhere else: whatever the other indices are,
+    they are independent of them, and run through their domains."""
+    if not _always_holds(predicate):
+        return set()
+    if not all(
+        type(domain.extent) is type(domain.min) is E.IntImm for domain in input_iters.values()
+    ):
+        return set()
+    alone: set[E.Var] = set()
+    others: list[E.PrimExpr] = []
+    for index in indices:
+        if isinstance(index, E.Var) and index in input_iters and index not in alone:
+            alone.add(index)
+        else:
+            others.append(index)
+    return alone and alone - variables_in(*others)
 
 
 def iter_map_simplify(
@@ -84,22 +135,42 @@ def iter_map_simplify(
     analyzer = analyzer or analyzer_of(input_iters)
     options = (check_level, simplify_trivial_iterators, analyzer)
     result = detect_iter_map(indices, input_iters, predicate, *options)
-    unconditional = predicate is True or is_const_int(predicate, 1)
-    if result.indices is None and not unconditional and check_level != BIJECTIVE:
+    if result.indices is None and not _always_holds(predicate) and check_level != BIJECTIVE:
         result = detect_iter_map(indices, input_iters, True, *options)
     if result.indices is None:
         return list(indices)
     return [sum_to_expr(index, analyzer) for index in result.indices]
 
 
+def sum_of_iterator(variable: E.Var, domain: Range) -> IterSum:
+    """An iterator as a sum of digits."""
+    return _sum_of_iterator(variable, _of_type(variable.dtype, domain))
+
+
+def _sum_of_iterator(variable: E.Var, domain: Range) -> IterSum:
+    mark = IterMark(subtract(variable, domain.min), domain.extent)
+    return iter_sum({mark.whole: integer(1, variable.dtype)}, domain.min)
+
+
+def _of_type(dtype: str, domain: Range) -> Range:
+    if domain.min.dtype == domain.extent.dtype == dtype:
+        return domain
+    return Range(cast(dtype, domain.min), cast(dtype, domain.extent))
+
+
 @nesting_limit("analyzed")
 def sum_of_digits(
     index: E.PrimExpr, input_iters: Mapping[E.Var, Range], analyzer: Analyzer | None = None
 ) -> IterSum:
-    """An index as a sum of digits of the iterators, which may overlap; raises `NotAffine`."""
+    """An index as a sum of digits of the iterators, which may overlap; operands that are not affine
+    are part of its constant."""
     analyzer = analyzer or analyzer_of(input_iters)
-    value = _Detector(analyzer, input_iters, NO_CHECK, True).value(index)
-    return value if isinstance(value, LinearForm) else iter_sum({}, value)
+    value = _TermDetector(analyzer, input_iters, NO_CHECK, True).value(index)
+    if not isinstance(value, LinearForm):
+        return iter_sum({}, value)
+    parts = [part for split, scale in value.items() for part in (scale, split.extent)]
+    moves = any(uses_any(part, input_iters) for part in parts)
+    return iter_sum({}, index) if moves else value
 
 
 def analyzer_of(input_iters: Mapping[E.Var, Range]) -> Analyzer:
@@ -134,22 +205,27 @@ class _Detector:
         self.padding = Padding(analyzer, self.fuser, allowed=check_level != BIJECTIVE)
         self.sums: dict[E.Var, IterSum] = {}
         self.simplify_trivial_iterators = simplify_trivial_iterators
-        for variable, domain in input_iters.items():
-            self._add_iterator(variable, domain)
+
+    def iterator(self, variable: E.Var) -> IterSum | None:
+        """The sum that an iterator is; None for a variable that is none. Of the loops around an
+        index it takes few, so that each is made when it is asked for."""
+        if variable not in self.sums:
+            if variable not in self.input_iters:
+                return None
+            self._add_iterator(variable, self.input_iters[variable])
+        return self.sums[variable]
 
     def _add_iterator(self, variable: E.Var, domain: Range) -> None:
-        low, extent = cast(variable.dtype, domain.min), cast(variable.dtype, domain.extent)
-        self.domains[variable] = domain = Range(low, extent)
+        self.domains[variable] = domain = _of_type(variable.dtype, domain)
         if self.simplify_trivial_iterators and is_const_int(domain.extent, 1):
             self.sums[variable] = iter_sum({}, domain.min)
             return
-        mark = IterMark(subtract(variable, domain.min), domain.extent)
-        self.input_marks[variable] = mark
-        self.sums[variable] = iter_sum({mark.whole: integer(1, low.dtype)}, low)
+        self.sums[variable] = whole = _sum_of_iterator(variable, domain)
+        self.input_marks[variable] = next(iter(whole.terms)).source
 
     def add_constraints(self, predicate: E.PrimExpr) -> None:
         """Understand the predicate as bounds of iterators and of sums of iterators."""
-        bounds = bounds_of_iterators(predicate, self.input_iters)
+        bounds = [self._merged(b) for b in bounds_of_iterators(predicate, self.input_iters)]
         sums: list[Bound] = []
         for bound in bounds:
             if isinstance(bound.value, E.Var):
@@ -160,6 +236,12 @@ class _Detector:
             value = self.value(bound.value)
             linear = value if isinstance(value, LinearForm) else iter_sum({}, value)
             self.fuser.constrain(linear, bound.lower, bound.upper)
+
+    def _merged(self, bound: Bound) -> Bound:
+        """The same with the digits of a loop that make up the loop as that."""
+        if not any(isinstance(node, E.FloorDiv) for node in walk(bound.value)):
+            return bound
+        return bound._replace(value=self.simple(bound.value))
 
     def _shorten_only(self, bound: Bound) -> bool:
         """The same for a sum of one loop, loops of one iteration and a number, if it is one."""
@@ -182,6 +264,7 @@ class _Detector:
 
     def _shorten(self, variable: E.Var, lower: E.PrimExpr | None, upper: E.PrimExpr | None) -> None:
         """Keep only the iterations of one loop that the predicate admits."""
+        self.iterator(variable)
         old = self.domains[variable]
         low, high = old.min, add(old.min, old.extent)
         if lower is not None:
@@ -192,6 +275,8 @@ class _Detector:
         if isinstance(extent, E.IntImm) and extent.value <= 0:
             raise NotAffine("the predicate is never true")
         self._add_iterator(variable, Range(low, extent))
+        if variable in self.input_marks:
+            self.fuser.shortened.append(self.input_marks[variable])
 
     def detect(self, indices: Sequence[E.PrimExpr]) -> list[IterSum]:
         """The sums of all indices, checked."""
@@ -201,15 +286,19 @@ class _Detector:
             found = [self._index(index) for index in indices]
         if self.check_level != NO_CHECK:
             check = IndependenceCheck(self.analyzer, self.padding, self.check_level == BIJECTIVE)
-            check.check(found, self.input_marks.values())
+            check.check(found, self._all_marks() if self.check_level == BIJECTIVE else ())
         return found
+
+    def _all_marks(self) -> list[IterMark]:
+        for variable in self.input_iters:
+            self.iterator(variable)
+        return [self.input_marks[v] for v in self.input_iters if v in self.input_marks]
 
     def _index(self, index: E.PrimExpr) -> IterSum:
         value = self.value(index)
         if not isinstance(value, LinearForm):
             return iter_sum({}, value)
-        scales = value.terms.values()
-        if len(value.terms) > 1 and all(isinstance(n, E.IntImm) and n.value < 0 for n in scales):
+        if len(value.terms) > 1 and _counts_down(value):
             minus = integer(-1, value.dtype)  # It counts down.
             return self.fuse(value.times(minus, multiply)).times(minus, multiply)
         return self.fuse(value)
@@ -226,8 +315,19 @@ class _Detector:
     def plus(self, a: Value, b: Value, sign: int) -> IterSum:
         """a + b or a - b; equal digits are merged, or cancel."""
         first, second = (x if isinstance(x, LinearForm) else iter_sum({}, x) for x in (a, b))
-        factor = integer(sign, second.dtype)
-        return first.plus(second, factor, add, multiply).map(self.simple)
+        if sign == 1:
+            return self.simplified(first.plus(second, 1, add, _once))
+        return self.simplified(first.plus(second, integer(sign, second.dtype), add, multiply))
+
+    def simplified(self, value: IterSum) -> IterSum:
+        """A sum with its numbers simplified; constants are simple, and those of terms not 0."""
+        if type(value.constant) is E.IntImm:
+            for scale in value.terms.values():
+                if type(scale) is not E.IntImm:
+                    break
+            else:
+                return value
+        return value.map(self.simple)
 
     def simple(self, expression: E.PrimExpr) -> E.PrimExpr:
         if isinstance(expression, (E.IntImm, E.Var)):
@@ -237,6 +337,14 @@ class _Detector:
     def divides(self, divisor: E.PrimExpr, value: E.PrimExpr) -> bool:
         """Whether `value` is always a multiple of `divisor`."""
         return self.analyzer.can_prove_multiple(value, divisor)
+
+    def divides_terms(self, divisor: E.PrimExpr, value: IterSum) -> bool:
+        """Whether the terms of a sum are always multiples of `divisor`."""
+        return all(self.divides(divisor, scale) for scale in value.terms.values())
+
+    def divides_all(self, divisor: E.PrimExpr, value: IterSum) -> bool:
+        """The same of the constant, too."""
+        return self.divides_terms(divisor, value) and self.divides(divisor, value.constant)
 
     def quotient(self, value: E.PrimExpr, divisor: E.PrimExpr) -> E.PrimExpr:
         return self.simple(floordiv(value, divisor))
@@ -282,8 +390,24 @@ class _Detector:
         return split, self.quotient(base, scale), self.quotient(divisor, scale), scale
 
 
+class _TermDetector(_Detector):
+    """Takes what is not affine as an expression in which no iterator occurs."""
+
+    def value(self, expression: E.PrimExpr) -> Value:
+        try:
+            return super().value(expression)
+        except NotAffine:
+            return expression
+
+
+def _once(number: E.PrimExpr, factor: int) -> E.PrimExpr:
+    """A number times 1."""
+    return number
+
+
 def _variable(detector: _Detector, variable: E.Var) -> Value:
-    return detector.sums.get(variable, variable)
+    value = detector.iterator(variable)
+    return variable if value is None else value
 
 
 def _add(detector: _Detector, expression: Any) -> Value:
@@ -299,11 +423,11 @@ def _multiply(detector: _Detector, expression: Any) -> Value:
         a, b = b, a
     if isinstance(b, LinearForm):
         raise NotAffine(f"a product of two iterators: {expression!r}")
-    return a.times(b, multiply).map(detector.simple) if isinstance(a, LinearForm) else expression
+    return detector.simplified(a.times(b, multiply)) if isinstance(a, LinearForm) else expression
 
 
 def _division(
-    divide: Callable[[_Detector, IterSum, E.PrimExpr], Value],
+    divide: Callable[[_Detector, IterSum, E.PrimExpr], IterSum],
 ) -> Callable[[_Detector, Any], Value]:
     """The rule of a division, or its remainder, of a sum by what has no iterators."""
 
@@ -316,12 +440,15 @@ def _division(
     return rule
 
 
-@_division
-def _floordiv(detector: _Detector, a: IterSum, b: E.PrimExpr) -> Value:
+def _floordiv(detector: _Detector, a: IterSum, b: E.PrimExpr) -> IterSum:
     if is_const_int(b, 1):
         return a
+    if _counts_down(a) and not detector.divides_all(b, a):
+        return _floordiv(detector, _counted_up(detector, a, b), b).times(
+            integer(-1, b.dtype), multiply
+        )
     fused = detector.fused_dividend(a) if a.terms else a
-    if not a.terms or all(detector.divides(b, n) for n in (*fused.terms.values(), fused.constant)):
+    if not a.terms or detector.divides_all(b, fused):
         return fused.map(lambda number: detector.quotient(number, b))
     split, base, divisor, _ = detector.dividend(fused, b)
     padded, left = detector.padding.pad(split, base, divisor, wrap=False)
@@ -330,20 +457,41 @@ def _floordiv(detector: _Detector, a: IterSum, b: E.PrimExpr) -> Value:
         detector.simple(multiply(padded.lower_factor, divisor)),
         detector.quotient(padded.extent, divisor),
     )
-    return digit.sum.with_constant(detector.quotient(subtract(base, left), divisor))
+    rest = detector.quotient(subtract(base, left), divisor)
+    return iter_sum({digit: integer(1, rest.dtype)}, rest)
 
 
-@_division
-def _floormod(detector: _Detector, a: IterSum, b: E.PrimExpr) -> Value:
+def _floormod(detector: _Detector, a: IterSum, b: E.PrimExpr) -> IterSum:
     zero = integer(0, b.dtype)
     if is_const_int(b, 1):
         return iter_sum({}, zero)
+    if _counts_down(a) and not detector.divides_terms(b, a):
+        remainder = _floormod(detector, _counted_up(detector, a, b), b)
+        last = detector.simple(subtract(b, integer(1, b.dtype)))
+        return detector.plus(last, remainder, -1)
     fused = detector.fused_dividend(a) if a.terms else a
-    if all(detector.divides(b, scale) for scale in fused.terms.values()):
+    if detector.divides_terms(b, fused):
         return iter_sum({}, detector.simple(floormod(fused.constant, b)))
     split, base, divisor, scale = detector.dividend(fused, b)
     padded, _ = detector.padding.pad(split, base, divisor, wrap=True)
     return iter_sum({IterSplit(padded.source, padded.lower_factor, divisor): scale}, zero)
+
+
+def _counts_down(value: IterSum) -> bool:
+    for scale in value.terms.values():
+        if not isinstance(scale, E.IntImm) or scale.value >= 0:
+            return False
+    return bool(value.terms)
+
+
+def _counted_up(detector: _Detector, value: IterSum, divisor: E.PrimExpr) -> IterSum:
+    """divisor - 1 - value: its quotient is that of `value` with the other sign, and both remainders
+    add up to divisor - 1."""
+    if not detector.analyzer.can_prove(divisor > 0):
+        raise NotAffine(f"an iterator that counts down is divided by {divisor!r}")
+    one = integer(1, divisor.dtype)
+    up = value.times(integer(-1, value.dtype), multiply)
+    return up.with_constant(detector.simple(add(up.constant, subtract(divisor, one))))
 
 
 _RULES: dict[type, Callable[[_Detector, Any], Value]] = {
@@ -352,6 +500,6 @@ _RULES: dict[type, Callable[[_Detector, Any], Value]] = {
     E.Add: _add,
     E.Sub: _add,
     E.Mul: _multiply,
-    E.FloorDiv: _floordiv,
-    E.FloorMod: _floormod,
+    E.FloorDiv: _division(_floordiv),
+    E.FloorMod: _division(_floormod),
 }

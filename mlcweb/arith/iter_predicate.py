@@ -8,10 +8,10 @@ from typing import NamedTuple
 from mlcweb.arith.analyzer import conjuncts
 from mlcweb.arith.interval import INDEX_TYPES
 from mlcweb.arith.iter_arithmetic import NotAffine, add, subtract
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import integer
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import uses_any
 
 
@@ -37,9 +37,8 @@ def _size(expression: E.PrimExpr) -> int:
 
 
 def _bound_of(condition: E.PrimExpr, iterators: Container[E.Var]) -> Bound | None:
-    if isinstance(condition, E.Call) and isinstance(condition.op, Op):
-        if condition.op.name == "tir.likely":
-            return _bound_of(condition.args[0], iterators)
+    if operator_name(condition) == "likely":
+        return _bound_of(condition.args[0], iterators)  # type: ignore[attr-defined]
     if isinstance(condition, (E.GT, E.GE)):
         mirrored = E.LT if isinstance(condition, E.GT) else E.LE
         condition = mirrored(condition.b, condition.a)

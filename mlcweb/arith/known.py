@@ -135,7 +135,7 @@ class _Chains:
         if isinstance(condition, (E.LT, E.LE)):
             return self.distance(x, y) + constant <= (-1 if isinstance(condition, E.LT) else 0)
         if isinstance(condition, E.EQ):
-            return False
+            return constant == 0 and self.is_same(x, y)
         if self.distance(x, y) + constant < 0 or self.distance(y, x) - constant < 0:
             return True
         return constant == 0 and any(

@@ -7,12 +7,14 @@ tried, up to a limit. The answer None is sure; a solution may be one that was on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd, inf
 
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.linear import LinearForm
+from mlcweb.ir.node import Node
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Range
@@ -45,6 +47,17 @@ class LinearSystem:
         """A new variable."""
         self.bounds.append((low, high))
         return _form({len(self.bounds) - 1: 1}, 0)
+
+    def digits(self, low: float, high: float, units: Sequence[int]) -> dict[int, Form]:
+        """The digits of a new number, as variables, by what they count: 1 and `digit_units`."""
+        digits: dict[int, Form] = {}
+        for unit, above in zip((1, *units), (*units, 0), strict=True):
+            ends = (0, above // unit - 1) if above else (_floor(low, unit), _floor(high, unit))
+            digits[unit] = self.variable(*ends)
+        total = number(digits)
+        if _limits(total, self.bounds) != (low, high):
+            self.require(total, low, high)
+        return digits
 
     def name(self, variable: E.Var, low: float, high: float) -> None:
         """Say in which bounds a variable of the program is that has the same value everywhere."""
@@ -93,8 +106,10 @@ class LinearSystem:
         return self.variable() if moves or reads_memory(expression) else self._symbol(expression)
 
     def _quotient(self, form: Form, divisor: int) -> Form:
-        if not form.terms:
-            return _form({}, form.constant // divisor)
+        whole, rest = form.separate(divisor)
+        low, high = _limits(rest, self.bounds)
+        if _floor(low, divisor) == _floor(high, divisor):
+            return whole.with_constant(whole.constant + int(low) // divisor)
         key = (frozenset(form.terms.items()), form.constant, divisor)
         if key not in self._quotients:
             dividend, modulus = self._remainders.get(key[:2], (form, 0))
@@ -112,8 +127,10 @@ class LinearSystem:
         return self._quotients[key]
 
     def _remainder(self, form: Form, divisor: int) -> Form:
-        remainder = form.plus(self._quotient(form, divisor), -divisor)
-        self._remainders[frozenset(remainder.terms.items()), remainder.constant] = form, divisor
+        quotient = self._quotient(form, divisor)
+        remainder = form.plus(quotient, -divisor)
+        if quotient.terms or quotient.constant:  # else it is the form itself
+            self._remainders[frozenset(remainder.terms.items()), remainder.constant] = form, divisor
         return remainder
 
     def _symbol(self, expression: E.PrimExpr) -> Form:
@@ -205,6 +222,48 @@ class LinearSystem:
         return True
 
 
+def number(digits: Mapping[int, Form]) -> Form:
+    """The number that digits are, by what they count."""
+    total = _form({}, 0)
+    for unit, digit in digits.items():
+        total = total.plus(digit, unit)
+    return total
+
+
+def digit_units(expressions: Iterable[Node]) -> dict[E.Var, list[int]]:
+    """What the digits of variables count that quotients and remainders take of them, but for the
+    ones, in order: 4 and 32 where `v // 4` and `v % 32` occur. Each is a multiple of the one
+    before."""
+    found: dict[E.Var, set[int]] = {}
+    for expression in expressions:
+        if type(expression) is E.Var:
+            continue
+        for node in walk(expression):
+            if isinstance(node, (E.FloorDiv, E.FloorMod)) and isinstance(node.b, E.IntImm):
+                variable, unit = _digit(node.a)
+                if variable is not None and node.b.value > 1:
+                    found.setdefault(variable, set()).add(unit * node.b.value)
+    units: dict[E.Var, list[int]] = {}
+    for variable, divisors in found.items():
+        chain = units[variable] = []
+        for divisor in sorted(divisors):
+            if not chain or divisor % chain[-1] == 0:
+                chain.append(divisor)
+    return units
+
+
+def _digit(expression: E.PrimExpr) -> tuple[E.Var | None, int]:
+    """The variable that an expression is a digit of, and what the digit counts."""
+    unit = 1
+    while isinstance(expression, (E.FloorDiv, E.FloorMod)):
+        if not isinstance(expression.b, E.IntImm) or expression.b.value < 1:
+            return None, unit
+        if isinstance(expression, E.FloorDiv):
+            unit *= expression.b.value
+        expression = expression.a
+    return (expression if isinstance(expression, E.Var) else None), unit
+
+
 def constant_ends(domain: Range) -> Bound:
     """The least and the greatest value in a domain, as far as they are constant."""
     low, extent = constant_value(domain.min), constant_value(domain.extent)
@@ -231,8 +290,11 @@ def _narrow(form: Form, bound: Bound, bounds: list[Bound]) -> bool | None:
     changed = False
     for variable, scale in form.terms.items():
         own = bounds[variable]
-        ends = (own[0] * scale, own[1] * scale) if scale > 0 else (own[1] * scale, own[0] * scale)
-        rest = _limits(form, bounds, variable)
+        ends = _scaled(own, scale)
+        if low > -inf and high < inf:
+            rest = low - ends[0], high - ends[1]
+        else:
+            rest = _limits(form, bounds, variable)
         least, most = bound[0] - rest[1], bound[1] - rest[0]
         if least <= ends[0] and most >= ends[1]:
             continue
@@ -240,9 +302,17 @@ def _narrow(form: Form, bound: Bound, bounds: list[Bound]) -> bool | None:
         new = (max(own[0], first), min(own[1], last))
         if new[0] > new[1]:
             return None
-        changed |= new != own
-        bounds[variable] = new
+        if new != own:
+            changed = True
+            bounds[variable] = new
+            ends = _scaled(new, scale)
+            low, high = rest[0] + ends[0], rest[1] + ends[1]
     return changed
+
+
+def _scaled(bound: Bound, scale: int) -> Bound:
+    low, high = bound
+    return (low * scale, high * scale) if scale > 0 else (high * scale, low * scale)
 
 
 def _limits(form: Form, bounds: list[Bound], without: int = -1) -> Bound:

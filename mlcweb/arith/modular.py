@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
-from mlcweb.arith.interval import may_wrap, operand_pair
+from mlcweb.arith.interval import is_index_type, may_wrap, operand_pair
 from mlcweb.tir import expr as E
 from mlcweb.tir.operators import Key, key_of
 
@@ -42,6 +42,19 @@ def union(a: ModularSet, b: ModularSet) -> ModularSet:
     return modular_set(gcd(a.coeff, b.coeff, a.base - b.base), a.base)
 
 
+def intersection(a: ModularSet, b: ModularSet) -> ModularSet | None:
+    """The integers of both sets, by the Chinese remainder theorem; None where there are none."""
+    if a.coeff == 0 or b.coeff == 0:
+        value, other = (a.base, b) if a.coeff == 0 else (b.base, a)
+        return ModularSet(0, value) if other.contains(value) else None
+    common = gcd(a.coeff, b.coeff)
+    if (b.base - a.base) % common:
+        return None
+    step = b.coeff // common
+    times = (b.base - a.base) // common * pow(a.coeff // common, -1, step) % step
+    return modular_set(a.coeff * step, a.base + a.coeff * times)
+
+
 def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSet:
     """The modular set of an expression, from those of its operands; arithmetic that wraps around
     may leave any remainder."""
@@ -49,9 +62,17 @@ def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSe
         return ModularSet(0, expression.value)
     if isinstance(expression, E.Var):
         return _variable(expression, analyzer)
+    if isinstance(expression, E.Cast):
+        return _cast(expression, analyzer)
+    if isinstance(expression, E.Let):
+        inside = analyzer.clone()
+        inside.bind(expression.var, expression.value)
+        return inside.modular_set(expression.body)
     rule = _RULES.get(key_of(expression))
     if rule is None:
         return ANY_INTEGER
+    if isinstance(expression, E.Div) and analyzer.const_int_bound(expression.a).min_value >= 0:
+        rule = _floordiv
     remainders = rule(*map(analyzer.modular_set, operand_pair(expression)))
     return ANY_INTEGER if remainders.coeff != 1 and may_wrap(expression) else remainders
 
@@ -62,6 +83,31 @@ def _variable(variable: E.Var, analyzer: Analyzer) -> ModularSet:
         return declared
     low, high = analyzer.const_int_bound(variable)
     return ModularSet(0, int(low)) if low == high else ANY_INTEGER
+
+
+def _cast(expression: E.Cast, analyzer: Analyzer) -> ModularSet:
+    """Of indices, which fit in the type that they are cast to."""
+    both = expression.dtype, expression.value.dtype
+    return analyzer.modular_set(expression.value) if all(map(is_index_type, both)) else ANY_INTEGER
+
+
+def _shift_left(a: ModularSet, b: ModularSet) -> ModularSet:
+    if b.coeff == 0 and 0 <= b.base < 64:
+        return _multiply(a, ModularSet(0, 1 << b.base))
+    return ANY_INTEGER
+
+
+def _shift_right(a: ModularSet, b: ModularSet) -> ModularSet:
+    if b.coeff == 0 and 0 <= b.base < 64:
+        return _floordiv(a, ModularSet(0, 1 << b.base))
+    return ANY_INTEGER
+
+
+def _bitwise_and(a: ModularSet, b: ModularSet) -> ModularSet:
+    """By a mask of the lowest bits, it is the remainder."""
+    if b.coeff == 0 and b.base > 0 and b.base & (b.base + 1) == 0:
+        return _floormod(a, ModularSet(0, b.base + 1))
+    return ANY_INTEGER
 
 
 def _multiply(a: ModularSet, b: ModularSet) -> ModularSet:
@@ -77,9 +123,7 @@ def _floordiv(a: ModularSet, b: ModularSet) -> ModularSet:
 
 def _floormod(a: ModularSet, b: ModularSet) -> ModularSet:
     if b.coeff == 0 and b.base > 0:
-        if a.coeff % b.base == 0:
-            return ModularSet(0, a.base % b.base)
-        return modular_set(gcd(a.coeff, b.base), a.base)
+        return modular_set(gcd(a.coeff, b.base), a.base % b.base)
     return ANY_INTEGER
 
 
@@ -102,6 +146,9 @@ _RULES: dict[Key, Callable[[ModularSet, ModularSet], ModularSet]] = {
     E.FloorMod: _floormod,
     E.Div: _truncdiv,
     E.Mod: _truncmod,
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
+    "bitwise_and": _bitwise_and,
     **dict.fromkeys((E.Min, E.Max, E.Select, "if_then_else"), union),
 }
 """The set of an operation, from those of two operands; of a choice, from those of its values."""

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.int_set import IntSet, eval_range
+from mlcweb.arith.int_set import IntervalSet, IntSet, eval_range
 from mlcweb.arith.iter_expr import IterSum
-from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
+from mlcweb.arith.iter_map import (
+    SURJECTIVE,
+    detect_iter_map,
+    lone_iterators,
+    sum_of_iterator,
+)  # fmt: skip
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Range
+from mlcweb.tir.folding import integer
 
 
 def estimate_region(
@@ -30,7 +37,7 @@ def estimate_region(
     return [item.cover_range(given, analyzer) for item, given in zip(sets, region, strict=True)]
 
 
-def estimate_region_upper_bound(
+def bounding_box(
     region: Sequence[Range],
     var_dom: Mapping[E.Var, Range],
     predicate: E.PrimExpr | bool = True,
@@ -39,14 +46,24 @@ def estimate_region_upper_bound(
     """A box that holds the union of `region` over the variables of `var_dom`; an end that cannot
     be found is infinite. Each dimension is exact where it can be."""
     analyzer = analyzer or Analyzer(var_dom)
-    exact = _strict_sets(region, var_dom, predicate, analyzer)
+    exact = _strict_sets(region, var_dom, predicate, analyzer, within=True)
     if exact is not None:
         return exact
     result = []
     for dimension in region:
-        alone = _strict_sets([dimension], var_dom, predicate, analyzer)
+        alone = _strict_sets([dimension], var_dom, predicate, analyzer, within=True)
         result.append(alone[0] if alone else eval_range(dimension, var_dom, analyzer))
     return result
+
+
+def estimate_region_upper_bound(
+    region: Sequence[Range],
+    var_dom: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool = True,
+    analyzer: Analyzer | None = None,
+) -> list[IntervalSet]:
+    """`bounding_box` as programs read it."""
+    return [IntervalSet(*side) for side in bounding_box(region, var_dom, predicate, analyzer)]
 
 
 def estimate_region_strict_bound(
@@ -54,9 +71,10 @@ def estimate_region_strict_bound(
     var_dom: Mapping[E.Var, Range],
     predicate: E.PrimExpr | bool = True,
     analyzer: Analyzer | None = None,
-) -> list[IntSet] | None:
+) -> list[IntervalSet] | None:
     """`estimate_region` as sets."""
-    return _strict_sets(region, var_dom, predicate, analyzer or Analyzer(var_dom))
+    sets = _strict_sets(region, var_dom, predicate, analyzer or Analyzer(var_dom))
+    return None if sets is None else [IntervalSet(*side) for side in sets]
 
 
 estimate_region_lower_bound = estimate_region_strict_bound
@@ -68,11 +86,12 @@ def _strict_sets(
     domains: Mapping[E.Var, Range],
     predicate: E.PrimExpr | bool,
     analyzer: Analyzer,
+    within: bool = False,
 ) -> list[IntSet] | None:
+    """The sides of a region over all iterations; `within` these, where that is enough."""
     if not all(isinstance(dimension.extent, E.IntImm) for dimension in region):
         return None
-    starts = [dimension.min for dimension in region]
-    found = detect_iter_map(starts, domains, predicate, SURJECTIVE, analyzer=analyzer).indices
+    found = _sums(region, domains, predicate, analyzer, within)
     if found is None:
         return None
     result = []
@@ -84,10 +103,51 @@ def _strict_sets(
     return result
 
 
-def _set_of_sum(index: IterSum, extent: E.PrimExpr, analyzer: Analyzer) -> IntSet | None:
+def _sums(
+    region: Sequence[Range],
+    domains: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool,
+    analyzer: Analyzer,
+    within: bool,
+) -> list[IterSum] | None:
+    """Where a region starts, as independent sums of iterators."""
+    starts = [dimension.min for dimension in region]
+    alone = lone_iterators(starts, domains, predicate)
+    rest = [start for start in starts if start not in alone]
+    result = detect_iter_map(rest, domains, predicate, SURJECTIVE, analyzer=analyzer)
+    if result.indices is None or not (within or result.is_box):
+        return None
+    if not alone:
+        return result.indices
+    sums = iter(result.indices)
+    return [
+        sum_of_iterator(start, domains[start])
+        if isinstance(start, E.Var) and start in alone
+        else next(sums)
+        for start in starts
+    ]
+
+
+def _is_constant_step(count: Any, step: Any, length: Any) -> bool:
+    """Whether `count` pieces of a `length` follow in a `step` upwards, all of them constant."""
+    return (
+        type(count) is type(step) is type(length) is E.IntImm
+        and step.value > 0
+        and count.dtype == step.dtype == length.dtype
+    )
+
+
+def _set_of_sum(index: IterSum, extent: Any, analyzer: Analyzer) -> IntSet | None:
     """`extent` elements from each value of an index on; None where gaps are left."""
     low = index.constant
+    split: Any
     for split, scale in index.items():
+        if _is_constant_step(split.extent, scale, extent):
+            if extent.value < scale.value:
+                return None
+            reached = extent.value + (split.extent.value - 1) * scale.value
+            extent = integer(reached, extent.dtype)
+            continue
         if not analyzer.can_prove(extent >= scale):
             return None
         reach = (split.extent - 1) * scale

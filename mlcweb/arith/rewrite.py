@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith import (
     known,
+    matching,
     rules_comparison,
     rules_extremum,
     rules_integer,
@@ -39,6 +40,9 @@ _RULES: dict[Key, Rule] = {
     **rules_logic.RULES,
 }
 
+_TURNED: dict[type, type] = {E.GT: E.LT, E.GE: E.LE}
+"""a > b is b < a."""
+
 _LEAVES = (E.IntImm, E.FloatImm, E.StringImm)
 
 
@@ -52,11 +56,22 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     result = analyzer.rewritten.get(expression)
     if result is None:
         try:
-            result = apply_rule(rebuilt(expression, rewrite, analyzer), analyzer)
+            result = _rewritten(rebuilt(expression, rewrite, analyzer), analyzer)
         except TOO_DEEP:
             raise nests_too_deep("simplified") from None
         analyzer.rewritten[expression] = result
     return result
+
+
+def _rewritten(expression: Any, analyzer: Analyzer) -> E.PrimExpr:
+    turned = _TURNED.get(type(expression))
+    if turned is not None:
+        return _rewritten(turned(expression.b, expression.a), analyzer)
+    if isinstance(expression, (E.BinaryExpr, E.ComparisonExpr)):
+        made = matching.applied(expression, analyzer)
+        if made is not None:
+            return rewrite(made, analyzer)
+    return apply_rule(expression, analyzer)
 
 
 def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
@@ -88,7 +103,10 @@ def rebuilt(
     What is chosen by a condition is changed knowing that the condition holds, or does not.
     """
     if isinstance(expression, (E.BinaryExpr, E.ComparisonExpr)):
-        a, b = change(expression.a, analyzer), change(expression.b, analyzer)
+        if analyzer.applies_branches and isinstance(expression, (E.And, E.Or)):
+            a, b = _changed_branches(expression, change, analyzer)
+        else:
+            a, b = change(expression.a, analyzer), change(expression.b, analyzer)
         if a is expression.a and b is expression.b:
             return expression
         return type(expression)(a, b, span=expression.span)
@@ -103,6 +121,17 @@ def rebuilt(
             args = tuple(change(arg, analyzer) for arg in expression.args)
         return expression if _same_items(args, expression.args) else replace(expression, args=args)
     return _Operands(change, analyzer).rewrite_children(expression)
+
+
+def _changed_branches(
+    expression: Any, change: Callable[..., E.PrimExpr], analyzer: Analyzer
+) -> tuple[E.PrimExpr, E.PrimExpr]:
+    given = negation if isinstance(expression, E.Or) else lambda condition: condition
+    a = change(expression.a, analyzer)
+    with analyzer.constraint(given(a)):
+        b = change(expression.b, analyzer)
+    with analyzer.constraint(given(b)):
+        return change(a, analyzer), b
 
 
 def _changed_choice(
@@ -135,6 +164,10 @@ class WithConstantsLast(Mutator):
 
 
 def _plus(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    if isinstance(b, E.Add) and isinstance(b.a, E.IntImm):
+        return _plus(_plus(a, b.b), b.a)
+    if isinstance(a, E.Sub) and isinstance(a.a, E.IntImm) and not isinstance(b, E.IntImm):
+        return _plus(_minus(b, a.b), a.a)
     if isinstance(b, E.Add) and isinstance(b.b, E.IntImm):
         return _plus(_plus(a, b.a), b.b)
     if isinstance(b, E.Sub) and isinstance(b.a, E.IntImm) and not isinstance(a, E.IntImm):

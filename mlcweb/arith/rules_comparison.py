@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import gcd
+from fractions import Fraction
+from math import gcd, inf
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.digits import Sum, write
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.interval import is_index_type
+from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_integer import rounded_down
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import (
@@ -48,11 +49,13 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
     if not is_index_type(a.dtype):
         return expression
     difference = analyzer.canonical_sum(subtract(a, b))
-    low, high = analyzer.const_int_bound(write(difference))
+    low, high = _bound(difference, analyzer)
     if high < 0:
         return TRUE
     if low >= 0:
         return FALSE
+    if analyzer.compares_products and (known := _product_and_sum(difference, analyzer)) is not None:
+        return truth(known)
     for rule in (_distributed, _without_division):
         smaller = rule(a, b, analyzer)
         if smaller is not None:
@@ -66,6 +69,33 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
     return _with_constants_moved(expression)
 
 
+def _bound(difference: Sum, analyzer: Analyzer) -> ConstIntBound:
+    """The bound of a sum, whose constant need not fit in its type: that of x + 2**31, say."""
+    if -(2**31) <= difference.constant < 2**31:
+        return analyzer.const_int_bound(write(difference))
+    low, high = analyzer.const_int_bound(write(difference.with_constant(0)))
+    return ConstIntBound(low + difference.constant, high + difference.constant)
+
+
+def _product_and_sum(difference: Sum, analyzer: Analyzer) -> bool | None:
+    """Whether x * y * c < (x + y) * d for positive x and y: whether c < d / x + d / y."""
+    scales = {digit.source: scale for digit, scale in difference.items() if digit[1:3] == (1, None)}
+    products = [source for source in scales if isinstance(source, E.Mul)]
+    if difference.constant or len(scales) != 3 or len(products) != 1:
+        return None
+    (product,) = products
+    factors = product.a, product.b
+    size, scale = scales.pop(product), -next(iter(scales.values()))
+    if any(scales.get(factor) != -scale for factor in factors) or scale <= 0:
+        return None
+    limits = [analyzer.const_int_bound(factor) for factor in factors]
+    if any(low <= 0 for low, _ in limits):
+        return None
+    least = sum(Fraction(scale, int(high)) for _, high in limits if high < inf)
+    greatest = sum(Fraction(scale, int(low)) for low, _ in limits)
+    return True if size < least else False if size >= greatest else None
+
+
 def _without_common_factor(difference: Sum, analyzer: Analyzer) -> E.PrimExpr | None:
     """x * s + y < c * s, where 0 <= y < s, is x < c; x * s < c is x < c / s rounded up."""
     scales = [abs(scale) for scale in difference.terms.values()]
@@ -76,12 +106,26 @@ def _without_common_factor(difference: Sum, analyzer: Analyzer) -> E.PrimExpr | 
     if large and (step := gcd(*large, difference.constant)) > 1:
         quotient, rest = difference.separate(step)
         if analyzer.is_within(write(rest), 0, step):
-            return _below_zero(quotient)
+            smaller = _without_common_factor(quotient, analyzer)
+            return _below_zero(quotient) if smaller is None else smaller
+        if (digit := _higher_digit(rest, step)) is not None:
+            # x * s + y < c * s is x + y // s < c
+            return analyzer.canonical(_below_zero(quotient.plus(digit)))
     if len(set(scales)) == 1 and (scales[0] > 1 or negative):
         limit = -difference.constant // -scales[0]
         quotient, _ = difference.with_constant(0).separate(scales[0])
         return _below_zero(quotient.with_constant(limit))
     return None
+
+
+def _higher_digit(total: Sum, step: int) -> Sum | None:
+    """`total // step`, where it is one remainder of a multiple of `step`."""
+    if len(total.terms) != 1 or total.constant:
+        return None
+    ((digit, scale),) = total.items()
+    if scale != 1 or digit.upper is None or digit.truncated or digit.upper % (digit.lower * step):
+        return None
+    return Sum({digit._replace(lower=digit.lower * step): 1}, 0, total.dtype)
 
 
 def _below_zero(difference: Sum) -> E.PrimExpr:
@@ -230,11 +274,12 @@ def _equal(expression: E.EQ, analyzer: Analyzer) -> E.PrimExpr:
     if not is_index_type(a.dtype):
         always = isinstance(a, E.Var) and a is b and not a.dtype.startswith(("float", "bfloat"))
         return TRUE if always else expression
-    difference = analyzer.canonical(subtract(a, b))
-    low, high = analyzer.const_int_bound(difference)
+    difference = analyzer.canonical_sum(subtract(a, b))
+    low, high = _bound(difference, analyzer)
     if low == high == 0:
         return TRUE
-    if low > 0 or high < 0 or not analyzer.modular_set(difference).contains(0):
+    remainders = analyzer.modular_set(write(difference.with_constant(0)))
+    if low > 0 or high < 0 or not remainders.contains(-difference.constant):
         return FALSE
     if isinstance(a, E.IntImm):
         a, b = b, a

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.equality import same_expression
@@ -99,12 +99,22 @@ def _from_constant(
 
 
 def _absorbed(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
-    """min(x, max(x, y)) is x; min(x, min(x, y)) is min(x, y)."""
+    """min(x, max(x, y)) is x; min(x, min(min(x, y), z)) is min(min(x, y), z)."""
     for x, other in ((a, b), (b, a)):
-        if isinstance(other, (E.Min, E.Max)):
-            if same_expression(other.a, x) or same_expression(other.b, x):
-                return other if type(other) is cls else x
+        if type(other) is cls and any(same_expression(x, y) for y in _chain(cls, other)):
+            return other
+        if type(other) is _opposite(cls):
+            if same_expression(other.a, x) or same_expression(other.b, x):  # type: ignore
+                return x
     return None
+
+
+def _chain(cls: type, extremum: Any) -> Iterator[E.PrimExpr]:
+    """The operands of nested minima, where they are nested on the left."""
+    while type(extremum) is cls:
+        yield extremum.b
+        extremum = extremum.a
+    yield extremum
 
 
 def _of_extrema(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
@@ -112,7 +122,7 @@ def _of_extrema(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> 
     if not (isinstance(a, (E.Min, E.Max)) and isinstance(b, (E.Min, E.Max))):
         return None
     if type(a) is not type(b):
-        return (a if type(a) is cls else b) if _same_pair(a, b) else None
+        return _build(cls)(a.a, a.b) if _same_pair(a, b) else None
     for x, y in ((a.a, a.b), (a.b, a.a)):
         for w, z in ((b.a, b.b), (b.b, b.a)):
             if same_expression(x, w):

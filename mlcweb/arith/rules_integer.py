@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
+from math import gcd, prod
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.digits import Sum, write
@@ -11,7 +13,7 @@ from mlcweb.arith.interval import is_index_type
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import cast
+from mlcweb.tir.arithmetic import cast, is_const_int
 from mlcweb.tir.folding import (
     add,
     const,
@@ -96,10 +98,6 @@ _fold_floordiv, _fold_floormod = _fold(floordiv), _fold(floormod)
 def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if is_index_type(a.dtype):
-        for multiple, rest in ((a, b), (b, a)):
-            if isinstance(multiple, E.Mul) and isinstance(rest, E.FloorMod):
-                if _is_rounding(multiple, E.FloorDiv, rest.a, rest.b):
-                    return rest.a
         shared = _common_factor(a, b, add)
         if shared is not None:
             return shared
@@ -109,19 +107,6 @@ def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
         if isinstance(b, (E.Min, E.Max)) and not isinstance(a, (E.Min, E.Max, E.IntImm)):
             return E.Add(b, a)
     return _fold_add(expression, analyzer)
-
-
-def _is_rounding(
-    product: E.Mul, division: type[E.BinaryExpr], x: E.PrimExpr, y: E.PrimExpr | None
-) -> bool:
-    """Whether a product is x / y * y, with some way to divide."""
-    return any(
-        isinstance(quotient, division)
-        and same_expression(quotient.a, x)
-        and same_expression(quotient.b, divisor)
-        and (y is None or same_expression(divisor, y))
-        for quotient, divisor in ((product.a, product.b), (product.b, product.a))
-    )
 
 
 def _cancelled(a: E.PrimExpr, b: E.PrimExpr, sign: int) -> E.PrimExpr | None:
@@ -181,12 +166,9 @@ def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
         shared = _common_factor(a, b, _difference)
         if shared is not None:
             return shared
-        if isinstance(b, E.Mul) and _is_rounding(b, E.Div, a, None):
-            return truncmod(a, b.b if isinstance(b.a, E.Div) else b.a)
-        for rule in (_without_rounding, _lowest_digit, _quotient_difference):
-            found = rule(a, b, analyzer)
-            if found is not None:
-                return found
+        found = _without_rounding(a, b, analyzer)
+        if found is not None:
+            return found
         remaining = _cancelled(a, b, -1)
         if remaining is not None:
             return remaining
@@ -217,33 +199,34 @@ def _without_rounding(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pri
     return None
 
 
-def _lowest_digit(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
-    """x * k - x // c * (c * k) is x % c * k."""
-    if not (isinstance(a, E.Mul) and isinstance(a.b, E.IntImm)):
+def _reduced(expression: Any) -> tuple[E.PrimExpr, E.PrimExpr, E.PrimExpr] | None:
+    """(a, b, c) where the operands of a division are a * c and b * c, and c is not 1."""
+    dtype = expression.dtype
+    above, below, common = list(factors(expression.a)), [], integer(1, dtype)
+    scales = [_scale(above), _scale(list(factors(expression.b)))]
+    shared = gcd(*scales)
+    above = [factor for factor in above if not isinstance(factor, E.IntImm)]
+    for factor in factors(expression.b):
+        if isinstance(factor, E.IntImm):
+            continue
+        position = next((i for i, x in enumerate(above) if same_expression(x, factor)), None)
+        if position is None:
+            below.append(factor)
+        else:
+            common = multiply(common, above.pop(position))
+    if is_const_int(common, 1) or shared == 0:
         return None
-    if not (isinstance(b, E.Mul) and isinstance(b.b, E.IntImm) and isinstance(b.a, E.FloorDiv)):
-        return None
-    x, divisor = b.a.a, b.a.b
-    if not isinstance(divisor, E.IntImm) or divisor.value * a.b.value != b.b.value:
-        return None
-    return multiply(floormod(x, divisor), a.b) if same_expression(a.a, x) else None
+    one = integer(1, dtype)
+    a, b = (
+        multiply(reduce(multiply, rest, one), integer(scale // shared, dtype))
+        for rest, scale in ((above, scales[0]), (below, scales[1]))
+    )
+    return a, b, multiply(common, integer(shared, dtype))
 
 
-def _quotient_difference(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
-    """(x + k) // c + m - x // c is (x % c + k) // c + m."""
-    quotient, more = a, integer(0, a.dtype)
-    if isinstance(a, E.Add) and isinstance(a.b, E.IntImm):
-        quotient, more = a.a, a.b
-    if not (isinstance(quotient, E.FloorDiv) and isinstance(b, E.FloorDiv)):
-        return None
-    total, divisor = quotient.a, quotient.b
-    if not isinstance(divisor, E.IntImm) or not same_expression(divisor, b.b):
-        return None
-    if not (isinstance(total, E.Add) and isinstance(total.b, E.IntImm)):
-        return None
-    if not same_expression(total.a, b.a):
-        return None
-    return add(floordiv(add(floormod(b.a, divisor), total.b), divisor), more)
+def _scale(parts: list[E.PrimExpr]) -> int:
+    """The product of the constants of factors."""
+    return prod(part.value for part in parts if isinstance(part, E.IntImm))
 
 
 def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
@@ -257,13 +240,16 @@ def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
     exact = quotient_of_product(a, b)
     if exact is not None:
         return exact
-    if analyzer.const_int_bound(b).min_value > 0:
+    if (fraction := _reduced(expression)) is not None:
+        return analyzer.rewrite(floordiv(*fraction[:2]))
+    if analyzer.const_int_bound(b).min_value >= 0:
         return _divide_by_symbol(expression, analyzer)
     return expression
 
 
 def _divide_by_symbol(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
-    """(x * n + y) // n is x + y // n for positive n; 0 <= y < n leaves x."""
+    """(x * n + y) // n is x + y // n where n is not negative (nothing is divided by 0);
+    0 <= y < n leaves x."""
     a, b = expression.a, expression.b
     dividend = analyzer.const_int_bound(a)
     if dividend.min_value >= 0 and analyzer.is_less(a, b):
@@ -312,7 +298,7 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
     if analyzer.is_within(write(rest), 0, divisor):
         return write(quotient)
     quotient, rest = total.separate(divisor)
-    if digits := _split(rest, divisor, analyzer):
+    if digits := _split(rest, divisor, analyzer, any_lower=True):
         upper, _, unit = digits
         return add(_quotient(write(upper), divisor // unit, analyzer), write(quotient))
     return expression
@@ -323,15 +309,20 @@ def _quotient(a: E.PrimExpr, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
     return _floordiv(made, analyzer) if isinstance(made, E.FloorDiv) else made
 
 
-def _split(total: Sum, divisor: int, analyzer: Analyzer) -> tuple[Sum, Sum, int] | None:
+def _split(
+    total: Sum, divisor: int, analyzer: Analyzer, any_lower: bool = False
+) -> tuple[Sum, Sum, int] | None:
     """`total`, x * unit + y or (x + y) * unit, as `upper * unit + lower` with 0 <= lower < unit,
-    where `unit` divides `divisor`."""
+    where `unit` divides `divisor`; y is a sum only for `any_lower`, as in TVM."""
     scales = [*map(abs, total.terms.values()), *([abs(total.constant)] if total.constant else [])]
-    if len(scales) > 2 and len(set(scales)) > 1:
+    is_long = len(scales) > 2 and len(set(scales)) > 1
+    if is_long and not any_lower:
         return None
     for unit in scales:
         if unit > 1 and divisor % unit == 0:
             upper, lower = total.separate(unit)
+            if is_long and (upper.constant or len(upper.terms) > 1):
+                continue
             if abs(upper.constant) <= 1 and analyzer.is_within(write(lower), 0, unit):
                 return upper, lower, unit
     return None
@@ -340,6 +331,8 @@ def _split(total: Sum, divisor: int, analyzer: Analyzer) -> tuple[Sum, Sum, int]
 def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not is_index_type(a.dtype):
+        if _divides_wrapping_product(a, b):
+            return const(0, a.dtype)
         return _fold_floormod(expression, analyzer)
     if isinstance(b, E.IntImm):
         return _remainder_of_constant(expression, b.value, analyzer)
@@ -347,7 +340,9 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
         return a
     if quotient_of_product(a, b) is not None:
         return integer(0, a.dtype)
-    if analyzer.const_int_bound(b).min_value > 0:
+    if (fraction := _reduced(expression)) is not None:
+        return multiply(analyzer.rewrite(floormod(*fraction[:2])), fraction[2])
+    if analyzer.const_int_bound(b).min_value >= 0:
         if analyzer.const_int_bound(a).min_value >= 0 and analyzer.is_less(a, b):
             return a
         if isinstance(a, E.Add):
@@ -355,6 +350,13 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
                 if quotient_of_product(x, b) is not None:
                     return _floormod(E.FloorMod(y, b), analyzer)
     return expression
+
+
+def _divides_wrapping_product(a: E.PrimExpr, b: E.PrimExpr) -> bool:
+    """Whether a power of 2 divides a product even where it wraps around, modulo a larger one."""
+    if not (isinstance(a, E.Mul) and isinstance(a.b, E.IntImm) and isinstance(b, E.IntImm)):
+        return False
+    return b.value > 0 and b.value & (b.value - 1) == 0 and a.b.value % b.value == 0
 
 
 def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
@@ -398,7 +400,10 @@ def _truncdiv(expression: E.Div, analyzer: Analyzer) -> E.PrimExpr:
         return _as_canonical(expression, analyzer)
     if is_index_type(a.dtype) and not isinstance(b, E.IntImm):
         exact = quotient_of_product(a, b)
-        return expression if exact is None else exact
+        if exact is not None:
+            return exact
+        if (fraction := _reduced(expression)) is not None:
+            return analyzer.rewrite(truncdiv(*fraction[:2]))
     return expression
 
 
@@ -412,8 +417,11 @@ def _truncmod(expression: E.Mod, analyzer: Analyzer) -> E.PrimExpr:
         if -abs(b.value) < low and high < abs(b.value):
             return a
         return _as_canonical(expression if b.value > 0 else E.Mod(a, divisor), analyzer)
-    if is_index_type(a.dtype) and quotient_of_product(a, b) is not None:
-        return integer(0, a.dtype)
+    if is_index_type(a.dtype):
+        if quotient_of_product(a, b) is not None:
+            return integer(0, a.dtype)
+        if not isinstance(b, E.IntImm) and (fraction := _reduced(expression)) is not None:
+            return multiply(analyzer.rewrite(truncmod(*fraction[:2])), fraction[2])
     return expression
 
 
@@ -431,6 +439,8 @@ def _length(expression: E.PrimExpr) -> int:
 
 def _cast(expression: E.Cast, analyzer: Analyzer) -> E.PrimExpr:
     value = expression.value
+    if isinstance(value, E.FloatImm) and dtypes.is_bool(expression.dtype):
+        return integer(int(value.value != 0), expression.dtype)
     if isinstance(value, E.FloatImm) and dtypes.is_integer(expression.dtype):
         low, high = dtypes.min_value(expression.dtype), dtypes.max_value(expression.dtype)
         whole = value.value.is_integer() and low <= value.value <= high

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.folding import integer, less_equal, logical_and, logical_or
+from mlcweb.tir.folding import integer, less_equal, logical_and, logical_or, subtract
 from mlcweb.tir.operators import Key, operands_of, operator_name
+from mlcweb.tir.substitute import substitute
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -58,18 +61,18 @@ def _less_or_equal(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr | None:
 
 
 def _last_digit_bound(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr | None:
-    """x < n * c and x % c < d is x < n * c - c + d and x % c < d: the bound that ends with the last
-    x that both allow."""
-    if not (isinstance(a, E.LT) and isinstance(b, E.LT) and isinstance(b.a, E.FloorMod)):
+    """x < n and x % c < d is x < m and x % c < d, where m ends with the last x that both allow."""
+    if not (isinstance(a, (E.LT, E.LE)) and isinstance(b, E.LT) and isinstance(b.a, E.FloorMod)):
         return None
     end, base, digit = a.b, b.a.b, b.b
     if not same_expression(a.a, b.a.a) or not isinstance(end, E.IntImm):
         return None
     if not isinstance(base, E.IntImm) or not isinstance(digit, E.IntImm):
         return None
-    if not 0 < digit.value < base.value or end.value % base.value:
+    last = end.value - (1 if isinstance(a, E.LT) else 0)
+    if not 0 < digit.value <= last % max(base.value, 1):
         return None
-    return E.LT(a.a, integer(end.value - base.value + digit.value, end.dtype))
+    return E.LT(a.a, integer(last - last % base.value + digit.value, end.dtype))
 
 
 def _other_constant(a: E.NE, b: E.EQ) -> bool:
@@ -121,21 +124,48 @@ def _choice(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
+def _if_then_else(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+    """Where two conditions must hold for one value, they are joined: if c: (if d: x else y) else y.
+    The inner one is then asked only of variables, since it may be worked out where c is false."""
+    chosen = _choice(expression, analyzer)
+    if chosen is not expression:
+        return chosen
+    condition, inner, otherwise = expression.args
+    if isinstance(inner, E.Call) and operator_name(inner) == "if_then_else":
+        if same_expression(inner.args[2], otherwise) and _asks_of_variables(inner.args[0]):
+            both = analyzer.rewrite(logical_and(condition, inner.args[0]))
+            return replace(expression, args=(both, inner.args[1], otherwise))
+    return expression
+
+
+def _asks_of_variables(condition: E.PrimExpr) -> bool:
+    """Whether a condition can be worked out anywhere: nothing is loaded, called or divided."""
+    kinds = (E.ComparisonExpr, E.And, E.Or, E.Not, E.Add, E.Sub, E.Mul, E.Var, E.IntImm)
+    return all(isinstance(node, kinds) for node in walk(condition))
+
+
 def _select(expression: E.Select, analyzer: Analyzer) -> E.PrimExpr:
     same = same_expression(expression.true_value, expression.false_value)
     return expression.true_value if same else _choice(expression, analyzer)
 
 
 def of_choices(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
-    """Two choices by one condition, added, subtracted or compared for the larger, are one."""
+    """Two choices by one condition, added, subtracted or compared for the larger, are one; so is a
+    choice less one of its values."""
     a, b = expression.a, expression.b
-    if not isinstance(expression, (E.Add, E.Sub, E.Min, E.Max)):
+    if not isinstance(a, E.Select) or not isinstance(expression, (E.Add, E.Sub, E.Min, E.Max)):
         return None
-    if not (isinstance(a, E.Select) and isinstance(b, E.Select)):
-        return None
-    if not same_expression(a.condition, b.condition):
-        return None
-    values = (type(expression)(*pair) for pair in zip(_chosen(a), _chosen(b), strict=True))
+    if isinstance(b, E.Select):
+        if not same_expression(a.condition, b.condition):
+            return None
+        pairs = zip(_chosen(a), _chosen(b), strict=True)
+    else:
+        if not isinstance(expression, E.Sub) or not is_index_type(b.dtype):
+            return None
+        if not any(same_expression(value, b) for value in _chosen(a)):
+            return None
+        pairs = ((value, b) for value in _chosen(a))
+    values = (type(expression)(*pair) for pair in pairs)
     return analyzer.rewrite(E.Select(a.condition, *values))
 
 
@@ -154,6 +184,27 @@ def _leading_zeros(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
     return integer(dtypes.bits(value.dtype) - value.value.bit_length(), expression.dtype)
 
 
+def _absolute(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+    value = expression.args[0]
+    if isinstance(value, E.FloatImm):
+        return E.FloatImm(value.dtype, abs(value.value))
+    if is_index_type(value.dtype):
+        low, high = analyzer.const_int_bound(value)
+        if low >= 0:
+            return value
+        if high <= 0:
+            return analyzer.rewrite(subtract(integer(0, value.dtype), value))
+    return expression
+
+
+def _let(expression: E.Let, analyzer: Analyzer) -> E.PrimExpr:
+    """A constant, or a variable, in the place of its name."""
+    if isinstance(expression.value, (E.IntImm, E.FloatImm, E.Var)):
+        body = substitute(expression.body, {expression.var: expression.value})
+        return analyzer.rewrite(body)
+    return expression
+
+
 def _ceil(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
     """The logarithm of a constant, rounded up."""
     value = expression.args[0]
@@ -170,8 +221,11 @@ RULES: dict[Key, Callable[[Any, Analyzer], E.PrimExpr]] = {
     E.Or: _connective(logical_or, negation, TRUE),
     E.Not: _not,
     E.Select: _select,
-    "if_then_else": _choice,
+    E.Let: _let,
+    "if_then_else": _if_then_else,
     "likely": _likely,
     "clz": _leading_zeros,
+    "abs": _absolute,
+    "fabs": _absolute,
     "ceil": _ceil,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.equality import same_expression
@@ -20,7 +21,7 @@ def of_vectors(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
     """A binary expression of ramps and broadcasts as one of them; None where it is none."""
     cls, a, b = type(expression), expression.a, expression.b
     if not (isinstance(a, (E.Ramp, E.Broadcast)) and isinstance(b, (E.Ramp, E.Broadcast))):
-        return None
+        return _of_extrema(expression, analyzer)
     if isinstance(a, E.Broadcast) and isinstance(b, E.Broadcast):
         return E.Broadcast(analyzer.rewrite(cls(a.value, b.value)), a.lanes)
     if cls in (E.Add, E.Sub):
@@ -38,6 +39,16 @@ def of_vectors(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
             return E.Broadcast(analyzer.rewrite(E.LT(a.base, b.base)), a.lanes)
     if cls in _DIVISIONS and isinstance(a, E.Ramp) and isinstance(b, E.Broadcast):
         return _divided(cls, a, b.value, analyzer)
+    return None
+
+
+def _of_extrema(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
+    """The minimum of a vector and of copies of two values is that of it and their minimum."""
+    cls, a, b = type(expression), expression.a, expression.b
+    if cls in (E.Min, E.Max) and type(a) is cls:
+        if isinstance(a.b, E.Broadcast) and isinstance(b, E.Broadcast):
+            least = analyzer.rewrite(cls(a.b.value, b.value))
+            return cls(a.a, E.Broadcast(least, b.lanes))
     return None
 
 
@@ -59,18 +70,20 @@ def _divided(cls: Any, ramp: E.Ramp, divisor: Any, analyzer: Analyzer) -> E.Prim
     stride, lanes = ramp.stride, ramp.lanes
     if not (isinstance(stride, E.IntImm) and isinstance(divisor, E.IntImm) and divisor.value > 0):
         return None
-    is_quotient = cls in (E.FloorDiv, E.Div)
-    if stride.value % divisor.value == 0 and cls is not E.Mod:
-        if cls is E.Div and analyzer.const_int_bound(ramp.base).min_value < 0:
-            return None
-        base = analyzer.rewrite(cls(ramp.base, divisor))
+    if cls in (E.Div, E.Mod):
+        if stride.value < 0 or analyzer.const_int_bound(ramp.base).min_value < 0:
+            return None  # Towards zero, neighbours of different signs are divided differently.
+    base = analyzer.rewrite(cls(ramp.base, divisor))
+    if stride.value % divisor.value == 0:
         return _ramp(base, analyzer.rewrite(cls(stride, divisor)), lanes)
     known = analyzer.modular_set(ramp.base)
-    if cls not in (E.FloorDiv, E.FloorMod) or known.coeff % divisor.value:
-        return None
-    first = known.base % divisor.value
-    if not 0 <= first + (lanes - 1) * stride.value < divisor.value:
-        return None
-    if is_quotient:
-        return E.Broadcast(analyzer.rewrite(E.FloorDiv(ramp.base, divisor)), lanes)
-    return E.Ramp(integer(first, stride.dtype), stride, lanes)
+    step = gcd(known.coeff, divisor.value)  # The base is `first` above a multiple of it.
+    first = known.base % step
+    if 0 <= first + (lanes - 1) * stride.value < step:
+        return (
+            E.Broadcast(base, lanes) if cls in (E.FloorDiv, E.Div) else E.Ramp(base, stride, lanes)
+        )
+    if cls in (E.FloorMod, E.Mod) and isinstance(base, E.IntImm) and ramp.base is not base:
+        if not same_expression(ramp.base, base):
+            return cls(E.Ramp(base, stride, lanes), E.Broadcast(divisor, lanes))
+    return None

@@ -9,6 +9,7 @@ from mlcweb.ir.span import Span
 from mlcweb.ir.structural import (
     StructuralMismatch,
     assert_structural_equal,
+    get_first_structural_mismatch,
     structural_equal,
     structural_hash,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "StructuralMismatch",
     "TVMError",
     "assert_structural_equal",
+    "get_first_structural_mismatch",
     "instrument",
     "module",
     "register_op_attr",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 from mlcweb.ir.span import Span
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class TVMError(RuntimeError):
@@ -38,16 +41,31 @@ entered most often catch these themselves: `try` costs nothing, `nesting_limit` 
 anew, so that the error names what was asked for, and its traceback is short."""
 
 
-@contextmanager
-def nesting_limit(action: str) -> Iterator[None]:
-    """Turn the end of Python's stack into a clear error; for a `with`, or over a function.
+class nesting_limit:
+    """Turns the end of Python's stack into a clear error; for a `with`, or over a function.
 
     `action` says what could not be done, as "printed".
     """
-    try:
-        yield
-    except TOO_DEEP:
-        raise nests_too_deep(action) from None
+
+    def __init__(self, action: str) -> None:
+        self.action = action
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None and issubclass(kind, TOO_DEEP):
+            raise nests_too_deep(self.action) from None
+
+    def __call__(self, function: Function) -> Function:
+        @wraps(function)
+        def limited(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except TOO_DEEP:
+                raise nests_too_deep(self.action) from None
+
+        return limited  # type: ignore[return-value]
 
 
 def nests_too_deep(action: str) -> NestingError:

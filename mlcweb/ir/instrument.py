@@ -9,9 +9,11 @@ An instrument has any of the methods `enter_pass_ctx()`, `exit_pass_ctx()`,
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mlcweb.ir.errors import TVMError
@@ -55,6 +57,33 @@ class PrintAfterAll(PassInstrument):
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         print(f"After running pass: {info.name}")
         print(mod)
+
+
+class DumpIR(PassInstrument):
+    """Writes the module after each pass into a folder, as `000_PassName.py` and so on.
+
+    `refresh` empties the folder first, unless it has files of others.
+    """
+
+    def __init__(self, dump_dir: str | Path, refresh: bool = False) -> None:
+        self.dump_dir = Path(dump_dir)
+        self.counter = 0
+        if refresh and self.dump_dir.is_dir():
+            self._empty()
+
+    def _empty(self) -> None:
+        files = list(self.dump_dir.iterdir())
+        if not all(file.is_file() and re.fullmatch(r"\d{3}_.*\.py", file.name) for file in files):
+            print(f"WARNING: {self.dump_dir} has other files than those of passes; it is kept")
+            return
+        for file in files:
+            file.unlink()
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        name = re.sub(r'[<>:"/\\|?*]', "_", info.name)
+        self.dump_dir.mkdir(parents=True, exist_ok=True)
+        (self.dump_dir / f"{self.counter:03d}_{name}.py").write_text(mod.script())
+        self.counter += 1
 
 
 class PassPrintingInstrument(PassInstrument):

@@ -42,6 +42,11 @@ def provided(module: str, name: str) -> Any:
     return provider(name)
 
 
+def provided_names(module: str) -> set[str]:
+    """The names that layers above implement for a module."""
+    return {name for owner, name in _providers if owner == module}
+
+
 def lazy_attributes(
     package: str, submodules: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> Callable[[str], Any]:

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from mlcweb.ir import printing
+from mlcweb.ir.class_names import NamedClass
+from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.function_attrs import FunctionAttrs
 from mlcweb.ir.node import Node, attribute, node, replace
 
 
@@ -32,13 +35,17 @@ class GlobalVar(Node):
 class BaseFunc(Node):
     """Base of functions of all dialects. `attrs` maps attribute names to plain values."""
 
-    attrs: Mapping[str, Any] = attribute(default_factory=dict, kw_only=True)
+    attrs: Mapping[str, Any] = attribute(default_factory=FunctionAttrs, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if type(self.attrs) is not FunctionAttrs:
+            object.__setattr__(self, "attrs", FunctionAttrs(self.attrs))
 
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Self:
         """The function with one attribute (or a mapping of them) set."""
         keys = attr_key_or_dict
         changes = dict(keys) if isinstance(keys, Mapping) else {keys: attr_value}
-        return replace(self, attrs={**self.attrs, **changes})
+        return replace(self, attrs={**self.attrs, **FunctionAttrs(changes)})
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> Self:
         """The function with these attributes alone."""
@@ -46,13 +53,14 @@ class BaseFunc(Node):
 
     def without_attr(self, attr_key: str) -> Self:
         """The function without the attribute `attr_key`."""
-        return replace(self, attrs={k: v for k, v in self.attrs.items() if k != attr_key})
+        key = without_prefix(attr_key)
+        return replace(self, attrs={k: v for k, v in self.attrs.items() if k != key})
 
     def __repr__(self) -> str:
         return printing.text(self)
 
 
-class IRModule(printing.Scriptable):
+class IRModule(printing.Scriptable, metaclass=NamedClass):
     """A collection of functions by name.
 
     Transformations return new modules; only `update_func`, `mod[name] = func` and `update` change
@@ -130,10 +138,11 @@ class IRModule(printing.Scriptable):
         return self.attrs.get(attr_key)
 
     def structural_form(self) -> dict[str, Any]:
-        """What structural equality compares: the functions by name, attributes, global infos."""
+        """What structural equality compares: the functions in order of their names, attributes and
+        global infos."""
         named = sorted(self.functions.items(), key=lambda item: item[0].name_hint)
         return {
-            "functions": {v.name_hint: f for v, f in named},
+            "functions": dict(named),
             "attrs": self.attrs,
             "global_infos": self.global_infos,
         }

@@ -10,12 +10,14 @@ fields point at things defined elsewhere, `hint` fields carry names that have no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-from mlcweb.ir.pickling import flattened, restored
+from mlcweb.ir.class_names import add_node_class
+from mlcweb.ir.pickling import as_an_object, flattened, restored
 from mlcweb.ir.printing import Scriptable
 from mlcweb.ir.span import Span
 
@@ -51,7 +53,12 @@ class Node(Scriptable):
 
     role_of_field: ClassVar[dict[str, str]] = {}
     child_fields: ClassVar[tuple[str, ...]] = ()
+    last_child_fields: ClassVar[tuple[str, ...]] = ()
+    """The same from the last one on."""
     structural_fields: ClassVar[tuple[str, ...]] = ()
+    all_fields: ClassVar[tuple[str, ...]] = ("span",)
+    values_of: ClassVar[Callable[[Any], tuple[Any, ...]]]
+    """The values of all fields of a node."""
     is_identity: ClassVar[bool] = False
     """Whether it is known by its identity, which pickles keep wherever it is referred to."""
 
@@ -70,7 +77,7 @@ class Node(Scriptable):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self.is_identity:
-            return object.__reduce_ex__(self, protocol)
+            return as_an_object(self)
         return restored, (flattened(self, _is_part),)
 
 
@@ -93,17 +100,21 @@ def node(cls: NodeClass) -> NodeClass:
     }
     made.role_of_field = roles
     made.child_fields = tuple(name for name, role in roles.items() if role == "child")
+    made.last_child_fields = made.child_fields[::-1]
     order = getattr(made, "structural_order", tuple(roles))
     made.structural_fields = tuple(name for name in order if roles[name] != "hint")
+    made.all_fields = ("span", *roles)
+    made.values_of = attrgetter(*made.all_fields) if roles else lambda old: (old.span,)
+    add_node_class(made)
     return made
 
 
 def replace(old: NodeType, **changes: Any) -> NodeType:
     """A copy of a node with some fields changed; the span is kept."""
     cls: Any = type(old)
-    values = {name: getattr(old, name) for name in cls.role_of_field}
+    values = dict(zip(cls.all_fields, cls.values_of(old), strict=True))
     values.update(changes)
-    return cls(**values, span=old.span)
+    return cls(**values)
 
 
 @contextmanager

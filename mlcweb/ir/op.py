@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, overload
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,22 @@ def register_op(name: str, pure: bool = True, arguments: tuple[str, ...] = ()) -
     return _operators.setdefault(name, Op(name, pure, arguments))
 
 
-def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+@overload
+def register_op_attr(
+    op_name: str, attr_key: str, value: None = None, level: int = 10
+) -> Callable[[T], T]: ...
+
+
+@overload
+def register_op_attr(op_name: str, attr_key: str, value: T, level: int = 10) -> T: ...
+
+
+def register_op_attr(
+    op_name: str, attr_key: str, value: T | None = None, level: int = 10
+) -> T | Callable[[T], T]:
     """Set an attribute of an operator; without `value`, a decorator that sets what it decorates."""
 
-    def set_value(value: Any) -> Any:
+    def set_value(value: T) -> T:
         register_op(op_name).set_attr(attr_key, value, level)
         return value
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.display import Listing, publish
 
 _printers: list[Callable[..., str]] = []
@@ -35,7 +34,7 @@ def text_with_marks(whole: Any, marked: Any) -> str:
     return _marking_printers[-1](whole, marked) if _marking_printers else text(whole)
 
 
-class Scriptable(metaclass=NamedClass):
+class Scriptable:
     """What prints as TVMScript."""
 
     __slots__ = ()
@@ -46,13 +45,21 @@ class Scriptable(metaclass=NamedClass):
         `dialect` is the spelling: that of the courses ("tir") or, to be pasted into an installed
         TVM, that of TVM since 2026 ("s_tir"). Of TVM's options these have an effect: `name` of a
         function, `show_meta` (large constants are written before the program), `obj_to_underline`,
-        `ir_prefix`, `tir_prefix`, `relax_prefix` and `indent_spaces`.
+        `obj_to_annotate`, `path_to_underline` and `path_to_annotate` (of parts by `AccessPath`),
+        `int_dtype`, `float_dtype`, `syntax_sugar`, `verbose_expr` (variables of
+        an expression are declared), `ir_prefix`, `tir_prefix`, `relax_prefix`, `indent_spaces` and
+        `print_line_numbers`.
         """
-        return text(self, dialect, **options)
+        return text(self, dialect, declares=True, **options)
 
     def show(
         self, style: Any = None, black_format: Any = None, *, dialect: str = "tir", **options: Any
     ) -> None:
         """Show the text, with the options of `script`."""
-        plain = dialect == "tir" and not options
-        publish(self if plain else Listing(self.script(dialect=dialect, **options)))
+        listing = self.script(dialect=dialect, **options)
+        publish(self if str(self) == listing else Listing(listing))
+
+
+def cprint(printable: Any, style: Any = None, black_format: Any = None) -> None:
+    """Show the text of a node, or a text, as `show` does."""
+    publish(printable if hasattr(printable, "script") else Listing(str(printable)))

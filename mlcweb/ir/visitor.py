@@ -45,8 +45,14 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         current = stack.pop()
         yield current
-        if current.child_fields:
-            stack += reversed(children(current))
+        for name in current.last_child_fields:
+            value = getattr(current, name)
+            if type(value) is tuple:
+                for item in reversed(value):
+                    if isinstance(item, Node):
+                        stack.append(item)
+            elif isinstance(value, Node):
+                stack.append(value)
 
 
 def on(*types: type[Node]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -6,6 +6,8 @@ import sys
 from types import FrameType, FunctionType
 from typing import Any
 
+from mlcweb.ir.diagnostics import rendered_diagnostics
+
 # The parser needs the names of `T`, of which the decorators are part: it is imported when used.
 
 
@@ -50,8 +52,9 @@ def _read_definition(function: FunctionType, frame: FrameType) -> Any:
     from mlcweb.script.parser.functions import parse_function
     from mlcweb.script.parser.source import source_of_function
 
-    tree, source = source_of_function(function)
-    return parse_function(tree, source, names_around(frame, [function]))
+    with rendered_diagnostics():
+        tree, source = source_of_function(function)
+        return parse_function(tree, source, names_around(frame, [function]))
 
 
 def ir_module(
@@ -60,16 +63,28 @@ def ir_module(
     s_tir: bool = False,
     **options: Any,
 ) -> Any:
-    """Turn a Python class of functions into an `IRModule`.
+    """Turn a Python class of functions into an `IRModule`. If a base of the class says so
+    (`relax.BasePyModule`), its `of_ir_module(module, class)` makes something else of that.
 
     `check_well_formed=False` leaves out the checks of whole functions.
     """
 
     given = {"check_well_formed": check_well_formed, "s_tir": s_tir, **options}
 
+    def read(mod: type, frame: FrameType) -> Any:
+        module = _read_module(mod, frame, given)
+        made = [base.of_ir_module for base in mod.__bases__ if hasattr(base, "of_ir_module")]
+        return made[0](module, mod) if made else module
+
     if mod is not None:
-        return _read_module(mod, sys._getframe(1), given)
-    return lambda mod: _read_module(mod, sys._getframe(1), given)
+        return read(mod, sys._getframe(1))
+    return lambda mod: read(mod, sys._getframe(1))
+
+
+def pyfunc(func: FunctionType) -> FunctionType:
+    """Mark a function of a class below `relax.BasePyModule` that stays Python."""
+    func.dispatch_token = "pyfunc"  # type: ignore[attr-defined]
+    return func
 
 
 def _read_module(mod: type, frame: FrameType, options: dict[str, Any]) -> Any:
@@ -77,9 +92,10 @@ def _read_module(mod: type, frame: FrameType, options: dict[str, Any]) -> Any:
     from mlcweb.script.parser.functions import parse_module
     from mlcweb.script.parser.source import source_of_class
 
-    tree, source = source_of_class(mod, frame)
     functions = [value for value in vars(mod).values() if isinstance(value, FunctionType)]
-    return parse_module(tree, source, names_around(frame, functions), options)
+    with rendered_diagnostics():
+        tree, source = source_of_class(mod, frame)
+        return parse_module(tree, source, names_around(frame, functions), options)
 
 
 def rewriter(rewriter_mod: type) -> Any:

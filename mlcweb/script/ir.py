@@ -8,7 +8,7 @@ from typing import Any
 from mlcweb.ir.global_info import DummyGlobalInfo, GlobalInfo, VDevice, lookup_vdevice
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.script import constructs
-from mlcweb.script.decorators import ir_module
+from mlcweb.script.decorators import ir_module, pyfunc
 from mlcweb.script.namespace.older import REPLACED
 
 
@@ -31,6 +31,7 @@ dummy_global_info = DummyGlobalInfo
 
 NAMES: dict[str, Any] = {
     "ir_module": ir_module,
+    "pyfunc": pyfunc,
     "IRModule": IRModule,
     "GlobalVar": GlobalVar,
     "module_attrs": module_attrs,

@@ -11,9 +11,10 @@ from mlcweb.te.operation import (
 )  # fmt: skip
 from mlcweb.te.prim_func import create_prim_func
 from mlcweb.tir.reducers import max, min, prod, sum
-from mlcweb.tir.reduction import CommReducer, Reduce, comm_reducer, reduce_axis
+from mlcweb.tir.reduction import CommReducer, Reduce, comm_reducer, reduce_axis, thread_axis
 from mlcweb.te.tag import tag_scope
 from mlcweb.te.tensor import ProducerLoad, Tensor, TensorSlice
+from mlcweb.tir.constructors import CONSTRUCTORS, size_var
 from mlcweb.tir.arithmetic import const, divide as div, floordiv, floormod, truncdiv, truncmod
 from mlcweb.tir.arithmetic import floordiv as indexdiv, floormod as indexmod
 from mlcweb.tir.intrinsics import (
@@ -24,4 +25,4 @@ from mlcweb.tir.op_functions import FUNCTIONS
 
 globals().update(unary_functions)
 globals().update({name: FUNCTIONS[name] for name in ("fmod", "isfinite", "popcount", "logaddexp")})
-size_var = SizeVar = var
+SizeVar = CONSTRUCTORS["SizeVar"]

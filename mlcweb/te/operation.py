@@ -13,7 +13,7 @@ from mlcweb.te.tag import current_tag
 from mlcweb.te.tensor import ProducerLoad, Tensor, TensorSlice
 from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Buffer, Range, decl_buffer
-from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.expr import PointerType, PrimExpr, Var
 from mlcweb.tir.reduction import Reduce
 from mlcweb.tir.stmt import Evaluate, IterVar, Stmt
 
@@ -197,9 +197,11 @@ def extern(
     return outputs if several else outputs[0]
 
 
-def var(name: str = "tindex", dtype: str = "int32", span: Any = None) -> Var:
-    """A symbolic size or scalar."""
-    return Var(name, dtype)
+def var(name: str = "tindex", dtype: str | PointerType = "int32", span: Any = None) -> Var:
+    """A symbolic size or scalar, or a pointer to memory."""
+    if isinstance(dtype, PointerType):
+        return Var(name, "handle", dtype, span=span)
+    return Var(name, str(dtype), span=span)
 
 
 def _extents(shape: Any) -> tuple[PrimExpr, ...]:

@@ -10,7 +10,7 @@ from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.names import unique_name
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.te.operation import ComputeOp, ExternOp, Operation, PlaceholderOp
 from mlcweb.te.tensor import ProducerLoad, Tensor
 from mlcweb.tir import arithmetic
@@ -134,7 +134,10 @@ class _Builder:
         axes = (*operation.axis, *operation.reduce_axis)
         loops = [Var(axis.var.name, axis.var.dtype) for axis in axes]
         reduction = operation.body[0]
-        if isinstance(reduction, Reduce):
+        if isinstance(reduction, Reduce) and any(map(_reads, operation.reduce_axis)):
+            blocks = [self._nested(operation, loops, tuple(outputs), reduction)]
+            axes = operation.axis
+        elif isinstance(reduction, Reduce):
             values = reduction.source
             blocks = [self._block(operation, axes, loops, tuple(outputs), values, reduction)]
         else:
@@ -143,10 +146,57 @@ class _Builder:
                 for buffer, value in zip(outputs, operation.body, strict=True)
             ]
         body = S.sequence(*blocks)
-        for axis, loop in zip(reversed(axes), reversed(loops), strict=True):
-            assert axis.dom is not None
-            body = S.For(loop, axis.dom.min, axis.dom.extent, S.ForKind.SERIAL, body)
-        return body
+        return _in_loops(body, [axis.dom for axis in axes], loops[: len(axes)])
+
+    def _nested(
+        self,
+        operation: ComputeOp,
+        loops: Sequence[Var],
+        outputs: tuple[Buffer, ...],
+        reduction: Reduce,
+    ) -> S.Stmt:
+        """A reduction over axes whose extents are read from tensors: a block that stores the
+        initial values, and holds the loops over them, which may be empty."""
+        count = len(operation.axis)
+        outer = _iterators(operation.axis)
+        renamed = {axis.var: i.var for axis, i in zip(operation.axis, outer, strict=True)}
+        domains = [
+            Range.from_min_extent(*(self._value(each, renamed) for each in (dom.min, dom.extent)))
+            for dom in (axis.dom for axis in operation.reduce_axis)
+            if dom is not None
+        ]
+        inner = [
+            replace(iterator, dom=dom)
+            for iterator, dom in zip(_iterators(operation.reduce_axis), domains, strict=True)
+        ]
+        place = tuple(iterator.var for iterator in outer)
+        first = reduction.init or reduction.combiner.identity_element
+        stores = [
+            S.BufferStore(buffer, self._value(value, renamed), place)
+            for buffer, value in zip(outputs, first, strict=True)
+        ]
+        renamed |= {axis.var: i.var for axis, i in zip(operation.reduce_axis, inner, strict=True)}
+        values = tuple(self._value(value, renamed) for value in reduction.source)
+        condition = self._value(reduction.condition, renamed)
+        update = _update(reduction, outputs, place, values, condition)
+        block = self._realized(f"{operation.name}_update", inner, update, loops[count:])
+        body = S.sequence(*stores, _in_loops(block, domains, loops[count:]))
+        return self._realized(operation.name, outer, body, loops[:count], _annotations(operation))
+
+    def _realized(
+        self,
+        name: str,
+        iterators: Sequence[S.IterVar],
+        body: S.Stmt,
+        loops: Sequence[Var],
+        attrs: dict[str, Any] | None = None,
+    ) -> S.Stmt:
+        block = S.Block(
+            tuple(iterators), (), (), self._block_name(name), body, annotations=attrs or {}
+        )
+        regions = block_access_regions(block)
+        block = replace(block, reads=regions.reads, writes=regions.writes)
+        return S.BlockRealize(tuple(loops), arithmetic.const(True), block)
 
     def _block(
         self,
@@ -158,10 +208,7 @@ class _Builder:
         reduction: Reduce | None = None,
     ) -> S.Stmt:
         """A block that stores `values`, or combines them into the outputs by `reduction`."""
-        iterators = tuple(
-            S.IterVar(axis.dom, Var(f"v_{axis.var.name}", axis.var.dtype), axis.iter_type)
-            for axis in axes
-        )
+        iterators = _iterators(axes)
         renamed = {axis.var: iterator.var for axis, iterator in zip(axes, iterators, strict=True)}
         place = tuple(renamed[axis.var] for axis in operation.axis)
         values = tuple(self._value(value, renamed) for value in values)
@@ -177,7 +224,7 @@ class _Builder:
             stores = (S.BufferStore(b, v, place) for b, v in zip(outputs, first, strict=True))
             init = S.sequence(*stores)
             name = operation.name
-        attrs = dict(operation.attrs)
+        attrs = _annotations(operation)
         block = S.Block(iterators, (), (), self._block_name(name), body, init, annotations=attrs)
         regions = block_access_regions(block)
         block = replace(block, reads=regions.reads, writes=regions.writes)
@@ -208,7 +255,7 @@ class _Builder:
         writes = tuple(
             full_region(self.buffers[(operation, index)]) for index in range(operation.num_outputs)
         )
-        name, attrs = self._block_name(operation.name), dict(operation.attrs)
+        name, attrs = self._block_name(operation.name), _annotations(operation)
         block = S.Block((), reads, writes, name, body, annotations=attrs)
         return S.BlockRealize((), arithmetic.const(True), block)
 
@@ -225,6 +272,12 @@ class _Builder:
                 if buffer in parameters:
                     found.append(parameters.index(buffer))
         return sorted(set(found))
+
+
+def _annotations(operation: Operation) -> dict[str, Any]:
+    """The attributes of an operation that stay with its block: that the layout of its inputs is
+    free is said of the function."""
+    return {k: v for k, v in operation.attrs.items() if k != "layout_free_placeholders"}
 
 
 class _ToBuffers(Mutator):
@@ -275,6 +328,28 @@ def _update(
     for var, value in zip(reversed(temporaries), reversed(results), strict=True):
         body = S.LetStmt(var, value, body)
     return body
+
+
+def _iterators(axes: Sequence[S.IterVar]) -> tuple[S.IterVar, ...]:
+    """The iterators of a block over axes."""
+    return tuple(
+        S.IterVar(axis.dom, Var(f"v_{axis.var.name}", axis.var.dtype), axis.iter_type)
+        for axis in axes
+    )
+
+
+def _in_loops(body: S.Stmt, domains: Sequence[Range | None], loops: Sequence[Var]) -> S.Stmt:
+    for dom, loop in zip(reversed(domains), reversed(loops), strict=True):
+        assert dom is not None
+        body = S.For(loop, dom.min, dom.extent, S.ForKind.SERIAL, body)
+    return body
+
+
+def _reads(axis: S.IterVar) -> bool:
+    """Whether the extent of an axis is read from a tensor."""
+    return axis.dom is not None and any(
+        isinstance(node, ProducerLoad) for node in walk(axis.dom.extent)
+    )
 
 
 def _is_empty(axis: S.IterVar) -> bool:

@@ -46,6 +46,15 @@ class Tensor(Node):
     def ndim(self) -> int:
         return len(self.shape)
 
+    def __eq__(self, other: object) -> bool:
+        """Tensors are equal that are the same output of one operation."""
+        if not isinstance(other, Tensor):
+            return NotImplemented
+        return self.op is other.op and self.value_index == other.value_index
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.value_index))
+
     @property
     def name(self) -> str:
         if self.op.num_outputs == 1:

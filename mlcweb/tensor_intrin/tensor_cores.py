@@ -27,10 +27,10 @@ def _text(shape: tuple[int, int, int]) -> str:
     return "x".join(map(str, shape))
 
 
-def fragment_index(buffer: Any, stride: Any, rows: int, columns: int) -> Any:
+def get_wmma_fragment_index(buffer: Any, stride: Any, m_dim: int, n_dim: int) -> Any:
     """Which of the fragments that a buffer is divided into starts at its offset."""
     row, column = buffer.elem_offset // stride, buffer.elem_offset % stride
-    return row // rows * (stride // columns) + column // columns
+    return row // m_dim * (stride // n_dim) + column // n_dim
 
 
 def _copy(
@@ -77,7 +77,7 @@ def _copy(
                     m,
                     n,
                     k,
-                    fragment_index(C, C.strides[0], p, q),
+                    get_wmma_fragment_index(C, C.strides[0], p, q),
                     A.access_ptr("r"),
                     A.strides[0],
                     layout,
@@ -102,7 +102,7 @@ def _copy(
                     m,
                     n,
                     k,
-                    fragment_index(A, A.strides[0], p, q),
+                    get_wmma_fragment_index(A, A.strides[0], p, q),
                     C.access_ptr("w"),
                     C.strides[0],
                     layout,
@@ -112,8 +112,33 @@ def _copy(
     return description, store if source == "wmma.accumulator" else load
 
 
-def _fill(shape: tuple[int, int, int], dtype: str) -> Intrinsic:
-    m, n, k = shape
+def get_wmma_load_intrin(
+    m_dim: int,
+    n_dim: int,
+    k_dim: int,
+    dtype: str,
+    shared_scope: str,
+    is_b: bool,
+    is_col_major: bool,
+) -> Intrinsic:
+    """A tile of A or B from shared memory to a fragment."""
+    rows, columns = (k_dim, n_dim) if is_b else (m_dim, k_dim)
+    if is_col_major:
+        rows, columns = columns, rows
+    layout = "col_major" if is_col_major else "row_major"
+    target = f"wmma.matrix_{'b' if is_b else 'a'}"
+    return _copy((m_dim, n_dim, k_dim), rows, columns, dtype, shared_scope, target, layout)
+
+
+def get_wmma_store_intrin(m_dim: int, n_dim: int, k_dim: int, dtype: str, scope: str) -> Intrinsic:
+    """A fragment of the result to shared or global memory."""
+    shape = (m_dim, n_dim, k_dim)
+    return _copy(shape, m_dim, n_dim, dtype, "wmma.accumulator", scope, "row_major")
+
+
+def get_wmma_fill_intrin(m_dim: int, n_dim: int, k_dim: int, dtype: str) -> Intrinsic:
+    """Zeros in a fragment."""
+    m, n, k = m_dim, n_dim, k_dim
     zero = T.float32(0) if dtype == "float32" else T.float16(0) if dtype == "float16" else 0
 
     @T.prim_func
@@ -139,22 +164,22 @@ def _fill(shape: tuple[int, int, int], dtype: str) -> Intrinsic:
             T.writes(C[0:m, 0:n])
             T.evaluate(
                 T.tvm_fill_fragment(
-                    C.data, m, n, k, fragment_index(C, C.strides[0], m, n), T.float32(0)
+                    C.data, m, n, k, get_wmma_fragment_index(C, C.strides[0], m, n), T.float32(0)
                 )
             )
 
     return description, implementation
 
 
-def _multiply(
-    shape: tuple[int, int, int], in_dtype: str, out_dtype: str, transposed: bool
+def get_wmma_sync_intrin(
+    m_dim: int, n_dim: int, k_dim: int, in_dtype: str, out_dtype: str, b_transposed: bool
 ) -> Intrinsic:
     """The product of two fragments, added to a third."""
-    m, n, k = shape
-    p, q = (n, k) if transposed else (k, n)
+    m, n, k = m_dim, n_dim, k_dim
+    p, q = (n, k) if b_transposed else (k, n)
 
     def swap(i: Any, j: Any) -> tuple[Any, Any]:
-        return (j, i) if transposed else (i, j)
+        return (j, i) if b_transposed else (i, j)
 
     def widened(value: Any) -> Any:
         return value if in_dtype == out_dtype else T.cast(value, out_dtype)
@@ -196,13 +221,13 @@ def _multiply(
             T.evaluate(
                 T.tvm_mma_sync(
                     C.data,
-                    fragment_index(C, C.strides[0], m, n),
+                    get_wmma_fragment_index(C, C.strides[0], m, n),
                     A.data,
-                    fragment_index(A, A.strides[0], m, k),
+                    get_wmma_fragment_index(A, A.strides[0], m, k),
                     B.data,
-                    fragment_index(B, B.strides[0], p, q),
+                    get_wmma_fragment_index(B, B.strides[0], p, q),
                     C.data,
-                    fragment_index(C, C.strides[0], m, n),
+                    get_wmma_fragment_index(C, C.strides[0], m, n),
                 )
             )
 
@@ -228,29 +253,25 @@ def _register_all() -> None:
             if in_dtype != "int4" or transposed:
                 ending = "_trans" if transposed else ""
                 name = f"{_SHORT[in_dtype] * 2}{_SHORT[out_dtype]}{ending}"
-                multiply = _multiply(shape, in_dtype, out_dtype, transposed)
+                multiply = get_wmma_sync_intrin(*shape, in_dtype, out_dtype, transposed)
                 _register(f"wmma_sync_{_text(shape)}_{name}", multiply)
     for shape, dtype in dict.fromkeys(
         (shape, out_dtype) for key, shape in _SHAPES.items() for out_dtype in _RESULTS[key]
     ):
         name = f"{_text(shape)}_{_SHORT[dtype]}"
-        _register(f"wmma_fill_{name}", _fill(shape, dtype))
+        _register(f"wmma_fill_{name}", get_wmma_fill_intrin(*shape, dtype))
         for scope in ("shared", "shared.dyn", "global"):
-            store = _copy(shape, *shape[:2], dtype, "wmma.accumulator", scope, "row_major")
+            store = get_wmma_store_intrin(*shape, dtype, scope)
             _register(f"wmma_store_{name}_{scope.replace('.', '_')}", store)
 
 
 def _register_loads(dtype: str, shape: tuple[int, int, int], transposed: bool) -> None:
-    m, n, k = shape
-    layout, ending = ("col_major", "_trans") if transposed else ("row_major", "")
+    ending = "_trans" if transposed else ""
     for operand, scope in product("ab", ("shared", "shared.dyn")):
         if dtype == "int4" and transposed != (operand == "b"):
             continue
-        rows, columns = (m, k) if operand == "a" else (k, n)
-        if transposed:
-            rows, columns = columns, rows
         name = f"{_text(shape)}_{_SHORT[dtype]}_{operand}{ending}_{scope.replace('.', '_')}"
-        load = _copy(shape, rows, columns, dtype, scope, f"wmma.matrix_{operand}", layout)
+        load = get_wmma_load_intrin(*shape, dtype, scope, operand == "b", transposed)
         _register(f"wmma_load_{name}", load)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.ir.lazy_attributes import provided
+from mlcweb.ir.lazy_attributes import provided, provided_names
 from mlcweb.tir import expr, function, stmt, stmt_functor
 from mlcweb.tir.arithmetic import cast, const, floordiv, floormod, truncdiv, truncmod
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, decl_buffer
@@ -17,6 +17,7 @@ from mlcweb.tir.expr import (
     FloorMod, IntImm, Let, Max, Min, Mod, Mul, Not, Or, PointerType, PrimExpr, Ramp, Select,
     Shuffle, StringImm, Sub, Var,
 )  # fmt: skip
+from mlcweb.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.functor import PyStmtExprMutator, PyStmtExprVisitor
 from mlcweb.tir.intrinsics import (
@@ -47,3 +48,9 @@ def __getattr__(name: str) -> Any:
     from mlcweb.tir.op_functions import FUNCTIONS
 
     return FUNCTIONS[name] if name in FUNCTIONS else provided(__name__, name)
+
+
+def __dir__() -> list[str]:
+    from mlcweb.tir.op_functions import FUNCTIONS
+
+    return [*globals(), *FUNCTIONS, *provided_names(__name__)]

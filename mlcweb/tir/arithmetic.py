@@ -233,11 +233,30 @@ def _bitwise(name: str) -> Any:
 
 bitwise_and, bitwise_or = _bitwise("bitwise_and"), _bitwise("bitwise_or")
 bitwise_xor = _bitwise("bitwise_xor")
-shift_left, shift_right = _bitwise("shift_left"), _bitwise("shift_right")
+
+
+def _shift(name: str) -> Any:
+    shift = _bitwise(name)
+
+    def build(x: Any, y: Any) -> E.PrimExpr:
+        x, y = match_types(x, y)
+        if isinstance(y, E.IntImm) and not 0 <= y.value < dtypes.bits(x.dtype):
+            raise DiagnosticError(
+                f"{name} by {y.value}: the shift amount must be non-negative and less than "
+                f"{dtypes.bits(x.dtype)}, the number of bits of {x.dtype}"
+            )
+        return shift(x, y)
+
+    return build
+
+
+shift_left, shift_right = _shift("shift_left"), _shift("shift_right")
 
 
 def bitwise_not(x: Any) -> E.PrimExpr:
     x = convert(x)
+    if dtypes.is_float(x.dtype):
+        raise DiagnosticError(f"~ needs an integer, not {x.dtype}")
     if dtypes.is_bool(x.dtype):
         return logical_not(x)
     return E.Call(x.dtype, register_op("tir.bitwise_not"), (x,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar
 
@@ -40,6 +41,10 @@ class Buffer(Node):
     """
 
     is_identity: ClassVar[bool] = True
+
+    READ: ClassVar[int] = 1
+    WRITE: ClassVar[int] = 2
+    """What `access_ptr` is asked for."""
 
     data: Var
     dtype: str = attribute()
@@ -90,13 +95,8 @@ class Buffer(Node):
 
     def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
         """How many elements from `data` on the element at `indices` is, in a list."""
-        offset, strides = self.elem_offset, list(self.strides)
-        if not strides:
-            step = const(1, offset.dtype)
-            for extent in reversed(self.shape):
-                strides.insert(0, step)
-                step = multiply(extent, step)
-        for index, stride in zip(indices, strides, strict=True):
+        offset = self.elem_offset
+        for index, stride in zip(indices, row_major_strides(self), strict=True):
             offset = add(offset, multiply(convert(index), stride))
         return [offset]
 
@@ -161,11 +161,21 @@ def decl_buffer(
 ) -> Buffer:
     """A buffer with TVM's defaults, of float32 where none is given. A symbolic `elem_offset` is
     made where `offset_factor` asks for one; it counts in the type of the shape, and in int64 for a
-    scalar."""
+    scalar.
+
+    Raises:
+        ValueError: `axis_separators` do not increase, or are beyond the dimensions.
+    """
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     dtype = dtype or "float32"
     extents = tuple(convert(extent) for extent in dims)
     index_type = extents[0].dtype if extents else "int64"
+    separators = tuple(axis_separators or ())
+    if any(a > b for a, b in pairwise((0, *separators, len(extents)))):
+        raise ValueError(
+            f"axis_separators of buffer {name!r} lie between its {len(extents)} dimensions, in "
+            f"order; not {list(separators)}"
+        )
     if data is None:
         data = Var(name, "handle", PointerType(dtype, scope or "global"))
     if elem_offset is None:
@@ -181,7 +191,7 @@ def decl_buffer(
         name,
         data_alignment if data_alignment > 0 else 64,
         offset_factor or 1,
-        tuple(axis_separators or ()),
+        separators,
         span=span,
     )
 
@@ -219,6 +229,18 @@ def constant_shape(buffer: Buffer) -> tuple[int, ...] | None:
     return None
 
 
+def row_major_strides(buffer: Buffer) -> Sequence[PrimExpr]:
+    """The strides of a buffer in elements, those of a compact array where it names none."""
+    if buffer.strides:
+        return buffer.strides
+    strides: list[PrimExpr] = []
+    step: PrimExpr = const(1, buffer.shape[0].dtype if buffer.shape else "int32")
+    for extent in reversed(buffer.shape):
+        strides.append(step)
+        step = multiply(extent, step)
+    return strides[::-1]
+
+
 def compact_strides(shape: Sequence[int]) -> list[int]:
     """The strides, in elements, of a compact row-major array."""
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
@@ -240,4 +262,5 @@ __all__ = [
     "decl_buffer",
     "full_region",
     "has_constant_layout",
+    "row_major_strides",
 ]

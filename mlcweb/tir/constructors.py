@@ -68,6 +68,8 @@ class Constructor(NamedClass):
 
     node_class: type[Node]
     make: Callable[..., Any]
+    accepts: Callable[[Any], bool]
+    """Which nodes of the class are instances; of a class that takes only some, no others are."""
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         if "node_class" not in vars(cls):  # a class of the program's own, derived from it
@@ -78,29 +80,40 @@ class Constructor(NamedClass):
             raise TypeError(f"tir.{cls.__name__}: {error.message}") from None
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, vars(cls).get("node_class", ()))
+        own = vars(cls)
+        return isinstance(value, own.get("node_class", ())) and own["accepts"](value)
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, vars(cls).get("node_class", ()))
 
     def __eq__(cls, other: object) -> bool:
-        own = vars(cls).get("node_class", cls)
-        return own is (other.node_class if isinstance(other, Constructor) else other)
+        own = vars(cls)
+        if own.get("accepts") is not _any_node:
+            return cls is other
+        return own["node_class"] is (other.node_class if isinstance(other, Constructor) else other)
 
     def __hash__(cls) -> int:
         return type.__hash__(vars(cls).get("node_class", cls))
 
 
+def _any_node(node: Any) -> bool:
+    return True
+
+
 def constructor(
-    node_class: type[Node], make: Callable[..., Any] | None = None, name: str = ""
+    node_class: type[Node],
+    make: Callable[..., Any] | None = None,
+    name: str = "",
+    accepts: Callable[[Any], bool] = _any_node,
 ) -> Constructor:
-    """The public class of a node class."""
+    """The public class of a node class, or of those of its nodes that it `accepts`."""
     namespace = {
         "__slots__": (),
         "__doc__": node_class.__doc__,
         "__module__": node_class.__module__,
         "node_class": node_class,
         "make": make or _by_fields(node_class),
+        "accepts": accepts,
     }
     return Constructor(name or node_class.__name__, (node_class,), namespace)
 
@@ -145,6 +158,18 @@ def _var(name: str, dtype: Any = "int32", type_annotation: Any = None, span: Any
     if isinstance(dtype, E.PointerType):
         return E.Var(name, "handle", dtype, span=span)
     return E.Var(name, str(dtype), type_annotation, span=span)
+
+
+def size_var(name: str = "size", dtype: Any = "int32", span: Any = None) -> E.Var:
+    """A variable that is never negative: the size of something."""
+    return E.Var(name, str(dtype), is_size=True, span=span)
+
+
+def _pointer(element_type: Any, storage_scope: str = "global", span: Any = None) -> E.PointerType:
+    """The type of a pointer to elements of a type, also of `ir.PrimType("float32")`."""
+    return E.PointerType(
+        str(getattr(element_type, "dtype", element_type)), storage_scope, span=span
+    )
 
 
 def _integer(dtype: Any, value: Any, span: Any = None) -> E.IntImm:
@@ -214,6 +239,8 @@ def prim_func(
     """A function; a buffer among the parameters gets a handle of its own."""
     buffers, own = dict(buffer_map or {}), []
     for param in params:
+        if not isinstance(param, Buffer):
+            param = arithmetic.convert(param)
         if isinstance(param, Buffer):
             handle = E.Var(f"{param.name}_handle", "handle")
             buffers[handle] = param
@@ -242,6 +269,7 @@ _BY_FIELDS = (
 
 _SPECIAL: dict[type[Node], Callable[..., Any]] = {
     E.Var: _var,
+    E.PointerType: _pointer,
     E.IntImm: _integer,
     E.FloatImm: _float,
     E.Select: _select,
@@ -254,7 +282,7 @@ CONSTRUCTORS: dict[str, Any] = {
     **{cls.__name__: constructor(cls, _binary(cls)) for cls in BINARY_NODES},
     **{cls.__name__: constructor(cls) for cls in _BY_FIELDS},
     **{cls.__name__: constructor(cls, make) for cls, make in _SPECIAL.items()},
-    "SizeVar": constructor(E.Var, _var, "SizeVar"),
+    "SizeVar": constructor(E.Var, size_var, "SizeVar", lambda var: var.is_size),
     "Allocate": constructor(S.AllocBuffer, _allocate, "Allocate"),
 }
 """The public classes by name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
+from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 
@@ -134,6 +135,11 @@ def round_float(value: int | float, dtype: str) -> float:
     unit = max(math.frexp(value)[1] - 1, least_exponent) - precision + 1
     nearest = math.ldexp(round(math.ldexp(value, -unit)), unit)
     return math.copysign(nearest if abs(nearest) <= greatest else math.inf, value)
+
+
+def widen_bfloat16(bits: Any) -> Any:
+    """The float32 of the bits of bfloat16, a NumPy array of uint16: they are its upper half."""
+    return (bits.astype("uint32") << 16).view("float32")
 
 
 class DataType(str):

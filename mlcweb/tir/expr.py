@@ -33,11 +33,11 @@ class Arithmetic:
     __truediv__, __rtruediv__ = _methods("divide")
     __floordiv__, __rfloordiv__ = _methods("floordiv")
     __mod__, __rmod__ = _methods("floormod")
-    __lshift__ = _methods("shift_left")[0]
-    __rshift__ = _methods("shift_right")[0]
-    __and__ = _methods("bitwise_and")[0]
-    __or__ = _methods("bitwise_or")[0]
-    __xor__ = _methods("bitwise_xor")[0]
+    __lshift__, __rlshift__ = _methods("shift_left")
+    __rshift__, __rrshift__ = _methods("shift_right")
+    __and__, __rand__ = _methods("bitwise_and")
+    __or__, __ror__ = _methods("bitwise_or")
+    __xor__, __rxor__ = _methods("bitwise_xor")
     __lt__ = _methods("less")[0]
     __le__ = _methods("less_equal")[0]
     __gt__ = _methods("greater")[0]
@@ -143,6 +143,8 @@ class Var(PrimExpr):
     name: str = hint()
     dtype: str = attribute(default="int32")  # type: ignore[assignment]
     type_annotation: PointerType | None = None
+    is_size: bool = hint(default=False)
+    """Whether it is the size of something, which is never negative (`tir.SizeVar`)."""
 
 
 VARIABLE_CLASSES.add(Var)
@@ -172,7 +174,7 @@ class IntImm(PrimExpr):
 
     def __ne__(self, other: object) -> Any:
         if isinstance(other, (IntImm, int)):
-            return not self == other
+            return self.value != (other.value if isinstance(other, IntImm) else other)
         return NotImplemented if not _may_be_compared(other) else NotEqualOp(self, other)
 
     __hash__ = object.__hash__

@@ -20,9 +20,9 @@ from mlcweb.tir.operators import OPERATORS, Key
 Builder = Callable[[Any, Any], E.PrimExpr]
 
 
-def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
-    """A constant. Without `dtype`: bool, int32 (int64 where it does not fit) or float32; an integer
-    that does not fit in int64 is a DiagnosticError.
+def const(value: Any, dtype: str | None = None) -> E.PrimExpr:
+    """A constant. Without `dtype`: the type of a number of NumPy's; of Python's, bool, int32 (int64
+    where it does not fit) or float32; what does not fit in int64 is a DiagnosticError.
 
     A vector `dtype` gives a broadcast constant. Equal integers are mostly the same object.
     """
@@ -36,6 +36,8 @@ def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
                     f"An integer of {value.bit_length()} bits does not fit in int64; "
                     "name a type for it (T.uint64(…)), or make it smaller"
                 )
+        elif hasattr(value, "dtype"):  # a number of NumPy's
+            value, dtype = value.item(), str(value.dtype)
         else:
             dtype = "float32"
     if type(value) is int:
@@ -91,27 +93,42 @@ def _folded(compute: Callable[[Any, Any], Any], a: Any, b: Any) -> E.PrimExpr:
 _NUMBERS = frozenset((E.IntImm, E.FloatImm))
 
 
-def _is_zero(constant: Any, sign: float) -> bool:
-    """Whether a constant is an integer 0, or the float zero of a sign: `x + 0.0` is 0.0 where x is
-    -0.0, so of the two zeros only -0.0 adds nothing, and only 0.0 takes nothing away."""
-    value = constant.value
-    return value == 0 and (type(constant) is E.IntImm or math.copysign(1, value) == sign)
+def _is_zero(constant: E.FloatImm, sign: float) -> bool:
+    """Whether a constant is the zero of a sign: `x + 0.0` is 0.0 where x is -0.0, so of the two
+    zeros only -0.0 adds nothing, and only 0.0 takes nothing away."""
+    return constant.value == 0 and math.copysign(1, constant.value) == sign
+
+
+# Most operands are integers, which are asked for first.
 
 
 def add(a: Any, b: Any) -> E.PrimExpr:
-    if type(b) in _NUMBERS:
-        if type(a) in _NUMBERS:
+    if type(b) is E.IntImm:
+        if type(a) is E.IntImm:
+            return _constant_of(a.value + b.value, a.dtype)
+        if b.value == 0:
+            return a
+    elif type(a) is E.IntImm:
+        if a.value == 0:
+            return b
+    elif type(b) is E.FloatImm:
+        if type(a) is E.FloatImm:
             return _folded(operator.add, a, b)
         if _is_zero(b, -1):
             return a
-    elif type(a) in _NUMBERS and _is_zero(a, -1):
+    elif type(a) is E.FloatImm and _is_zero(a, -1):
         return b
     return E.Add(a, b)
 
 
 def subtract(a: Any, b: Any) -> E.PrimExpr:
-    if type(b) in _NUMBERS:
-        if type(a) in _NUMBERS:
+    if type(b) is E.IntImm:
+        if type(a) is E.IntImm:
+            return _constant_of(a.value - b.value, a.dtype)
+        if b.value == 0:
+            return a
+    elif type(b) is E.FloatImm:
+        if type(a) is E.FloatImm:
             return _folded(operator.sub, a, b)
         if _is_zero(b, 1):
             return a
@@ -119,18 +136,25 @@ def subtract(a: Any, b: Any) -> E.PrimExpr:
 
 
 def multiply(a: Any, b: Any) -> E.PrimExpr:
-    if type(b) in _NUMBERS:
-        if type(a) in _NUMBERS:
+    if type(b) is E.IntImm:
+        if type(a) is E.IntImm:
+            return _constant_of(a.value * b.value, a.dtype)
+        if b.value == 1:
+            return a
+        if b.value == 0:
+            return b
+    elif type(a) is E.IntImm:
+        if a.value == 1:
+            return b
+        if a.value == 0:
+            return a
+    elif type(b) is E.FloatImm:
+        if type(a) is E.FloatImm:
             return _folded(operator.mul, a, b)
         if b.value == 1:
             return a
-        if b.value == 0 and type(b) is E.IntImm:
-            return b
-    elif type(a) in _NUMBERS:
-        if a.value == 1:
-            return b
-        if a.value == 0 and type(a) is E.IntImm:
-            return a
+    elif type(a) is E.FloatImm and a.value == 1:
+        return b
     return E.Mul(a, b)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
 from mlcweb.tir.expr import BufferLoad, Let, Var
+from mlcweb.tir.function import PrimFunc
+
+Statement = TypeVar("Statement", bound=S.Stmt)
 
 
 class FreshCopy(Mutator):
@@ -20,6 +23,15 @@ class FreshCopy(Mutator):
     def __init__(self) -> None:
         self._variables: dict[Var, Var] = {}
         self._buffers: dict[Buffer, Buffer] = {}
+
+    def function(self, func: PrimFunc) -> PrimFunc:
+        """The copy of a function."""
+        return replace(
+            func,
+            params=tuple(map(self.variable, func.params)),
+            buffer_map={self.variable(p): self.buffer(b) for p, b in func.buffer_map.items()},
+            body=self.rewrite(func.body),
+        )
 
     @on(Var)
     def variable(self, var: Var) -> Var:
@@ -54,3 +66,51 @@ class FreshCopy(Mutator):
             alloc_buffers=tuple(self.buffer(buffer) for buffer in node.alloc_buffers),
             identity=S.BlockIdentity(),
         )
+
+
+class _OwnCopy(FreshCopy):
+    """A copy whose own variables, buffers and blocks are new; what comes from outside stays."""
+
+    def __init__(self, defined: set[Node]) -> None:
+        super().__init__()
+        self.defined = defined
+
+    @on(Var)
+    def variable(self, var: Var) -> Var:
+        return super().variable(var) if var in self.defined else var
+
+    @on(Buffer)
+    def buffer(self, buffer: Buffer) -> Buffer:
+        return super().buffer(buffer) if buffer in self.defined else buffer
+
+
+def fresh_statement(statement: Statement) -> Statement:
+    """A copy of a statement that may stand beside it: what it defines itself is new."""
+    return _OwnCopy(_defined_in(statement)).rewrite(statement)
+
+
+def _defined_in(statement: S.Stmt) -> set[Node]:
+    """The variables and buffers that a statement defines."""
+    defined: set[Node] = set()
+    for node in walk(statement):
+        if isinstance(node, S.For):
+            defined.add(node.loop_var)
+        elif isinstance(node, (S.IterVar, Let, S.LetStmt)):
+            defined.add(node.var)
+        elif isinstance(node, S.AllocBuffer):
+            defined.update((node.buffer, node.buffer.data))
+        elif isinstance(node, S.DeclBuffer):
+            defined.add(node.buffer)
+        elif isinstance(node, S.Block):
+            defined.update(node.alloc_buffers)
+            defined.update(buffer.data for buffer in node.alloc_buffers)
+            for match in node.match_buffers:
+                defined.add(match.buffer)
+                # What the region is in terms of is there already.
+                known = {part for side in match.source.region for part in walk(side)}
+                defined.update(
+                    part
+                    for part in walk(match.buffer)
+                    if isinstance(part, Var) and part not in known
+                )
+    return defined

@@ -19,7 +19,10 @@ from mlcweb.tir.operators import Family, keys, register_column
 if TYPE_CHECKING:
     from mlcweb.tir.buffer import Buffer
 
-ACCESS_MASKS = {"r": 1, "w": 2, "rw": 3}
+READ_ACCESS, WRITE_ACCESS = 1, 2
+"""Bits of the mask of `tvm_access_ptr`."""
+
+_ACCESS_LETTERS = {"r": READ_ACCESS, "w": WRITE_ACCESS}
 
 
 def call(dtype: str, name: str, *args: Any) -> Call:
@@ -84,8 +87,11 @@ power = binary_functions["pow"]
 
 
 def isnan(x: Any) -> PrimExpr:
-    """Whether a float is NaN; integers never are."""
-    return _of_floats("isnan", convert(x))
+    """Whether a float is NaN; integers never are. A float16 is asked for as the float32 it is."""
+    x = convert(x)
+    if dtypes.element_of(x.dtype) == "float16":
+        x = cast(dtypes.with_lanes("float32", dtypes.lanes(x.dtype)), x)
+    return _of_floats("isnan", x)
 
 
 def isinf(x: Any) -> PrimExpr:
@@ -203,7 +209,7 @@ def access_ptr(
     if isinstance(access_mask, str):
         mask = 0
         for letter in access_mask:
-            mask |= ACCESS_MASKS[letter]
+            mask |= _ACCESS_LETTERS[letter]
         access_mask = mask
     if extent is None:
         if buffer.strides:

@@ -66,6 +66,29 @@ def reduce_axis(
     return IterVar(dom, var, IterType.COMM_REDUCE, thread_tag)
 
 
+def thread_axis(
+    dom: Range | Sequence[Any] | str | None = None, tag: str = "", name: str = "", span: Any = None
+) -> IterVar:
+    """An axis of threads.
+
+    Args:
+        dom: the range, or (begin, end), where it is known.
+        tag: the axis, such as "threadIdx.x"; may be given first.
+
+    Raises:
+        ValueError: `tag` is not given.
+    """
+    if isinstance(dom, str):
+        dom, tag = None, dom
+    if not tag:
+        raise ValueError('A thread axis needs a tag, such as thread_axis("threadIdx.x")')
+    if dom is not None and not isinstance(dom, Range):
+        begin, end = arithmetic.match_types(*dom)
+        dom = Range(begin, arithmetic.subtract(end, begin))
+    dtype = dom.extent.dtype if isinstance(dom, Range) else "int32"
+    return IterVar(dom, Var(name or tag, dtype), IterType.THREAD_INDEX, tag, span=span)
+
+
 Reducer = Callable[..., Any]
 
 
@@ -122,11 +145,12 @@ def _combiner(
 ) -> CommReducer:
     if not several:
         dtype = sources[0].dtype
-        lhs, rhs = Var("x", dtype), Var("y", dtype)
+        lhs, rhs = (Var(name, dtype) for name in _parameter_names(fcombine))
         result, identity = (fcombine(lhs, rhs),), (fidentity(dtype),)
         return CommReducer((lhs,), (rhs,), _typed(result, sources), _typed(identity, sources))
-    left = tuple(Var(f"x{i}", value.dtype) for i, value in enumerate(sources))
-    right = tuple(Var(f"y{i}", value.dtype) for i, value in enumerate(sources))
+    x, y = _parameter_names(fcombine)
+    left = tuple(Var(f"{x}_{i}", value.dtype) for i, value in enumerate(sources))
+    right = tuple(Var(f"{y}_{i}", value.dtype) for i, value in enumerate(sources))
     result = tuple(fcombine(left, right))
     identity = tuple(fidentity(*(value.dtype for value in sources)))
     if len(result) != len(sources) or len(identity) != len(sources):
@@ -135,6 +159,14 @@ def _combiner(
             f"fidentity {len(identity)}"
         )
     return CommReducer(left, right, _typed(result, sources), _typed(identity, sources))
+
+
+def _parameter_names(fcombine: Callable[..., Any]) -> tuple[str, str]:
+    """What a function calls its two parameters; x and y where it is not a plain one."""
+    code = getattr(fcombine, "__code__", None)
+    if code is None or code.co_argcount != 2:
+        return "x", "y"
+    return code.co_varnames[0], code.co_varnames[1]
 
 
 def _initial_values(

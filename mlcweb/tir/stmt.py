@@ -10,7 +10,7 @@ from mlcweb.ir import printing
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.ir.visitor import children
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
-from mlcweb.tir.expr import Arithmetic, PrimExpr, Var
+from mlcweb.tir.expr import Arithmetic, Let, PrimExpr, Var
 
 
 @node
@@ -244,10 +244,14 @@ class BlockRealize(Stmt):
     block: Block
 
     @property
+    def iterators(self) -> list[tuple[IterVar, PrimExpr]]:
+        """The iterators of the block, each with the value that it has."""
+        return list(zip(self.block.iter_vars, self.iter_values, strict=True))
+
+    @property
     def bindings(self) -> dict[Var, PrimExpr]:
-        """The value that each iterator of the block has."""
-        iterators = (iter_var.var for iter_var in self.block.iter_vars)
-        return dict(zip(iterators, self.iter_values, strict=True))
+        """The value that each iterator's variable has."""
+        return {iter_var.var: value for iter_var, value in self.iterators}
 
 
 def sequence(*statements: Stmt) -> Stmt:
@@ -263,6 +267,17 @@ def declared_buffers(statement: Stmt) -> tuple[Buffer, ...]:
     if isinstance(statement, Block):
         return (*statement.alloc_buffers, *(match.buffer for match in statement.match_buffers))
     return (statement.buffer,) if isinstance(statement, (AllocBuffer, DeclBuffer)) else ()
+
+
+def defined_variables(node: Node) -> list[Var]:
+    """The variables that a node itself defines, those of the memory that it allocates included."""
+    if isinstance(node, For):
+        return [node.loop_var]
+    if isinstance(node, (LetStmt, Let)):
+        return [node.var]
+    if isinstance(node, Block):
+        return [axis.var for axis in node.iter_vars] + [b.data for b in node.alloc_buffers]
+    return [node.buffer.data] if isinstance(node, AllocBuffer) else []
 
 
 def statements_in(statement: Stmt) -> Iterator[Stmt]:

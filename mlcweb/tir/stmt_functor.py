@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from mlcweb.ir.dialect import also_named
-from mlcweb.ir.node import Node, replace
+from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import Mutator, children
 from mlcweb.ir.visitor import post_order_visit as _post_order_visit
 from mlcweb.tir.arithmetic import convert
@@ -43,13 +43,7 @@ def substitute(node: Any, vmap: Mapping[Var, Any]) -> Any:
 
 def renew_defs(func: PrimFunc) -> PrimFunc:
     """A copy of a function with variables, buffers and blocks of its own."""
-    copy = FreshCopy()
-    return replace(
-        func,
-        params=tuple(copy.variable(param) for param in func.params),
-        buffer_map={copy.variable(p): copy.buffer(b) for p, b in func.buffer_map.items()},
-        body=copy.rewrite(func.body),
-    )
+    return FreshCopy().function(func)
 
 
 class _Transform(Mutator):

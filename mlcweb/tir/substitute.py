@@ -61,14 +61,31 @@ def substitute(
 
 def variables_in(*nodes: Node) -> set[Var]:
     """The variables that occur in nodes, definitions not counted."""
-    return {found for node in nodes for found in walk(node) if isinstance(found, Var)}
+    found: set[Var] = set()
+    pending: list[Node] = [*nodes]
+    for node in pending:  # which grows
+        if isinstance(node, Var):
+            found.add(node)
+        elif isinstance(node, (BinaryExpr, ComparisonExpr)):
+            pending += (node.a, node.b)
+        elif node.child_fields:
+            pending += children(node)
+    return found
 
 
 def uses(node: Node, var: Var) -> bool:
     """Whether a variable occurs in a node."""
     if isinstance(node, Var):
         return node is var
-    return any(found is var for found in walk(node))
+    pending: list[Node] = [node]
+    for part in pending:  # which grows
+        if part is var:
+            return True
+        if isinstance(part, (BinaryExpr, ComparisonExpr)):
+            pending += (part.a, part.b)
+        elif part.child_fields:
+            pending += children(part)
+    return False
 
 
 def uses_any(node: Node, variables: Container[Var]) -> bool:

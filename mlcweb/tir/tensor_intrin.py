@@ -103,7 +103,7 @@ def name_of(intrinsic: str | TensorIntrin) -> str:
 
 _intrinsics: dict[str, TensorIntrin] = {}
 
-_STANDARD = ("wmma_", "dot_", "dp4a", "sdot4")
+_STANDARD = ("wmma_", "mma_", "dot_", "dp4a", "sdot4")
 """How the names begin of those that are registered when one of them is first asked for."""
 
 

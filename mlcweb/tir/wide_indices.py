@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlcweb.ir.node import Node, replace
+from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on, walk
 from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.buffer import Buffer, Range
@@ -13,7 +13,15 @@ from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import BUILDERS
 from mlcweb.tir.operators import Family, keys
-from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterVar
+from mlcweb.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    IterVar,
+    declared_buffers,
+    statements_in,
+)
 
 WIDE = "int64"
 
@@ -26,7 +34,8 @@ class WideCopy(FreshCopy):
 
     def __init__(self, block: Block, buffers: tuple[Buffer, ...]) -> None:
         super().__init__()
-        for buffer in (*buffers, *_buffers_in(block)):
+        inside = (one for part in statements_in(block) for one in declared_buffers(part))
+        for buffer in (*buffers, *inside):
             for part in (*buffer.shape, *buffer.strides, buffer.elem_offset):
                 self._widen(*(node for node in walk(part) if isinstance(node, Var)))
         for node in walk(block):
@@ -90,23 +99,10 @@ def _wide(*values: PrimExpr) -> tuple[PrimExpr, ...]:
     return tuple(cast(WIDE, value) if value.dtype == "int32" else value for value in values)
 
 
-def _buffers_in(node: Node) -> list[Buffer]:
-    blocks = [found for found in walk(node) if isinstance(found, Block)]
-    return [
-        buffer
-        for block in blocks
-        for buffer in (*block.alloc_buffers, *(match.buffer for match in block.match_buffers))
-    ]
-
-
 def with_wide_indices(function: PrimFunc) -> PrimFunc:
     """A copy of a function with a root block, indexed by int64 throughout.
 
     Scalar parameters of int32 that are used as extents become int64, too.
     """
     assert isinstance(function.body, BlockRealize)
-    copy = WideCopy(function.body.block, function.parameter_buffers)
-    body = copy.rewrite(function.body)
-    buffer_map = {copy.variable(p): copy.buffer(b) for p, b in function.buffer_map.items()}
-    params = tuple(copy.variable(param) for param in function.params)
-    return replace(function, params=params, body=body, buffer_map=buffer_map)
+    return WideCopy(function.body.block, function.parameter_buffers).function(function)

@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": arithmetic.minimum, "max": arithmetic.maximum, "And": arithmetic.logical_and,
     "Or": arithmetic.logical_or, "Not": arithmetic.logical_not, "Select": arithmetic.select,
     "truncdiv": arithmetic.truncdiv, "truncmod": arithmetic.truncmod, "EQ": arithmetic.equal,
-    "NE": arithmetic.not_equal,
+    "NE": arithmetic.not_equal, "LT": arithmetic.less, "LE": arithmetic.less_equal,
     "if_then_else": if_then_else,
     **{
         dtype: lambda value, dtype=dtype: arithmetic.cast(dtype, value)

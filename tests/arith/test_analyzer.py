@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 
 from mlcweb.arith import Analyzer, ConstIntBound, ModularSet, const_int_bound
 from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import const, floormod
+from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Cast, IntImm, Var
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.strategies import examples
@@ -69,7 +72,11 @@ def test_const_int_bound_over_domains() -> None:
         ("n * 6 - m * 4", 2, 0),
         ("n * 6 * 2", 12, 0),
         ("(n * 12 + 8) // 4", 3, 2),
-        ("(n * 12 + 7) % 6", 0, 1),
+        ("(n * 12 + 7) % 6", 6, 1),
+        ("n * 4 << 2", 16, 0),
+        ("(n * 4 + 2) >> 1", 2, 1),
+        ("n * 16 + m * 4 & 31", 4, 0),
+        ("n * 16 + m * 4 & 17", 1, 0),
         ("(n * 4 + 7) % 6", 2, 1),
         ("min(n * 4, m * 6 + 2)", 2, 0),
         ("7", 0, 7),
@@ -112,6 +119,17 @@ def test_can_prove_with_symbolic_extents() -> None:
     assert analyzer.can_prove(names.parse("k < i * 8 + 8"))
     assert not analyzer.can_prove(names.parse("i * 4 + j < n * 4 - 1"))
     assert not analyzer.can_prove(names.parse("i < n - 1"))
+
+
+def test_quotients_by_symbols_have_upper_limits() -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains({"i": (0, "n * 32"), "j": (0, "m * 32"), "n": (0, 100)}))
+    assert analyzer.can_prove(names.parse("i // n < 32"))
+    assert analyzer.can_prove(names.parse("(i + n * 3) // n <= 34"))
+    assert not analyzer.can_prove(names.parse("i // n < 31"))
+    assert not analyzer.can_prove(names.parse("i // m < 32"))
+    # m may be negative, where a domain of negative extent has no value to prove anything of.
+    assert not analyzer.can_prove(names.parse("j // m < 32"))
 
 
 def test_convenient_proofs() -> None:
@@ -172,3 +190,24 @@ def test_bounds_and_modular_sets_hold(seed: int, wraps: bool) -> None:
         value = evaluate(expression, values)
         assert low <= value <= high
         assert value == base if coeff == 0 else (value - base) % coeff == 0
+
+
+def test_constraints_on_remainders_are_joined() -> None:
+    analyzer, x = Analyzer(), Var("x", "int32")
+    with analyzer.constraint(floormod(x, 12).equal(1)):
+        assert analyzer.modular_set(x) == ModularSet(12, 1)
+        with analyzer.constraint(floormod(x, 7).equal(2)):
+            assert analyzer.modular_set(x) == ModularSet(84, 37)
+            assert analyzer.modular_set(x * 4 + 1) == ModularSet(336, 149)
+        with analyzer.constraint(floormod(x, 8).equal(2)):  # which no number fulfils
+            assert analyzer.modular_set(x) == ModularSet(12, 1)
+    assert analyzer.modular_set(x) == ModularSet(1, 0)
+
+
+def test_bounds_of_vectors_and_of_bound_values() -> None:
+    analyzer = Analyzer()
+    x, y = Var("x", "int32"), Var("y", "int32")
+    analyzer.bind(x, Range(const(0), const(9)))
+    assert analyzer.const_int_bound(E.Ramp(x, const(2), 4)) == ConstIntBound(0, 14)
+    assert analyzer.const_int_bound(E.Broadcast(x, 4)) == ConstIntBound(0, 8)
+    assert analyzer.const_int_bound(E.Let(y, x + 1, y * 2)) == ConstIntBound(2, 18)

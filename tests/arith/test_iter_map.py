@@ -8,13 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlcweb.arith import estimate_region_upper_bound
 from mlcweb.arith.iter_map import (
     BIJECTIVE,
     NO_CHECK,
     SURJECTIVE,
     detect_iter_map,
+    is_iter_map,
     iter_map_simplify,
 )
+from mlcweb.tir import IntImm, const
+from mlcweb.tir.buffer import Range
+from mlcweb.tir.substitute import variables_in
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.arith.infix import infix
 from tests.strategies import examples
@@ -145,6 +150,24 @@ def test_dependent_indices_pass_without_check() -> None:
     assert reasons(["i", "i"], {"i": 4}, level=NO_CHECK) is None
 
 
+@pytest.mark.parametrize("divisor", [2, 3, 4, 5])
+@pytest.mark.parametrize("base", range(-3, 13))
+def test_digits_of_iterators_that_count_down(divisor: int, base: int) -> None:
+    """They were digits of negative extents, and memory was made as small as these said."""
+    for text in (f"({base} - i) // {divisor}", f"({base} - i) % {divisor}"):
+        for text_of_loops in (text, text.replace("i", "j * 4 - k")):
+            names = Names()
+            domains = names.domains({"i": (0, 8), "j": (0, 2), "k": (0, 4)})
+            index = names.parse(text_of_loops)
+            values = {evaluate(index, at) for at in assignments(domains)}
+            [touched] = estimate_region_upper_bound([Range(index, const(1))], domains)
+            assert isinstance(touched.min_value, IntImm) and isinstance(touched.max_value, IntImm)
+            assert touched.min_value.value <= min(values)
+            assert max(values) <= touched.max_value.value
+            [simple] = iter_map_simplify([index], domains, names.parse("True"), NO_CHECK, True)
+            assert all(evaluate(simple, at) == evaluate(index, at) for at in assignments(domains))
+
+
 def test_structure_of_a_fused_index() -> None:
     names = Names()
     domains = names.domains({"i": (0, 4), "j": (0, 8)})
@@ -195,6 +218,34 @@ def test_accepted_maps_are_what_they_claim(seed: int) -> None:
             for split in index.terms:
                 extents *= int(split.extent)
         assert len(set(images)) == extents
+
+
+@examples(300)
+@given(st.integers(0, 10**9))
+def test_iterators_by_themselves_need_no_analysis(seed: int) -> None:
+    """The short answer, which leaves them out, is that of the whole map."""
+    chance, names = Chance(seed), Names()
+    iterators = list(chance.domains)
+    chosen = chance.rng.sample(iterators, chance.rng.randint(1, len(iterators)))
+    indices = [names.parse(text) for text in (*chosen, chance.index(1), "3")]
+    chance.rng.shuffle(indices)
+    predicate = chance.rng.choice([True, names.parse(chance.predicate())])
+    domains = names.domains(chance.domains)
+    for level in (BIJECTIVE, SURJECTIVE):
+        found = detect_iter_map(indices, domains, predicate, level).indices
+        assert is_iter_map(indices, domains, predicate, level) is (found is not None)
+
+
+@examples(300)
+@given(st.integers(0, 10**9))
+def test_what_its_own_loops_run_one_to_one_all_loops_run_independently(seed: int) -> None:
+    chance, names = Chance(seed), Names()
+    indices = [names.parse(chance.index(chance.rng.randrange(3))) for _ in range(2)]
+    domains = names.domains(chance.domains)
+    used = variables_in(*indices)
+    own = {variable: domain for variable, domain in domains.items() if variable in used}
+    if is_iter_map(indices, own, check_level=BIJECTIVE):
+        assert is_iter_map(indices, domains, check_level=SURJECTIVE)
 
 
 @pytest.mark.parametrize(

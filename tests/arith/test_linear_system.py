@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlcweb.arith.linear_system import LinearSystem
+from mlcweb.arith import linear_system
+from mlcweb.arith.linear_system import LinearSystem, digit_units, number
 from mlcweb.tir import Var
 from tests.strategies import examples
 
@@ -61,6 +62,61 @@ def test_a_digit_of_a_remainder_is_a_digit_of_the_whole():
     whole, quotient = (system.form(part, values) for part in parts)
     difference = whole.plus(quotient, -1)
     assert (difference.terms, difference.constant) == ({}, 0)
+
+
+@examples(200)
+@given(seed=st.integers(0, 2**30))
+def test_digits_are_those_of_their_number(seed):
+    random = Random(seed)
+    f = Var("f", "int32")
+    low, extent = random.randrange(-9, 5), random.randrange(1, 40)
+    divisors = [random.choice((2, 3, 4, 6, 8, 12)) for _ in range(3)]
+    digits = [f // divisors[0], f % divisors[1], f % divisors[1] // divisors[2]]
+    values = [
+        lambda n: n // divisors[0],
+        lambda n: n % divisors[1],
+        lambda n: n % divisors[1] // divisors[2],
+    ]
+    number_of = random.randrange(low, low + extent)
+    shift = [random.choice((0, 0, 0, 1)) for _ in digits]
+    system = LinearSystem()
+    form = number(system.digits(low, low + extent - 1, digit_units(digits).get(f, ())))
+    for digit, value, more in zip(digits, values, shift, strict=True):
+        wanted = value(number_of) + more
+        system.require(system.form(digit, {f: form}), wanted, wanted)
+    possible = any(
+        all(value(n) == value(number_of) + more for value, more in zip(values, shift, strict=True))
+        for n in range(low, low + extent)
+    )
+    assert (system.solution() is not None) == possible
+
+
+def test_what_counts_in_the_digits_of_a_variable():
+    f, g = Var("f", "int32"), Var("g", "int32")
+    units = digit_units([f // 8 % 4 * 16 + g, f % 2, f % 3, (f + g) // 5, g // f])
+    assert units == {f: [2, 8, 32]}
+
+
+def test_tiles_of_different_iterations_are_seen_to_be_apart_at_once(monkeypatch):
+    monkeypatch.setattr(linear_system, "MAX_HALVINGS", 0)
+    f = Var("f", "int32")
+    row, column = f // 64 * 64 + f % 32 // 8 * 16, f % 64 // 32 * 64 + f % 8 * 8
+    system = LinearSystem()
+    units = digit_units([row, column])[f]
+    one, other = (system.digits(0, 127, units) for _ in range(2))
+    step = system.variable(1, 127)
+    moves = {unit: system.variable() for unit in one}
+    for unit, move in moves.items():
+        system.require(other[unit].plus(one[unit], -1).plus(move, -1), 0, 0)
+    system.require(number(moves).plus(step, -1), 0, 0)
+    for index, width in ((row, 16), (column, 8)):
+        start, end = (
+            system.form(index, {f: number(digits)}).plus(system.variable(0, width - 1))
+            for digits in (one, other)
+        )
+        system.require(end.plus(start, -1), 0, 0)
+    system.eliminate({v for move in (step, *moves.values()) for v in move.terms})
+    assert system.solution() is None
 
 
 def test_numbers_beyond_those_of_floats_are_exact():

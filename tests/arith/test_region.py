@@ -15,6 +15,8 @@ from mlcweb.arith import (
     intersect,
     union,
 )
+from mlcweb.tir import Var
+from mlcweb.tir.arithmetic import const, constant_value
 from mlcweb.tir.buffer import Range
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.arith.infix import infix
@@ -182,3 +184,35 @@ def test_a_falling_index_with_gaps_is_no_box() -> None:
     names = Names()
     region = [Range.from_min_extent(names.parse("30 - i * 2"), 1)]
     assert estimate_region(region, names.domains({"i": (0, 16)})) is None
+
+
+def test_a_predicate_on_a_part_of_its_sum_leaves_no_box() -> None:
+    i, j = Var("i", "int32"), Var("j", "int32")
+    domains = {i: Range(const(0), const(4)), j: Range(const(0), const(4))}
+    side = Range(i, const(1))
+    # i is 0 or 1 there, and no other bound says so.
+    assert estimate_region([side], domains, i * 4 + j < 6) is None
+    assert estimate_region([side], domains, j * 4 + i < 6) is None
+    low, high = estimate_region_upper_bound([side], domains, i * 4 + j < 6)[0]
+    assert low is not None and high is not None
+    assert (constant_value(low), constant_value(high)) == (0, 3)
+    # A bound of other loops leaves it alone.
+    whole = estimate_region([side], domains, j < 2)
+    assert whole is not None and constant_value(whole[0].extent) == 4
+    # The digits of a loop that make up the loop are the loop.
+    digits = i // 2 * 2 + i % 2 < 3
+    part = estimate_region([side], domains, digits)
+    assert part is not None and constant_value(part[0].extent) == 3
+
+
+def test_a_bound_that_perhaps_no_iteration_keeps_leaves_no_box() -> None:
+    i, j, n = Var("i", "int32"), Var("j", "int32"), Var("n", "int32")
+    domains = {i: Range(const(0), const(4)), j: Range(const(0), const(2))}
+    side = Range(i, const(1))
+    for bound in (j < n, n * 2 + j < 1, j + n < 2):
+        assert estimate_region([side], domains, bound) is None
+    # Where it has iterations, it has all of the other loop.
+    assert estimate_region([side], domains, j < 1) is not None
+    # Of the loop itself it leaves what it says.
+    part = estimate_region([side], domains, i < n)
+    assert part is not None and constant_value(part[0].min) == 0

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from mlcweb.arith import Analyzer, rewrite, same_expression
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Range
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.arith.infix import infix
-from tests.arith.tvm_texts import DOMAINS, SIMPLIFIED
+from tests.arith.tvm_texts import CANONICAL, DOMAINS, REWRITTEN, SIMPLIFIED
 from tests.strategies import examples
 
 
@@ -22,6 +24,43 @@ def test_text_as_tvm(text: str, expected: str) -> None:
     names = Names()
     analyzer = Analyzer(names.domains(DOMAINS))
     assert infix(analyzer.simplify(names.parse(text))) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), REWRITTEN, ids=[text for text, _ in REWRITTEN])
+def test_rewritten_text_as_tvm(text: str, expected: str) -> None:
+    assert infix(Analyzer().rewrite_simplify(Names().parse(text))) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), CANONICAL, ids=[text for text, _ in CANONICAL])
+def test_canonical_text_as_tvm(text: str, expected: str) -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains(DOMAINS))
+    assert infix(analyzer.canonical_simplify(names.parse(text))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("EQ(x, -2147483648)", "EQ(x, -2147483648)"),
+        ("EQ(-2147483648 - x, 0)", "EQ(x, -2147483648)"),
+        ("EQ(x - -2147483648, 0)", "EQ(x, -2147483648)"),
+        ("x < -2147483648", "False"),
+        ("-2147483648 <= x", "True"),
+    ],
+)
+def test_least_integer_has_no_opposite(text: str, expected: str) -> None:
+    expression, analyzer = Names().parse(text), Analyzer()
+    for form in (analyzer.simplify, analyzer.rewrite_simplify, analyzer.canonical_simplify):
+        assert infix(form(expression)) == expected
+
+
+def test_sum_is_cast_term_by_term_only_where_all_of_it_fits() -> None:
+    names = Names()
+    x, y = E.Var("x", "int64"), E.Var("y", "int64")
+    total = arithmetic.cast("int32", x + y - 100)
+    assert same_expression(Analyzer().simplify(total), total)
+    fits = Analyzer({x: names.domains({"i": (0, 1000)})[names["i"]], y: Range(const(0), const(9))})
+    assert infix(fits.simplify(total)) == "cast(x) + cast(y) - 100"
 
 
 @examples(400)

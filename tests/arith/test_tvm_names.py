@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from mlcweb import arith, tir
 from mlcweb.arith import IterMapExpr, IterMark, IterSplitExpr, IterSumExpr
-from mlcweb.ir import TVMError, structural_equal
+from mlcweb.ir import structural_equal
 from mlcweb.tir.arithmetic import const, floordiv, floormod
 from mlcweb.tir.buffer import Range
+from tests.arith.expressions import evaluate
 
 X, Y, Z = (tir.Var(name, "int32") for name in "xyz")
 
@@ -170,8 +173,17 @@ class TestIterMap:
         domains = {X: domain(0, 8), Y: domain(0, 2)}
         found = arith.normalize_to_iter_sum(Y + X * 4 + 3, domains)
         assert text(found) == "[({x < 8} // 1 % 8 * 4), ({y < 2} // 1 % 2 * 1)] + 3"
-        with pytest.raises(TVMError, match="no sum of iterators"):
-            arith.normalize_to_iter_sum(X * Y, domains)
+
+    def test_what_is_not_affine_is_in_the_base_of_a_sum(self) -> None:
+        domains = {X: domain(0, 8), Y: domain(0, 2)}
+        assert text(arith.normalize_to_iter_sum(X * Y, domains)) == "[] + x * y"
+        found = arith.normalize_to_iter_sum(tir.max(Y, Z) + X * 4, domains)
+        assert text(found) == "[({x < 8} // 1 % 8 * 4)] + T.max(y, z)"
+
+    def test_digits_of_one_iterator_are_one(self) -> None:
+        index = floordiv(X, 4) * 4 + Y * 2 + floormod(X, 4)
+        found = arith.normalize_to_iter_sum(index, {X: domain(0, 8), Y: domain(0, 2)})
+        assert text(found) == "[({y < 2} // 1 % 2 * 2), ({x < 8} // 1 % 8 * 1)] + 0"
 
     def test_division_by_a_subspace(self) -> None:
         divided = arith.subspace_divide([X, Y], {X: domain(0, 4), Y: domain(0, 8)}, [Y])
@@ -217,6 +229,139 @@ class TestPatterns:
         relaxed = {Y: arith.IntervalSet(2, 10)}
         found = arith.deduce_bound(X, condition, relaxed, relaxed)
         assert tuple(str(end) for end in found) == ends
+
+
+def ends(found: arith.IntervalSet) -> tuple[str, str]:
+    return str(found.min_value), str(found.max_value)
+
+
+NOTHING = ("pos_inf", "neg_inf")
+
+
+class TestDeducedBounds:
+    @pytest.mark.parametrize(
+        ("condition", "expected"),
+        [
+            (floordiv(X, 8) > 3, ("32", "pos_inf")),
+            (floordiv(X, 8) <= 3, ("neg_inf", "31")),
+            (floordiv(X, -8) > 3, ("neg_inf", "-32")),
+            (floordiv(X, -8) < 3, ("-23", "pos_inf")),
+            (tir.EQ(floordiv(X, 8), 3), NOTHING),
+            (tir.EQ(10, X), ("10", "10")),
+            (tir.EQ(5 * X, -10), ("-2", "-2")),
+            (tir.EQ(4 * X, Y), NOTHING),
+            (tir.EQ(X - Z, Y), ("y + z", "y + z")),
+            (floormod(X, 16) < 10, NOTHING),
+            (tir.max(5, X * 4) < 0, NOTHING),
+            (X * 2 - X > Y, NOTHING),
+            (X + Y, NOTHING),
+        ],
+    )
+    def test_through_sums_products_and_quotients(
+        self, condition: tir.PrimExpr, expected: tuple[str, str]
+    ) -> None:
+        assert ends(arith.deduce_bound(X, condition, {}, {})) == expected
+
+    @pytest.mark.parametrize(
+        ("condition", "expected"),
+        [
+            (Y * 3 + floordiv(X, 8) < 63, ("neg_inf", "359")),
+            (Y * 3 + floordiv(X, 8) >= 63, ("456", "pos_inf")),
+            ((Y * 3 + X * -4) * 4 < 63, ("1", "pos_inf")),
+            (tir.EQ(X, Y), NOTHING),
+            (X * Y > 3, NOTHING),
+        ],
+    )
+    def test_for_all_values_of_relaxed_variables(
+        self, condition: tir.PrimExpr, expected: tuple[str, str]
+    ) -> None:
+        relaxed = {Y: arith.IntervalSet(2, 6)}
+        assert ends(arith.deduce_bound(X, condition, relaxed, relaxed)) == expected
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_what_is_deduced_satisfies_the_condition(self, seed: int) -> None:
+        rng = random.Random(seed)
+        left: tir.PrimExpr = X
+        for _ in range(3):
+            number = const(rng.choice([-5, -3, -2, 2, 3, 7]))
+            left = rng.choice(
+                [left + number, left - Y, Y * 2 - left, left * number, floordiv(left, number)]
+            )
+        order = rng.choice([tir.LT, tir.LE, tir.GT, tir.GE])
+        condition = order(left, const(rng.randint(-20, 20)))
+        relaxed = {Y: arith.IntervalSet(-2, 3)}
+        low, high = arith.deduce_bound(X, condition, {}, relaxed)
+        if low is None and high is None:
+            return
+        near = int(low if low is not None else high)
+        steps = range(30) if low is not None else range(-29, 1)
+        for x in (near + step for step in steps):
+            for y in range(-2, 4):
+                assert evaluate(condition, {X: x, Y: y})
+
+
+class TestIntervalSets:
+    def test_infinite_ends(self) -> None:
+        low = arith.IntervalSet(arith.neg_inf(), 0)
+        assert low.min_value is arith.neg_inf()
+        assert ends(arith.IntervalSet(None, None)) == ("neg_inf", "pos_inf")
+        assert arith.IntervalSet.nothing().is_nothing()
+        assert ends(arith.Analyzer().int_set(X - Y, {X: low})) == ("neg_inf", "0 - y")
+
+    def test_union_is_no_larger_than_the_sets(self) -> None:
+        union = arith.union_lower_bound
+        low, high = arith.IntervalSet(None, 0), arith.IntervalSet(1, None)
+        assert ends(union([low, high])) == ("neg_inf", "pos_inf")
+        assert ends(union([low, arith.IntervalSet.nothing()])) == ("neg_inf", "0")
+        assert ends(union([arith.IntervalSet(0, 3), arith.IntervalSet(4, 9)])) == ("0", "9")
+        assert ends(union([arith.IntervalSet(0, 3), arith.IntervalSet(5, 9)])) == ("0", "3")
+
+    @pytest.mark.parametrize(
+        ("expression", "expected"),
+        [
+            (tir.truncdiv(X, 2), ("-1", "5")),
+            (tir.truncmod(X, 10), ("-9", "9")),
+            (tir.truncmod(X + 3, 10), ("0", "9")),
+        ],
+    )
+    def test_division_towards_zero(
+        self, expression: tir.PrimExpr, expected: tuple[str, str]
+    ) -> None:
+        found = arith.Analyzer().int_set(expression, {X: arith.IntervalSet(-3, 10)})
+        assert ends(found) == expected
+
+    def test_constraints_narrow_what_is_bound(self) -> None:
+        analyzer = arith.Analyzer({X: domain(0, 40)})
+        with analyzer.constraint_scope(X < 10):
+            assert ends(analyzer.int_set(X + Y)) == ("y", "y + 9")
+
+
+class TestExtensions:
+    @pytest.mark.parametrize(
+        ("extension", "expression", "simplified"),
+        [
+            ("ConvertBooleanToAndOfOrs", tir.Or(tir.And(X < 1, Y < 2), Z < 3),
+             "(x < 1 or z < 3) and (y < 2 or z < 3)"),
+            ("ApplyConstraintsToBooleanBranches", tir.And(X < 5, tir.Or(Y < 3, X < 10)), "x < 5"),
+            ("ApplyConstraintsToBooleanBranches", tir.Or(X < 5, X < 10), "x < 10"),
+            ("ApplyConstraintsToBooleanBranches", tir.Or(tir.NE(X, 5), X < 3), "x != 5"),
+        ],
+    )  # fmt: skip
+    def test_of_conditions(self, extension: str, expression: tir.PrimExpr, simplified: str) -> None:
+        analyzer = arith.Analyzer()
+        assert str(analyzer.rewrite_simplify(expression)) == str(expression)
+        analyzer.enabled_extensions = arith.Extension[extension]
+        assert str(analyzer.rewrite_simplify(expression)) == simplified
+
+    @pytest.mark.parametrize("scale", [1, 59, 8192])
+    def test_products_against_sums(self, scale: int) -> None:
+        analyzer = arith.Analyzer({X: domain(1, 4095), Y: domain(1, 4095)})
+        condition = X * Y * scale < (Y + X) * (2048 * scale)
+        assert not analyzer.can_prove(condition)
+        analyzer = analyzer.clone()
+        analyzer.enabled_extensions = arith.Extension.ComparisonOfProductAndSum
+        assert analyzer.can_prove(condition)
+        assert not analyzer.can_prove(X * Y * scale < (Y + X) * (2047 * scale))
 
 
 class TestComparisonOperators:

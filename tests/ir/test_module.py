@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from mlcweb.ir import DiagnosticError, GlobalVar, IRModule
@@ -73,3 +75,12 @@ def test_script_and_show(capsys: pytest.CaptureFixture[str]) -> None:
     with display_hook(lambda value, title: shown.append(value)):
         module["f"].show()
     assert shown == [module["f"]]
+
+
+def test_attributes_go_by_their_names_of_2026_too() -> None:
+    func = function().with_attr({"tirx.noalias": True, "mine": 1})
+    assert dict(func.attrs) == {"tir.noalias": True, "mine": 1}
+    assert "tirx.noalias" in func.attrs and func.attrs["tirx.noalias"] is True
+    assert func.attrs.get("tirx.noalias") is True and func.attrs.get("tirx.mine") is None
+    assert pickle.loads(pickle.dumps(func)).attrs["tirx.noalias"] is True
+    assert dict(func.without_attr("tirx.noalias").attrs) == {"mine": 1}

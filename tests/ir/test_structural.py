@@ -10,11 +10,12 @@ from mlcweb.ir import (
     IRModule,
     StructuralMismatch,
     assert_structural_equal,
+    get_first_structural_mismatch,
     structural_equal,
     structural_hash,
 )  # fmt: skip
 from mlcweb.script import parse
-from mlcweb.tir import Add, FloatImm, IntImm, Var, const
+from mlcweb.tir import Add, Evaluate, FloatImm, IntImm, PrimFunc, Var, const, decl_buffer
 
 COPY = """
 @T.prim_func
@@ -103,7 +104,9 @@ def test_the_first_difference_is_told() -> None:
     with pytest.raises(StructuralMismatch) as caught:
         assert_structural_equal(parse(COPY), parse(COPY.replace("1.0", "2.0")))
     message = str(caught.value)
-    assert caught.value.path == ".body.block.body.body.block.body.value.b.value"
+    path = "<root>.body.block.body.body.block.body.value.b.value"
+    assert str(caught.value.path) == path
+    assert f"caused by lhs at {path} and rhs at {path}\n" in message
     assert "left:  1.0  (float)" in message
     assert "right: 2.0  (float)" in message
     assert isinstance(caught.value, ValueError)
@@ -122,3 +125,39 @@ def test_hashes_are_numbers_of_64_bits_that_do_not_change() -> None:
     assert 0 <= structural_hash(parse(COPY)) < 2**64
     assert structural_hash(const(3)) == structural_hash(const(3))
     assert structural_hash(const(3)) != structural_hash(const(4))
+
+
+def difference(left: object, right: object, map_free_vars: bool = False) -> tuple[str, ...] | None:
+    """The paths to the first difference; the same, turned round, if the sides are."""
+    paths = get_first_structural_mismatch(left, right, map_free_vars)
+    turned = get_first_structural_mismatch(right, left, map_free_vars)
+    assert paths == (turned and turned[::-1])
+    return paths and tuple(map(str, paths))
+
+
+def test_paths_to_the_first_difference() -> None:
+    x, y, z = Var("x"), Var("y"), Var("z")
+    body = Evaluate(x)
+    assert difference(PrimFunc((x, y), body), PrimFunc((x, y, z), body)) == (
+        "<root>.params[<missing element 2>]", "<root>.params[2]",
+    )  # fmt: skip
+    other = Var("y", "float32")
+    assert difference(PrimFunc((x, y), body), PrimFunc((x, other), body)) == (
+        "<root>.params[1].dtype", "<root>.params[1].dtype",
+    )  # fmt: skip
+    two = PrimFunc((x, y), Evaluate(x + x)), PrimFunc((y, x), Evaluate(y + x))
+    assert difference(*two) == ("<root>.body.value.b", "<root>.body.value.b")
+    square, long = decl_buffer((10, 10)), decl_buffer((10, 20))
+    functions = [PrimFunc((x,), body, None, {x: buffer}) for buffer in (square, long)]
+    assert difference(*functions) == ("<root>.buffer_map[x].shape[1].value",) * 2
+    more = PrimFunc((x,), body, None, {x: square, y: long})
+    assert difference(functions[0], more) == (
+        "<root>.buffer_map[<missing entry y>]", "<root>.buffer_map[y]",
+    )  # fmt: skip
+    assert difference(functions[0], PrimFunc((x,), body, None, {x: decl_buffer((10, 10))})) is None
+    modules = [IRModule({"f": PrimFunc((), Evaluate(const(n)))}) for n in (1, 2)]
+    assert difference(*modules) == ('<root>.functions[I.GlobalVar("f")].body.value.value',) * 2
+    more = IRModule({"f": PrimFunc((), Evaluate(const(1))), "g": two[0]})
+    assert difference(modules[0], more) == (
+        '<root>.functions[<missing entry I.GlobalVar("g")>]', '<root>.functions[I.GlobalVar("g")]',
+    )  # fmt: skip

@@ -60,6 +60,10 @@ BLOCK = LOOP + 'with T.block("X"):\n        '
         ("A[0, 0] = A", 'Expected an expression, found the buffer "A"', "A"),
         ('B[0] = "text"', 'The buffer "B" takes values of type int8 here, not handle', '"text"'),
         ("B[0] = A[0, 0:n]", 'The slice of buffer "A" has no constant length', "B[0] = A[0, 0:n]"),
+        ("B[0] = A[0:2, 0] + 1.0", 'Only the last index of buffer "A" may be a vector',
+         "A[0:2, 0] + 1.0"),
+        ('C = T.alloc_buffer("(8, 8)")', "names a variable, not '(8, 8)'",
+         'T.alloc_buffer("(8, 8)")'),
         ("n[0] = 1", "Only buffers can be written, not the int32 expression n", "n[0]"),
         ("B[0] = n[0]", "the int32 expression n has no elements; only buffers are indexed", "n[0]"),
         ("X = T.alloc_buffer((4,), 'flaot32')", 'Unknown data type "flaot32"',
@@ -108,6 +112,8 @@ BLOCK = LOOP + 'with T.block("X"):\n        '
         ('with T.block("X"):\n    T.writes(n)', "Expected a buffer region such as A[0:16, j]",
          "T.writes(n)"),
         ('with T.block("X"):\n    T.reads()\n    T.reads()', "has a T.reads already", "T.reads()"),
+        ('with T.block("X"):\n    T.block_attr({"k": 1})\n    T.block_attr({"k": 2})',
+         'has an attribute "k" already, 1', 'T.block_attr({"k": 2})'),
         ('with T.block("X"):\n    T.where(n < 3)\n    T.where(n < 4)', "has a T.where already",
          "T.where(n < 4)"),
         ('with T.block("X"):\n    v = T.axis.spatial(1, 0)\n    T.call_extern("int8", "f", A.data)',
@@ -253,6 +259,34 @@ def test_a_loop_may_be_larger_than_its_axis_under_a_predicate() -> None:
 
 
 @pytest.mark.parametrize(
+    ("region", "shape", "fault"),
+    [
+        ("A[0:4, v]", "(4,)", r"the shape \(4\), but is .* \"A\" of the shape \(4, 1\)"),
+        ("A[v, 0:4]", "(8,)", r"the shape \(8\), but is .* \"A\" of the shape \(1, 4\)"),
+        ("A[v, 0:8]", "(1, 1, 8)", r"the shape \(1, 1, 8\), but is .* the shape \(1, 8\)"),
+        ("A[v, 0:8]", "(8,)", ""),
+        ("A[v, v]", "()", ""),
+    ],
+)
+def test_a_view_has_the_shape_of_its_region(region: str, shape: str, fault: str) -> None:
+    """All targets read and wrote other elements than those of the region."""
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32")):
+    for i in range(4):
+        with T.block("A"):
+            v = T.axis.spatial(4, i)
+            V = T.match_buffer({region}, {shape}, "int32", offset_factor=1)
+            T.evaluate(0)
+"""
+    if not fault:
+        parse(text)
+        return
+    with pytest.raises(DiagnosticError, match=fault):
+        parse(text)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("x = 3", "has no definition decorated with"),
@@ -286,3 +320,9 @@ def test_a_view_with_a_layout_is_refused() -> None:
 def test_syntax_errors_are_python_errors() -> None:
     with pytest.raises(SyntaxError):
         parse("@T.prim_func\ndef f(:\n    pass")
+
+
+def test_an_operator_that_a_namespace_of_graphs_lacks_is_told_by_its_name_in_scripts() -> None:
+    text = "@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    return R.nn.nothing(x)\n"
+    with pytest.raises(DiagnosticError, match=r"^R\.nn has no nothing"):
+        parse(text)

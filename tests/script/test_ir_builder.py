@@ -207,11 +207,22 @@ def _two_names():
     built(lambda: T.func_name("again"))
 
 
+def test_statements_outside_of_functions_are_results():
+    with IRBuilder() as builder, T.serial(8) as i:
+        T.evaluate(builder.name("i", i))
+        T.evaluate(1)
+    assert str(builder.get()) == "for i in range(8):\n    T.evaluate(i)\n    T.evaluate(1)"
+    with IRBuilder() as builder:
+        T.buffer_store(T.Buffer((4,), "int32"), 7, [2])
+        T.evaluate(2)
+    assert str(builder.get()).endswith("buffer[2] = 7\nT.evaluate(2)")
+
+
 @pytest.mark.parametrize(
     ("use", "message"),
     [
         (lambda: T.func_name("f"), "No builder is open: write `with IRBuilder"),
-        (lambda: IRBuilder().__enter__() and T.evaluate(0), "T.evaluate belongs inside"),
+        (lambda: IRBuilder().__enter__() and T.func_name("f"), "T.func_name belongs inside"),
         (_nothing, "Nothing was built"),
         (_branch_alone, r"T.Then\(\) belongs inside `with T.If"),
         (_no_then, "T.If has no branch"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlcweb.ir import GlobalVar, IRModule, assert_structural_equal
+from mlcweb.ir import DiagnosticError, GlobalVar, IRModule, assert_structural_equal
 from mlcweb.ir.visitor import walk
 from mlcweb.script import parse, script
 from mlcweb.tir import (
@@ -336,6 +336,9 @@ def test_attributes_threads_and_declarations() -> None:
     attribute = body('T.attr(0, "pragma", 3)\nB[0] = 1')
     assert isinstance(attribute, AttrStmt)
     assert (attribute.attr_key, str(attribute.body)) == ("pragma", "B[0] = 1")
+    several = body('with T.attr({"async_scope": 1, "pragma": 2}):\n    B[0] = 1')
+    assert [several.attr_key, several.body.attr_key] == ["async_scope", "pragma"]
+    assert (several.body.node, str(several.body.value)) == (0, "2")
     thread = body('tx = T.launch_thread("threadIdx.x", 4)\nB[tx] = 1')
     assert (thread.attr_key, thread.node.thread_tag) == ("thread_extent", "threadIdx.x")
     for launch in ("T.launch_thread(tx, 4)\n", "with T.launch_thread(tx, 4):\n    "):
@@ -452,3 +455,60 @@ def test_integers_wider_than_an_int32() -> None:
     wide = body("B[0] = 5000000000").value
     assert isinstance(wide, IntImm)
     assert wide.value == 5000000000 % 2**32
+
+
+def test_an_axis_that_is_covered_in_part_is_read_where_regions_are_written_down() -> None:
+    source = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((3,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(7):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            REGIONS
+            B[v] = A[v]
+    for i in range(21):
+        with T.block("C"):
+            v = T.axis.spatial(3, i)
+            T.where(i < 3)
+            C[v] = B[v * 3 % 8]
+"""
+    parse(source.replace("REGIONS", "T.reads(A[v]); T.writes(B[v])"))
+    with pytest.raises(DiagnosticError, match=r'axis "v" of the block "B" has 8 values'):
+        parse(source.replace("REGIONS", "pass"))
+
+
+def test_calls_within_a_module_have_the_type_that_the_function_returns() -> None:
+    module = parse("""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def add(a: T.int64, b: T.int64) -> T.int64:
+        return a + b
+
+    @T.prim_func(private=True)
+    def nothing(a: T.int32):
+        T.evaluate(a)
+
+    @T.prim_func
+    def main(C: T.Buffer((4,), "int64")):
+        two: T.int64 = Module.add(1, 1)
+        C[0] = cls.add(two, two) + 1
+        Module.nothing(3)
+""")
+    calls = [node for node in walk(module["main"].body) if isinstance(node, Call)]
+    of_module = [call for call in calls if isinstance(call.op, GlobalVar)]
+    assert [call.dtype for call in of_module] == ["int64", "int64", "void"]
+    assert_structural_equal(parse(module.script()), module)
+
+
+def test_strides_without_a_name_are_read_as_tvm_prints_them() -> None:
+    source = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float16", strides=("", 1), offset_factor=1)):
+    A[0, 0] = T.float16(0)
+"""
+    func = parse(source)
+    assert_structural_equal(parse(func.script()), func)
+    with pytest.raises(DiagnosticError, match="names a variable, not '1x'"):
+        parse(source.replace('""', '"1x"'))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mlcweb import relax
+from mlcweb import relax, te
+from mlcweb.ir.access_path import AccessPath
 from mlcweb.ir.structural import structural_equal
 from mlcweb.script import parse
 
@@ -26,7 +27,7 @@ LOOP = FUNC.body
     [
         (LOOP.loop_var + 1, "i + 1"),
         (FUNC.buffer_map[FUNC.params[0]], "A"),
-        (LOOP.body.body.seq[1], "A[1] = x"),
+        (LOOP.body.body.seq[1], 'A = T.Buffer((8,), "int32")\nx = T.int32()\nA[1] = x'),
         (LOOP.body.value, "A[0]"),
         (relax.TensorStructInfo((4,), "float32"), 'R.Tensor((4,), dtype="float32")'),
         (relax.ShapeExpr([4, 2]), "R.shape([4, 2])"),
@@ -38,11 +39,15 @@ def test_every_node_has_a_text(node, text, capsys):
     assert capsys.readouterr().out == text + "\n"
 
 
+SYMBOL = '    T.func_attr({"global_symbol": "main"})\n'
+
+
 def test_options_that_change_the_text():
     text = FUNC.script(tir_prefix="TT", indent_spaces=2, name="other")
     assert text == (
-        TEXT.replace("T.", "TT.").replace('"TT.x"', '"T.x"').replace("as T", "as TT")
-        .replace("def main", "def other").replace("        ", "\t").replace("    ", "  ")
+        TEXT.replace("    for", SYMBOL + "    for", 1).replace("T.", "TT.")
+        .replace('"TT.x"', '"T.x"').replace("as T", "as TT").replace("def main", "def other")
+        .replace("        ", "\t").replace("    ", "  ")
         .replace("\t", "    ")
     )  # fmt: skip
 
@@ -52,10 +57,105 @@ def test_a_node_is_underlined():
     assert lines[5] == "    " + "^" * len("for i in range(8):")
 
 
+def test_parts_are_underlined_and_annotated_by_their_paths():
+    func = parse("""@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        A[i] = T.float32(1)""")
+    root = AccessPath.root()
+    loop = root.attr("body")
+    value = loop.attr("body").attr("value")  # has no lines of its own; its store has
+    text = func.script(path_to_underline=[loop], path_to_annotate={value: "here"})
+    assert text.splitlines()[-4:] == [
+        "    for i in range(8):",
+        "    ^^^^^^^^^^^^^^^^^^",
+        "        A[i] = T.float32(1)  # here",
+        "        ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+    ]
+    assert func.script(obj_to_underline=[func.body]).count("^") == 18 + 19
+    assert func.script(path_to_underline=[root.attr("nowhere")]).splitlines()[4] == "^" * 39
+
+
 def test_options_of_tvm_without_effect_here():
-    assert FUNC.script(syntax_sugar=False, verbose_expr=True, int_dtype="int64") == TEXT
+    assert FUNC.script(show_object_address=False, num_context_lines=1) == TEXT
     with pytest.raises(TypeError, match="script\\(\\) has no option 'colour'"):
         FUNC.script(colour=True)
+
+
+GRID = """@T.prim_func
+def main(A: T.Buffer((8, 4), "float32")):
+    for i, j in T.grid(8, 4):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads()
+            T.writes(A[vi, vj])
+            A[vi, vj] = T.float32(1)"""
+
+NESTED = """# from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32")):
+    with T.block("root"):
+        T.reads()
+        T.writes()
+        for i in range(8):
+            for j in range(4):
+                with T.block("b"):
+                    vi = T.axis.spatial(8, i)
+                    vj = T.axis.spatial(4, j)
+                    T.reads()
+                    T.writes(A[vi, vj])
+                    A[vi, vj] = T.float32(1)"""
+
+
+def test_without_sugar_loops_and_blocks_are_written_out():
+    func = parse(GRID)
+    assert func.script(syntax_sugar=False) == NESTED
+    assert structural_equal(parse(NESTED), func)
+
+
+def test_constants_of_the_types_that_are_named_stand_alone():
+    text = parse(GRID).script(int_dtype="int64", float_dtype="float32")
+    assert "T.grid(T.int32(8), T.int32(4))" in text
+    assert "A[vi, vj] = 1.0" in text
+
+
+def test_lines_are_numbered():
+    lines = FUNC.script(print_line_numbers=True).split("\n")
+    assert lines[2] == "3 @T.prim_func"
+    assert len(lines) == len(TEXT.split("\n"))
+
+
+def test_comments_stand_above_loops_and_beside_single_lines():
+    func = parse(GRID)
+    loop = func.body.block.body
+    store = loop.body.body.block.body
+    text = func.script(obj_to_annotate={loop: "the loop", store: "the store"})
+    assert "    # the loop\n    for i, j in T.grid(8, 4):\n" in text
+    assert text.endswith("A[vi, vj] = T.float32(1)  # the store")
+
+
+def test_variables_of_an_expression_are_declared_where_that_is_asked_for():
+    value = LOOP.loop_var + 1
+    assert value.script(verbose_expr=True) == "i = T.int32()\ni + 1"
+
+
+def test_a_block_alone_says_that_its_axes_have_no_values():
+    block = parse(GRID).body.block.body.body.body.block
+    first, *lines = block.script().split("\n")
+    assert first == "A = T.Buffer((8, 4))"
+    assert lines[:2] == ['with T.block("b", no_realize=True):', "    vi = T.axis.spatial(8)"]
+
+
+def test_a_reduction_says_what_it_combines():
+    k = te.reduce_axis((0, 8), "k")
+    largest = te.comm_reducer(lambda p, q: p + q, lambda dtype: te.const(0, dtype))
+    value = largest(te.var("f", "float32"), k)
+    assert value.script() == (
+        "T.reduce(T.comm_reducer(lambda p, q: p + q, [T.float32(0)]), source=[f], init=[], "
+        'axis=[T.iter_var(k, T.Range(0, 8), "CommReduce", "")], condition=T.bool(True), '
+        "value_index=0)"
+    )
 
 
 def test_names_of_values_are_marked_as_tvm_does_since_2026():

@@ -4,7 +4,22 @@ from mlcweb.ir import assert_structural_equal
 from mlcweb.ir.node import replace
 from mlcweb.lower import lower
 from mlcweb.script import from_source
-from mlcweb.tir import For, ForKind, Var, const
+from mlcweb.script.printer import script
+from mlcweb.tir import (
+    BufferRegion,
+    CommReducer,
+    Evaluate,
+    For,
+    ForKind,
+    IterVar,
+    Let,
+    MatchBufferRegion,
+    PrimFunc,
+    Var,
+    const,
+    decl_buffer,
+)  # fmt: skip
+from mlcweb.tir.buffer import Range
 from tests.programs import matmul
 
 ALLOCATED = """
@@ -101,3 +116,42 @@ def main(A: T.Buffer((4,), "float32")):
 """)
     assert 'memory = T.handle("float32", "local")' in func.script()
     assert_structural_equal(from_source(func.script()), func, map_free_vars=True)
+
+
+def test_handles_that_are_used_have_names() -> None:
+    func = from_source("""
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (8,))
+    B = T.match_buffer(b, (4,), data=A.data)
+    B[0] = A[0]
+""")
+    assert "def main(a: T.handle, b: T.handle):" in func.script()
+    assert "B = T.match_buffer(b, (4,), data=A.data)" in func.script()
+    used = PrimFunc(func.params[:1], Evaluate(func.params[0]), None, {
+        func.params[0]: func.buffer_map[func.params[0]]
+    })  # fmt: skip
+    assert used.script().splitlines()[3:] == [
+        "def main(a: T.handle):", "    A = T.match_buffer(a, (8,))", "    T.evaluate(a)",
+    ]  # fmt: skip
+    for whole in (func, used):
+        assert_structural_equal(from_source(whole.script()), whole)
+
+
+def test_parts_of_programs_follow_what_they_use_where_that_is_asked_for() -> None:
+    A, B = decl_buffer((8, 8), "float16", name="A"), decl_buffer((4,), "float16", name="B")
+    region, x = BufferRegion(A, (Range(const(2), const(4)), Range(const(3), const(1)))), Var("x")
+    add = CommReducer((x,), (Var("y"),), (x,), (const(0.0),))
+    texts = {
+        A: 'A = T.Buffer((8, 8), "float16")\nA',
+        region: 'A = T.Buffer((8, 8), "float16")\nA[2:6, 3]',
+        MatchBufferRegion(B, region): (
+            'A = T.Buffer((8, 8), "float16")\nB = T.match_buffer(A[2:6, 3], (4,), "float16")'
+        ),
+        IterVar((0, 8), "i", 0): 'i = T.int32()\nT.iter_var(i, T.Range(0, 8), "DataPar", "")',
+        Let(x, const(1), x): "x = T.int32()\nT.Let(x, where={x: 1})",
+        add: "T.comm_reducer(lambda x, y: x, [T.float32(0)])",
+    }
+    for part, text in texts.items():
+        assert script(part, verbose_expr=True) == text
+        assert "\nB = " not in script(part) and "Buffer(" not in script(part)

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,3 +119,31 @@ def test_symbolic_expressions_have_no_truth() -> None:
         bool(i < 3)
     assert bool(const(True))
     assert [10, 20, 30][const(1)] == 20
+
+
+def test_numbers_on_the_left_of_bitwise_operators() -> None:
+    x = Var("x")
+    for expression, text in (
+        (10 & x, "10 & x"), (10 | x, "10 | x"), (10 ^ x, "10 ^ x"), (10 << x, "10 << x"),
+        (10 >> x, "10 >> x"),
+    ):  # fmt: skip
+        assert str(expression) == text
+
+
+@pytest.mark.parametrize("amount", [-1, 32])
+def test_shifts_stay_within_the_type(amount: int) -> None:
+    x = Var("x")
+    for shift in (lambda: x << amount, lambda: x >> amount):
+        with pytest.raises(DiagnosticError, match="non-negative and less than 32"):
+            shift()
+    assert str(Var("y", "int64") << 32) == "y << T.int64(32)"
+
+
+def test_floats_have_no_bits() -> None:
+    with pytest.raises(DiagnosticError, match="needs an integer"):
+        ~const(1.5)
+
+
+def test_numbers_of_numpy_keep_their_types() -> None:
+    for number in (np.uint8(1), np.int64(1), np.float16(1), np.float64(1), np.bool_(True)):
+        assert const(number).dtype == str(number.dtype)

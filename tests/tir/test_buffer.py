@@ -70,3 +70,15 @@ def test_flattened_buffers() -> None:
     assert repr(decl_buffer((n, 4)).get_flattened_buffer().shape[0]) == "n * 4"
     vector = decl_buffer((8,))
     assert vector.get_flattened_buffer() is vector
+
+
+@pytest.mark.parametrize("separators", [[1, 3], [2, 1], [-1]])
+def test_axis_separators_lie_between_the_dimensions_in_order(separators: list[int]) -> None:
+    with pytest.raises(ValueError, match="axis_separators"):
+        decl_buffer((4, 4), axis_separators=separators)
+    assert decl_buffer((4, 4), axis_separators=[1]).axis_separators == (1,)
+
+
+def test_what_a_pointer_is_for() -> None:
+    assert A.access_ptr("rw").args[4].value == A.READ | A.WRITE
+    assert A.access_ptr("w").args[4].value == A.WRITE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.ir.structural import structural_equal
 from mlcweb.script import constructs as C
 from mlcweb.script.ir_builder.naming import name_buffer
 from mlcweb.script.ir_builder.with_frames import launch, thread_axis
@@ -23,6 +24,12 @@ def _block_part(self: StatementBuilder, value: C.BlockPart, node: Any) -> None:
 
 def _block_attr(self: StatementBuilder, value: C.BlockAttributes, node: Any) -> None:
     contents = self.block("T.block_attr", node)
+    for key, item in value.values.items():
+        known = contents.annotations.get(key)
+        if known is not None and not structural_equal(known, item):
+            raise self.error(
+                f'The block "{contents.name}" has an attribute "{key}" already, {known!r}', node
+            )
     contents.annotations = {**contents.annotations, **value.values}
 
 

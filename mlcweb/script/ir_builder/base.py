@@ -12,7 +12,7 @@ ib.get()
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from contextvars import ContextVar
 from typing import Any
 
@@ -34,13 +34,16 @@ class IRBuilder:
         self.module: IRModule | None = None
         self.functions: list[Any] = []
         """The functions that are being built, the innermost last."""
+        self.at_end = ExitStack()
+        """What is left when the builder is."""
         self._results: list[Any] = []
 
     def __enter__(self) -> IRBuilder:
         _open.set((*_open.get(), self))
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, *exception: Any) -> None:
+        self.at_end.__exit__(*exception)
         _open.set(_open.get()[:-1])
 
     @staticmethod
@@ -62,7 +65,9 @@ class IRBuilder:
     def get(self) -> Any:
         """What was built: a function, a module, or a statement."""
         if not self._results:
-            raise BuilderError("Nothing was built: `with T.prim_func():` and the like make results")
+            raise BuilderError(
+                "Nothing was built: `with T.prim_func():` and statements make results"
+            )
         return self._results[-1]
 
     @staticmethod

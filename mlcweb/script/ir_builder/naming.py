@@ -39,7 +39,9 @@ def describe(value: Any) -> str:
     if isinstance(value, E.PrimExpr):
         return f"the {value.dtype} expression {value}"
     if isinstance(value, ModuleType):
-        return f"the module {value.__name__}"
+        # Scripts know the operators of graphs as R.
+        operators = value.__name__.removeprefix("mlcweb.relax.op.")
+        return f"the module {operators}" if operators == value.__name__ else f"R.{operators}"
     return f"{value!r} ({type(value).__name__})"
 
 

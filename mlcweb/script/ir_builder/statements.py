@@ -67,6 +67,10 @@ class StatementBuilder:
     def emit(self, statement: S.Stmt) -> None:
         self._statements.append(statement)
 
+    def replace_last(self, statement: S.Stmt) -> None:
+        """Emit a statement in place of the last one."""
+        self._statements[-1] = statement
+
     def wrap_rest(self, wrapper: Wrapper) -> None:
         """Put `wrapper` around all that follows in this indented block."""
         self._wrappers.append((wrapper, self._statements))

@@ -65,7 +65,25 @@ def _only(nest: Any) -> Iterator[E.Var]:
 
 
 def _function(call: str) -> FunctionBuilder:
+    builder = IRBuilder.current()
+    if not builder.functions and builder.module is None and call not in _PARTS_OF_FUNCTIONS:
+        builder.at_end.enter_context(_statements(builder))
     return innermost(FunctionBuilder, call, "T.prim_func()")
+
+
+_PARTS_OF_FUNCTIONS = ("T.arg", "T.func_name", "T.func_ret", "T.func_attr")
+
+
+@contextmanager
+def _statements(builder: IRBuilder) -> Iterator[None]:
+    """Statements that belong to no function, which are a result of their own."""
+    function = FunctionBuilder()
+    builder.functions.append(function)
+    with function.indented() as inside:
+        yield
+    builder.functions.remove(function)
+    if inside.statement is not None:
+        builder.add(inside.statement)
 
 
 def _carried_out(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,7 +98,8 @@ def _carried_out(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
 
 def _add(call: str, value: Any) -> Any:
     kind = type(value)
-    if isinstance(value, C.Loops) or (kind in FRAMES and kind is not BufferNode):
+    known_memory = kind is BufferNode and call == "T.decl_buffer"
+    if isinstance(value, C.Loops) or known_memory or (kind in FRAMES and kind is not BufferNode):
         return Frame(call, lambda: _function(call).enter(call, value))
     if isinstance(value, list) and value and all(type(item) in DEFINITIONS for item in value):
         return [_add(call, item) for item in value]

@@ -16,8 +16,9 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 
 
-def block(name: Any = "", name_hint: str = "") -> constructs.BlockFrame:
-    """A unit of computation with axes of its own. Before TVM 0.9 their domains came first:
+def block(name: Any = "", name_hint: str = "", no_realize: bool = False) -> constructs.BlockFrame:
+    """A unit of computation with axes of its own; `no_realize` marks the text of one without the
+    values of its axes, which is no part of a program. Before TVM 0.9 their domains came first:
     `T.block([8, T.reduce_axis(0, 8)], "C")`."""
     if isinstance(name, str):
         return constructs.BlockFrame(name)

@@ -143,7 +143,6 @@ REPLACED = {
     "vstore": "write A[i] = value",
     "partition": "in a block, T.match_buffer names a part of a buffer",
     "match_shape": 'it was replaced in 2023: R.match_cast(x, R.Tensor(("n", "m"), "float32"))',
-    "pyfunc": "write T.prim_func or R.function, or call it by R.call_packed",
     "call_py_func": "register it by tvm.register_func, and call it by R.call_packed",
 }
 """Names of `T`, `R` and `I` that are refused, with what is written instead."""

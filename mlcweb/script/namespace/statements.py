@@ -53,9 +53,16 @@ def attr(
     node_or_dict: Any, attr_key: str | None = None, value: Any = None
 ) -> constructs.WrapperFrame | constructs.ThreadFrame:
     """An annotation of the statements below: `T.attr(A, "key", 1)`, or of nothing in particular
-    `T.attr({"key": 1})`."""
-    if isinstance(node_or_dict, Mapping) and attr_key is None and len(node_or_dict) == 1:
-        ((attr_key, value),) = node_or_dict.items()
+    `T.attr({"key": 1})`, also several, the first outermost."""
+    if isinstance(node_or_dict, Mapping) and attr_key is None and node_or_dict:
+        *outer, (attr_key, value) = node_or_dict.items()
+        if outer:
+            around, inside = attr(dict(outer)), attr(0, attr_key, value)
+            assert isinstance(around, constructs.WrapperFrame)
+            assert isinstance(inside, constructs.WrapperFrame)
+            return constructs.WrapperFrame(
+                lambda body, span: around.wrap(inside.wrap(body, span), span)
+            )
         node_or_dict = 0
     if not isinstance(attr_key, str):
         raise DiagnosticError(

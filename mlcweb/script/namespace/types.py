@@ -18,14 +18,14 @@ from mlcweb.tir.buffer import Buffer, decl_buffer
 
 class ScalarType:
     """A data type. Called with a number it makes a constant, with an expression a cast, and with
-    nothing a variable, which the assignment names."""
+    nothing a variable, which the assignment names; `is_size_var` makes it a `tir.SizeVar`."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
 
     def __call__(self, value: Any = None, **options: Any) -> E.PrimExpr:
         if value is None:
-            return E.Var("", self.dtype)
+            return E.Var("", self.dtype, is_size=options.get("is_size_var", False))
         if isinstance(value, str):
             value = float(value)
         if isinstance(value, (bool, int, float)):
@@ -110,6 +110,8 @@ def _same_layout(a: Buffer, b: Buffer) -> bool:
 
 def _dimension(value: Any) -> E.PrimExpr:
     if isinstance(value, str):
+        if value and not value.isidentifier():  # TVM prints variables without a name so
+            raise DiagnosticError(f"A string in a buffer's shape names a variable, not {value!r}")
         return E.Var(value, "int32")
     if isinstance(value, float):
         raise DiagnosticError(f"A buffer's shape needs integers, not {value}")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mlcweb.ir.diagnostics import rendered_diagnostics
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.script import ir as I
@@ -34,7 +35,7 @@ def parse(
     text in which Python would have to compute something is refused (`compile_time.NotRun`). A
     SyntaxError or a DiagnosticError says where the text is wrong.
     """
-    with nesting_limit("read"):
+    with nesting_limit("read"), rendered_diagnostics():
         tree, source = source_of_text(text, filename, runs)
         names = {"T": T, "I": I, **type_variables_in(tree)}
         if "@tvm.script.tir" in text:  # as before TVM 0.8

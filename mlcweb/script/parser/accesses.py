@@ -9,6 +9,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.span import Span
 from mlcweb.script.namespace.loops import length_of
 from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 
@@ -27,7 +28,7 @@ def vector_load(region: BufferRegion) -> E.BufferLoad:
                 f'The slice of buffer "{region.buffer.name}" has no constant length, and so is no '
                 "vector"
             )
-    return E.BufferLoad(region.buffer, tuple(indices))
+    return E.BufferLoad(region.buffer, _checked(region.buffer, indices))
 
 
 def access(buffer: Buffer, indices: Sequence[Any], span: Span | None) -> Any:
@@ -63,7 +64,16 @@ def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, 
         lanes = -(-length.value // step.value)
         stride = arithmetic.const(step.value, start.dtype)
         result.append(start if lanes == 1 else E.Ramp(start, stride, lanes))
-    return tuple(result)
+    return _checked(buffer, result)
+
+
+def _checked(buffer: Buffer, indices: list[E.PrimExpr]) -> tuple[E.PrimExpr, ...]:
+    for index in indices[:-1]:
+        if dtypes.lanes(index.dtype) > 1:
+            raise DiagnosticError(
+                f'Only the last index of buffer "{buffer.name}" may be a vector, not also {index}'
+            )
+    return tuple(indices)
 
 
 def _bounds(index: slice, extent: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:

@@ -426,7 +426,7 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
         return expand(self, function, arguments, options, node)
     if isinstance(function, GlobalVar):
         args = tuple(arithmetic.convert(argument) for argument in arguments)
-        return E.Call("void", function, args, span=self.span(node))
+        return E.Call(_returned(self, node.func), function, args, span=self.span(node))
     if not callable(function):
         raise self.error(f"{ast.unparse(node.func)} cannot be called", node)
     compile_time.check_call(self, function, node.func)
@@ -439,6 +439,16 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
     if isinstance(result, E.Call) and result.span is None:
         return E.Call(result.dtype, result.op, result.args, span=self.span(node))
     return result
+
+
+def _returned(self: Evaluator, function: ast.expr) -> str:
+    """The type of what a function of the module returns, as its definition says."""
+    if not isinstance(function, ast.Attribute):
+        return "void"
+    owner = self.value(function.value)
+    tree = owner.trees.get(function.attr) if isinstance(owner, ModuleNames) else None
+    kind = None if tree is None or tree.returns is None else self.value(tree.returns)
+    return kind.dtype if isinstance(kind, ScalarType) else "void"
 
 
 def _call_fault(name: str, message: str) -> str:

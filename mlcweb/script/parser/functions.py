@@ -47,8 +47,9 @@ def parse_module(
 ) -> IRModule:
     """The module that a class describes. `options` are those that its decorator was given, where
     the source does not show it."""
-    definitions = [item for item in tree.body if isinstance(item, ast.FunctionDef)]
-    external = [target for item in tree.body for target in _external_name(item)]
+    body = [item for item in tree.body if not _stays_python(item)]
+    definitions = [item for item in body if isinstance(item, ast.FunctionDef)]
+    external = [target for item in body for target in _external_name(item)]
     own_names = ModuleNames(tree.name, [*(item.name for item in definitions), *external])
     names = {**names, tree.name: own_names, "cls": own_names}
     functions: dict[GlobalVar | str, BaseFunc] = {}
@@ -63,7 +64,7 @@ def parse_module(
             return _read(item, Evaluator(Scopes(names), source), options)
 
     own_names.read = read
-    for item in tree.body:
+    for item in body:
         evaluator = Evaluator(Scopes(names), source)
         if isinstance(item, ast.FunctionDef):
             var = own_names.functions[item.name]
@@ -85,6 +86,13 @@ def parse_module(
     if own_names.builder is not None:
         functions.update(own_names.builder.get().functions)
     return IRModule(functions, attrs, global_infos)
+
+
+def _stays_python(item: ast.stmt) -> bool:
+    """Whether a function of a module is marked by `I.pyfunc`."""
+    return isinstance(item, ast.FunctionDef) and any(
+        ast.unparse(decorator).rpartition(".")[2] == "pyfunc" for decorator in item.decorator_list
+    )
 
 
 def _module_options(tree: ast.ClassDef, evaluator: Evaluator) -> dict[str, Any]:

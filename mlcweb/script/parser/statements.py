@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import replace
 from mlcweb.ir.span import Span
 from mlcweb.script import constructs as C
 from mlcweb.script.ir_builder.definitions import DEFINITIONS
@@ -138,7 +139,7 @@ class StatementParser(StatementBuilder):
         if isinstance(known, E.Var) and known in self.function.params:
             raise self.error(f'"{name}" is a parameter already', node)
         if not (isinstance(known, E.Var) and self.scopes.origin(name) == "a shape variable"):
-            var = E.Var(name, value.dtype, value.type_annotation, span=self.span(node))
+            var = replace(value, name=name, span=self.span(node))
             self.scopes.bind(name, var, "a variable")
 
     # Stores

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mlcweb.ir import printing
+from mlcweb.ir.access_path import AccessPath
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import Node
 from mlcweb.script.printer import options
-from mlcweb.script.printer.expressions import expression, is_expression, range_index, region
+from mlcweb.script.printer.expressions import (
+    expression, is_expression, iteration_variable, pointer_text, range_index, reducer, region,
+)  # fmt: skip
 from mlcweb.script.printer.functions import (
     function_printers, module, node_printers, standalone,
 )  # fmt: skip
+from mlcweb.script.printer.undeclared import declare_for_statement
 from mlcweb.script.printer.writer import Writer, Place
-from mlcweb.script.printer.statements import is_statement, statement
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.stmt import IterVar
+from mlcweb.script.printer.statements import is_statement, matched_region, statement
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
+from mlcweb.tir.expr import PointerType
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.reduction import CommReducer
+from mlcweb.tir.stmt import AttrStmt, Block, Evaluate, IterVar, Stmt
 
 __all__ = [
     "Place",
@@ -40,21 +48,44 @@ def script(
     show_meta: bool = False,
     name: str | None = None,
     obj_to_underline: Iterable[Node] | None = None,
+    declares: bool = False,
     **style: Any,
 ) -> str:
     """TVMScript of a module, function, statement, expression, buffer or region.
 
-    Nodes in `underline`, or in `obj_to_underline`, are marked by carets below their first line.
+    Nodes in `underline` are marked by carets below their first line, those in `obj_to_underline`
+    below all of their lines.
     `dialect` is one of the spellings of `mlcweb.ir.dialect`. `show_meta` writes large constants
-    before the program instead of a note after it. `name` is that of a function. `style` has the
-    other options of TVM's `script()`.
+    before the program instead of a note after it. `name` is that of a function. With `declares` a
+    statement alone follows what it uses and does not define. `style` has the
+    other options of TVM's `script()`: `syntax_sugar=False` writes nested loops for grids, and the
+    root block; `int_dtype` and `float_dtype` are the types of constants that are written plainly,
+    `verbose_expr` declares the variables of an expression, `obj_to_annotate` has comments by node,
+    and `print_line_numbers` numbers the lines. `path_to_underline` and `path_to_annotate` name
+    parts by the paths to them from `value`; for a part of a line, it is the whole line.
     """
     options.check(style)
-    marked = (*underline, *(obj_to_underline or ()))
-    if name is not None and isinstance(value, BaseFunc):
-        value = value.with_attr("global_symbol", name)
-    writer = _print(value, dialect)
-    text = _with_marks(writer, marked) if marked else options.styled(writer.text(), style)
+    writer = Writer(dialect_of(dialect))
+    writer.function_name = name
+    writer.sugar = style.get("syntax_sugar", True)
+    writer.names.int_dtype = style.get("int_dtype", "int32")
+    writer.names.float_dtype = style.get("float_dtype")
+    if not is_statement(value):
+        declares = style.get("verbose_expr", False)
+    _print(value, writer, declares)
+    by_path = {
+        nearest: comment
+        for path, comment in (style.get("path_to_annotate") or {}).items()
+        if (nearest := _nearest_part(writer, value, path)) is not None
+    }
+    if comments := {**(style.get("obj_to_annotate") or {}), **by_path}:
+        _annotate(writer, comments)
+    at_paths = (_nearest_part(writer, value, path) for path in style.get("path_to_underline") or ())
+    whole = (*(obj_to_underline or ()), *filter(None, at_paths))
+    if underline or whole:
+        text = _with_marks(writer, tuple(underline), whole)
+    else:
+        text = options.styled(writer.text(), style)
     if not writer.metadata:
         return text
     from mlcweb.script.metadata import NOTE, metadata_text
@@ -65,7 +96,7 @@ def script(
 def script_with_lines(value: Any) -> tuple[str, dict[Node, tuple[int, int]]]:
     """The text, and for each statement, block and buffer its first and last line, counted from
     1."""
-    writer = _print(value)
+    writer = _print(value, Writer())
     return writer.text(), {
         thing: (place.line, place.end_line) for thing, place in writer.places.items()
     }
@@ -73,20 +104,19 @@ def script_with_lines(value: Any) -> tuple[str, dict[Node, tuple[int, int]]]:
 
 def render_with_marks(value: Any, nodes: Iterable[Node]) -> str:
     """The text with a line of carets below the first line of each of `nodes`."""
-    return _with_marks(_print(value), tuple(nodes))
+    return _with_marks(_print(value, Writer()), tuple(nodes))
 
 
-def _print(value: Any, dialect: str = "tir") -> Writer:
+def _print(value: Any, writer: Writer, declares: bool = False) -> Writer:
     if "mlcweb.relax.expr" in sys.modules:
         # Enters the printers of the graph level; before it is loaded, there is nothing to print.
         from mlcweb.script.printer import relax as _
-    writer = Writer(dialect_of(dialect))
     with nesting_limit("printed"):
-        _write(writer, value)
+        _write(writer, value, declares)
     return writer
 
 
-def _write(writer: Writer, value: Any) -> None:
+def _write(writer: Writer, value: Any, declares: bool) -> None:
     if isinstance(value, IRModule):
         module(writer, value)
     elif type(value) in node_printers:
@@ -95,10 +125,49 @@ def _write(writer: Writer, value: Any) -> None:
         standalone(writer, value)
     elif is_statement(value):
         statement(writer, value)
+        if declares and writer.names.has_undefined:
+            _declared(writer, lambda: statement(writer, value), PrimFunc((), value))
     else:
-        text = _small(writer, value)
-        writer.names.declarations.clear()  # an expression alone is not a program
-        writer.write(text)
+        _write_small(writer, value, declares)
+        whole = _statement_around(value) if declares and writer.names.has_undefined else None
+        if whole is not None:
+            again = PrimFunc((), whole)
+            _declared(writer, lambda: _write_small(writer, value, declares), again)
+
+
+def _declared(writer: Writer, write: Callable[[], None], whole: PrimFunc) -> None:
+    """Write once more what stands alone, after what it uses and does not define."""
+    writer.rewind(0)
+    writer.names.forget()
+    declare_for_statement(writer, whole)
+    write()
+
+
+def _statement_around(value: Any) -> Stmt | None:
+    """A statement that uses what this uses."""
+    if is_expression(value):
+        return Evaluate(value)
+    if isinstance(value, IterVar):
+        return Evaluate(value.var)
+    if isinstance(value, Buffer):
+        return AttrStmt(value, "", const(0), Evaluate(const(0)))
+    matches = (value,) if isinstance(value, MatchBufferRegion) else ()
+    reads = (value,) if isinstance(value, BufferRegion) else ()
+    if matches or reads:
+        return Block((), reads, (), "", Evaluate(const(0)), match_buffers=matches)
+    return None
+
+
+def _write_small(writer: Writer, value: Any, declares: bool) -> None:
+    """Write what is less than a statement, on a line of its own; what an expression binds is only
+    declared before it where that is asked for, as it is no program."""
+    if isinstance(value, MatchBufferRegion):
+        matched_region(writer, value)
+        return
+    text = _small(writer, value)
+    if not declares:
+        writer.names.declarations.clear()
+    writer.write(text)
 
 
 def _small(writer: Writer, value: Any) -> str:
@@ -112,16 +181,50 @@ def _small(writer: Writer, value: Any) -> str:
     if isinstance(value, Range):
         return range_index(names, value)
     if isinstance(value, IterVar):
-        return names.of(value.var, value.var.name)
+        return iteration_variable(names, value)
+    if isinstance(value, PointerType):
+        return pointer_text(value)
+    if isinstance(value, CommReducer):
+        return reducer(names, value)
     return object.__repr__(value)
 
 
-def _with_marks(writer: Writer, nodes: tuple[Node, ...]) -> str:
-    marks: dict[int, list[Place]] = {}
-    for node in nodes:
+def _nearest_part(writer: Writer, root: Any, path: AccessPath) -> Node | None:
+    """The last part on the way along a path that is printed on lines of its own."""
+    placed = [
+        part for part in path.values(root) if isinstance(part, Node) and part in writer.places
+    ]
+    return placed[-1] if placed else None
+
+
+def _annotate(writer: Writer, comments: Mapping[Node, str]) -> None:
+    """Write comments behind what is on one line, and above what is on several."""
+    for node, comment in comments.items():
         place = writer.places.get(node)
-        if place is not None:
-            marks.setdefault(place.line, []).append(place)
+        if place is None:
+            continue
+        line = writer.lines[place.line - 1]
+        if place.line == place.end_line:
+            writer.lines[place.line - 1] = f"{line}  # {comment}"
+        else:
+            indent = line[: len(line) - len(line.lstrip())]
+            writer.lines[place.line - 1] = f"{indent}# {comment}\n{line}"
+
+
+def _with_marks(
+    writer: Writer, nodes: Iterable[Node] = (), whole_nodes: Iterable[Node] = ()
+) -> str:
+    """The text with carets below the first line of `nodes`, and all lines of `whole_nodes`."""
+    marks: dict[int, list[tuple[int, int]]] = {}
+    for node in (*nodes, *whole_nodes):
+        if place := writer.places.get(node):
+            marks.setdefault(place.line, []).append((place.column, place.end_column))
+    for node in whole_nodes:
+        if place := writer.places.get(node):
+            for number in range(place.line + 1, place.end_line + 1):
+                line = writer.lines[number - 1].rpartition("\n")[2]  # a comment may be above it
+                columns = (len(line) - len(line.lstrip()), len(line))
+                marks.setdefault(number, []).append(columns)
     lines = []
     for number, line in enumerate(writer.lines, start=1):
         lines.append(line)
@@ -130,10 +233,10 @@ def _with_marks(writer: Writer, nodes: tuple[Node, ...]) -> str:
     return "\n".join(lines)
 
 
-def _carets(places: list[Place]) -> str:
-    line = [" "] * max(place.end_column for place in places)
-    for place in places:
-        line[place.column : place.end_column] = "^" * (place.end_column - place.column)
+def _carets(columns: list[tuple[int, int]]) -> str:
+    line = [" "] * max(end for _, end in columns)
+    for start, end in columns:
+        line[start:end] = "^" * (end - start)
     return "".join(line)
 
 

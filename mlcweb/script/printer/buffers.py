@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlcweb.script.printer.expressions import expression, string, tuple_text
-from mlcweb.script.printer.names import Names
+from mlcweb.script.printer.names import Names, identifier
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
@@ -79,5 +79,5 @@ def _is_new(names: Names, value: E.PrimExpr) -> bool:
 
 def _extent(names: Names, value: E.PrimExpr) -> str:
     if isinstance(value, E.Var) and not names.knows(value):
-        return string(value.name)
+        return string(value.name and identifier(value.name))
     return expression(names, value)

@@ -27,9 +27,9 @@ from mlcweb.tir.operators import (
     key_of,
     keys,
 )
-from mlcweb.tir.reduction import CommReducer
-from mlcweb.tir.stmt import IterVar
-from mlcweb.tir.target_description import TargetDescription
+from mlcweb.tir.reduction import CommReducer, Reduce
+from mlcweb.tir.stmt import IterType, IterVar
+from mlcweb.tir.target_description import TargetDescription, as_described
 
 Text = tuple[str, int]
 """A piece of source and the precedence of its outermost operator."""
@@ -68,11 +68,12 @@ def literal(names: Names, value: Any) -> str:
         return names.of(value, value.name)
     if isinstance(value, IterVar):
         return names.of(value.var, value.var.name)
+    value = as_described(value)
     if isinstance(value, TargetDescription):
         host = f", host={literal(names, value.host)}" if value.host else ""
         return f"T.target({literal(names, value.target_config)}{host})"
     if isinstance(value, CommReducer):
-        return _reducer(names, value)
+        return reducer(names, value)
     if isinstance(value, str):
         return string(value)
     if isinstance(value, (list, tuple)):
@@ -82,7 +83,7 @@ def literal(names: Names, value: Any) -> str:
     return repr(value)
 
 
-def _reducer(names: Names, value: CommReducer) -> str:
+def reducer(names: Names, value: CommReducer) -> str:
     identity = f"[{arguments(names, value.identity_element)}]"
     with names.scope():
         parameters = ", ".join(names.define(var, var.name) for var in (*value.lhs, *value.rhs))
@@ -205,13 +206,15 @@ def _not(names: Names, value: E.Not) -> Text:
 
 
 def _integer(names: Names, value: E.IntImm) -> Text:
-    if value.dtype == "int32":
+    if value.dtype == names.int_dtype:
         return str(value.value), ATOM if value.value >= 0 else UNARY
     number = bool(value.value) if value.dtype == "bool" else value.value
     return f"T.{value.dtype}({number})", ATOM
 
 
 def _float(names: Names, value: E.FloatImm) -> Text:
+    if value.dtype == names.float_dtype and math.isfinite(value.value):
+        return float_literal(value.value, True), ATOM if value.value >= 0 else UNARY
     return f"T.{value.dtype}({float_literal(value.value, names.dialect.writes_points)})", ATOM
 
 
@@ -279,6 +282,37 @@ def _builtin_call(names: Names, value: E.Call, row: Builtin) -> str:
     return f"{row.script_name}({', '.join(parts)})"
 
 
+def iteration_variable(names: Names, value: IterVar) -> str:
+    """An `IterVar` as TVM prints one that stands alone."""
+    domain = "None" if value.dom is None else f"T.Range({_ends(names, value.dom)})"
+    kind = ITERATIONS[value.iter_type]
+    name = names.of(value.var, value.var.name)
+    return f'T.iter_var({name}, {domain}, "{kind}", {string(value.thread_tag or "")})'
+
+
+def _ends(names: Names, domain: Range) -> str:
+    return arguments(names, (domain.min, arithmetic.add(domain.min, domain.extent)))
+
+
+ITERATIONS = {
+    IterType.DATA_PARALLEL: "DataPar",
+    IterType.THREAD_INDEX: "ThreadIndex",
+    IterType.COMM_REDUCE: "CommReduce",
+    IterType.ORDERED: "Ordered",
+    IterType.OPAQUE: "Opaque",
+}
+
+
+def _reduce(names: Names, value: Reduce) -> Text:
+    combiner = reducer(names, value.combiner)
+    axes = ", ".join(iteration_variable(names, axis) for axis in value.axis)
+    return (
+        f"T.reduce({combiner}, source=[{arguments(names, value.source)}], "
+        f"init=[{arguments(names, value.init)}], axis=[{axes}], "
+        f"condition={expression(names, value.condition)}, value_index={value.value_index})"
+    ), ATOM
+
+
 def _text(names: Names, value: E.PrimExpr) -> Text:
     printer = _PRINTERS.get(type(value))
     # What no program holds, such as an element of a te.Tensor, says by itself what it is.
@@ -304,6 +338,7 @@ _PRINTERS: dict[type, Callable[[Names, Any], Text]] = {
     E.Shuffle: _shuffle,
     E.Let: _let,
     E.Call: _call,
+    Reduce: _reduce,
 }
 
 
@@ -314,7 +349,10 @@ def is_expression(value: Node) -> bool:
 def type_text(var: E.Var) -> str:
     """The annotation of a scalar or pointer variable."""
     pointer = var.type_annotation
-    if pointer is None:
-        return f"T.{var.dtype}"
+    return f"T.{var.dtype}" if pointer is None else pointer_text(pointer)
+
+
+def pointer_text(pointer: E.PointerType) -> str:
+    """The type of pointers to memory."""
     scope = "" if pointer.storage_scope == "global" else f", {string(pointer.storage_scope)}"
     return f"T.handle({string(pointer.element_type)}{scope})"

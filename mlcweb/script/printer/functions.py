@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from mlcweb.ir.module import BaseFunc, IRModule
@@ -57,11 +58,13 @@ def module(writer: Writer, mod: IRModule) -> None:
 
 
 def standalone(writer: Writer, func: BaseFunc) -> None:
-    """Write a function outside a module, under its global symbol ("main" where it has none)."""
+    """Write a function outside a module, under the name that is asked for, or its global symbol
+    ("main" where it has none)."""
     for line in _imports([func]):
         writer.write(writer.dialect.of(line))
     writer.write("")
-    _function(writer, str(func.attrs.get("global_symbol", "main")), func)
+    name = writer.function_name or str(func.attrs.get("global_symbol", "main"))
+    _function(writer, name, func)
 
 
 def _imports(functions: Sequence[BaseFunc]) -> list[str]:
@@ -90,7 +93,8 @@ def prim_func(writer: Writer, name: str, func: PrimFunc) -> None:
     writer.write(f"@T.prim_func({', '.join(options)})" if options else "@T.prim_func")
     with writer.placing(func):
         matches: list[tuple[str, Any]] = []
-        parameters = ", ".join(_parameter(writer, func, p, matches) for p in func.params)
+        named = _named_handles(func)
+        parameters = ", ".join(_parameter(writer, func, p, matches, named) for p in func.params)
         returns = f" -> T.{func.ret_type}" if func.ret_type else ""
         writer.write(f"def {name}({parameters}){returns}:")
         attrs = {
@@ -111,9 +115,26 @@ def prim_func(writer: Writer, name: str, func: PrimFunc) -> None:
                 _function_body(writer, func)
 
 
-def _parameter(writer: Writer, func: PrimFunc, param: E.Var, matches: list[tuple[str, Any]]) -> str:
+def _named_handles(func: PrimFunc) -> set[E.Var]:
+    """The parameters of buffers that need a name: the body uses them, or their memory is that of
+    several."""
+    memory = Counter(buffer.data for buffer in func.buffer_map.values())
+    named = {param for param, buffer in func.buffer_map.items() if memory[buffer.data] > 1}
+    if func.buffer_map:
+        used = set(walk(func.body))
+        named.update(param for param in func.buffer_map if param in used)
+    return named
+
+
+def _parameter(
+    writer: Writer,
+    func: PrimFunc,
+    param: E.Var,
+    matches: list[tuple[str, Any]],
+    named: Collection[E.Var],
+) -> str:
     buffer = func.buffer_map.get(param)
-    if buffer is not None and is_plain(buffer) and not writer.names.knows(buffer.data):
+    if buffer is not None and is_plain(buffer) and param not in named:
         text = buffer_arguments(writer.names, buffer, with_dtype=True)
         writer.names.alias(param, f"{buffer.name}_handle")
         return f"{define_buffer(writer.names, buffer)}: T.Buffer({text})"
@@ -132,9 +153,9 @@ def _match_parameters(writer: Writer, matches: list[tuple[str, Any]]) -> None:
         for value in (*buffer.shape, *buffer.strides):
             for var in walk(value):
                 if isinstance(var, E.Var) and not writer.names.knows(var):
-                    writer.write(f"{writer.names.define(var, var.name)} = T.{var.dtype}()")
+                    writer.write(writer.names.declaration(var))
     for handle, buffer in matches:
-        text = buffer_arguments(writer.names, buffer)
+        text = buffer_arguments(writer.names, buffer, is_view=writer.names.knows(buffer.data))
         with writer.placing(buffer):
             writer.write(
                 f"{define_buffer(writer.names, buffer)} = T.match_buffer({handle}, {text})"
@@ -142,7 +163,7 @@ def _match_parameters(writer: Writer, matches: list[tuple[str, Any]]) -> None:
 
 
 def _function_body(writer: Writer, func: PrimFunc) -> None:
-    root = implicit_root(func.body)
+    root = implicit_root(func.body) if writer.sugar else None
     if root is None:
         statement(writer, func.body)
         return

@@ -34,6 +34,9 @@ class Names:
         self.dialect = dialect
         self.declarations: list[str] = []
         """Lines that must stand before the text that is being made."""
+        self.int_dtype = "int32"
+        self.float_dtype: str | None = None
+        """The types whose constants are written without them."""
         self.has_undefined = False
         """Whether a name was asked for that nobody had defined."""
         self._text: dict[Node, str] = {}
@@ -50,6 +53,13 @@ class Names:
             if name is not None:
                 self._taken.discard(name)
 
+    def forget(self) -> None:
+        """Start over, without names."""
+        self._text.clear()
+        self._taken = set(_RESERVED)
+        self._scopes = [[]]
+        self.has_undefined = False
+
     def define(self, thing: Node, hint: str) -> str:
         """The name of `thing` from here on; a second definition keeps the first name."""
         known = self._text.get(thing)
@@ -62,8 +72,14 @@ class Names:
     def declare(self, var: Var) -> str:
         """The name of a variable that an expression binds: a line before it must say what it is."""
         if var not in self._text:
-            self.declarations.append(f"{self.define(var, var.name)} = T.{var.dtype}()")
+            self.declarations.append(self.declaration(var))
         return self._text[var]
+
+    def declaration(self, var: Var) -> str:
+        """The line that declares a variable, which has its name from there on."""
+        # TVM's versions of the second spelling know no sizes.
+        size = "is_size_var=True" if var.is_size and self.dialect is TIR else ""
+        return f"{self.define(var, var.name)} = T.{var.dtype}({size})"
 
     def alias(self, thing: Node, text: str) -> None:
         """Print `thing` as `text`, an expression such as `A.data`, unless it has a name."""

@@ -9,31 +9,44 @@ from itertools import pairwise
 from typing import Any
 
 IGNORED = frozenset((
-    "module_alias", "buffer_dtype", "int_dtype", "float_dtype", "verbose_expr", "num_context_lines",
-    "print_line_numbers", "syntax_sugar", "show_object_address", "show_all_struct_info",
-    "show_all_ty", "extra_config", "path_to_underline", "path_to_annotate", "obj_to_annotate",
+    "module_alias", "buffer_dtype", "num_context_lines", "show_object_address",
+    "show_all_struct_info", "show_all_ty", "extra_config",
 ))  # fmt: skip
 """Options of TVM that change nothing here: a text always says all that reading it back needs."""
 
 PREFIXES = {"ir_prefix": "I", "tir_prefix": "T", "relax_prefix": "R"}
 
-STYLES = ("indent_spaces", *PREFIXES)
+STYLES = ("indent_spaces", "print_line_numbers", *PREFIXES)
+
+CONTENTS = (
+    "int_dtype", "float_dtype", "syntax_sugar", "verbose_expr", "obj_to_annotate",
+    "path_to_underline", "path_to_annotate",
+)  # fmt: skip
+"""Options for what is written, not only for how it looks."""
 
 
 def check(options: Mapping[str, Any]) -> None:
     """A TypeError for an option that TVM does not have either."""
     for name in options:
-        if name not in IGNORED and name not in STYLES:
+        if name not in IGNORED and name not in STYLES and name not in CONTENTS:
             raise TypeError(f"script() has no option {name!r}")
 
 
 def styled(text: str, options: Mapping[str, Any]) -> str:
-    """The text with the indentation and the prefixes that are asked for."""
+    """The text with the indentation, the prefixes and the numbers of lines that are asked for."""
     names = {own: options.get(option, own) for option, own in PREFIXES.items()}
     if any(own != name for own, name in names.items()):
         text = _renamed(text, names)
     spaces = options.get("indent_spaces", 4)
-    return text if spaces == 4 else "\n".join(_indented(x, spaces) for x in text.split("\n"))
+    if spaces != 4:
+        text = "\n".join(_indented(line, spaces) for line in text.split("\n"))
+    return _numbered(text) if options.get("print_line_numbers") else text
+
+
+def _numbered(text: str) -> str:
+    lines = text.split("\n")
+    width = len(str(len(lines)))
+    return "\n".join(f"{number:>{width}} {line}" for number, line in enumerate(lines, start=1))
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

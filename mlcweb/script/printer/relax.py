@@ -380,7 +380,7 @@ def _define_extents(writer: Writer, *infos: Any) -> None:
             continue
         for var in dims.prim_vars(info):
             if not writer.names.knows(var):
-                writer.write(f"{writer.names.define(var, var.name)} = T.{var.dtype}()")
+                writer.write(writer.names.declaration(var))
 
 
 def function(writer: Writer, name: str, func: E.Function) -> None:
@@ -418,7 +418,7 @@ def _definition(writer: Writer, name: str, func: E.Function, decorator: str) -> 
         writer.write(f"def {name}({', '.join(annotated)}) -> {ret}:")
         with writer.indented():
             for var in dict.fromkeys(extents):
-                writer.write(f"{writer.names.of(var, var.name)} = T.{var.dtype}()")
+                writer.write(writer.names.declaration(var))
             _function_body(writer, name, func)
 
 

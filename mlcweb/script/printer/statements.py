@@ -25,6 +25,7 @@ from mlcweb.script.printer.writer import Writer
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import MatchBufferRegion
 from mlcweb.tir.operators import Family, keys, operator_name
 
 LOOP_CALLS = {
@@ -106,7 +107,7 @@ def _uses(value: E.PrimExpr, variables: set[E.Var]) -> bool:
 
 
 def _for(writer: Writer, loop: S.For, last: bool) -> None:
-    grid = _grid(loop)
+    grid = _grid(loop) if writer.sugar else []
     if len(grid) > 1:
         _for_grid(writer, grid)
         return
@@ -239,12 +240,12 @@ def _realize(writer: Writer, realize: S.BlockRealize, last: bool) -> None:
             _block_rest(writer, realize.block)
 
 
-def _block_header(writer: Writer, block: S.Block) -> str:
-    return f"with {writer.dialect.of('T.block')}({string(block.name_hint)}):"
+def _block_header(writer: Writer, block: S.Block, option: str = "") -> str:
+    return f"with {writer.dialect.of('T.block')}({string(block.name_hint)}{option}):"
 
 
 def _block(writer: Writer, block: S.Block, last: bool) -> None:
-    writer.write(_block_header(writer, block))
+    writer.write(_block_header(writer, block, ", no_realize=True"))
     with writer.indented():
         _block_axes(writer, block.iter_vars, (None,) * len(block.iter_vars))
         _block_rest(writer, block)
@@ -261,12 +262,18 @@ def _block_rest(writer: Writer, block: S.Block) -> None:
     for buffer, text in zip(block.alloc_buffers, allocations, strict=True):
         allocation(writer, buffer, text)
     for match in block.match_buffers:
-        text = f"{region(names, match.source)}, {buffer_arguments(names, match.buffer)}"
-        with writer.placing(match, match.buffer):
-            writer.write(f"{define_buffer(names, match.buffer)} = T.match_buffer({text})")
+        matched_region(writer, match)
     if block.init is not None:
         _body(writer, "with T.init():", block.init)
     statement(writer, block.body)
+
+
+def matched_region(writer: Writer, match: MatchBufferRegion) -> None:
+    """Write the line that lays a buffer over a region."""
+    names = writer.names
+    text = f"{region(names, match.source)}, {buffer_arguments(names, match.buffer)}"
+    with writer.placing(match, match.buffer):
+        writer.write(f"{define_buffer(names, match.buffer)} = T.match_buffer({text})")
 
 
 def allocation(writer: Writer, buffer: Any, text: str | None = None) -> None:
@@ -291,7 +298,7 @@ def _block_axes(writer: Writer, axes: Any, values: Any) -> None:
 
 
 def _is_plain_remap(writer: Writer, axis: S.IterVar, value: E.PrimExpr | None) -> bool:
-    loop = writer.loops.get(value)
+    loop = writer.loops.get(value) if writer.sugar else None
     if loop is None or axis.dom is None or axis.iter_type not in REMAP_LETTERS:
         return False
     return _same(axis.dom.min, loop.min) and _same(axis.dom.extent, loop.extent)

@@ -87,8 +87,7 @@ def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
         writer.write(f"{names.define(var, var.name)} = T.env_thread({string(tag)})")
     for thing in free:
         if isinstance(thing, E.Var) and thing not in memory:
-            call = type_text(thing) + ("()" if thing.type_annotation is None else "")
-            writer.write(f"{names.define(thing, thing.name)} = {call}")
+            _declare_variable(writer, thing)
     for buffer in buffers:
         layout = _variables(*buffer.shape, *buffer.strides, buffer.elem_offset)
         needed = {var for var in layout if var in found.bound}
@@ -99,6 +98,29 @@ def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
             writer.undeclared[buffer] = missing
         else:
             _declare(writer, buffer)
+
+
+def declare_for_statement(writer: Writer, whole: PrimFunc) -> None:
+    """Write, in the order of their use, what a statement that stands alone uses and does not
+    define; `whole` has it as its body."""
+    found = _Definitions(whole)
+    free = [thing for thing in found.used if thing not in found.defined]
+    memory = {thing.data for thing in free if isinstance(thing, Buffer)}
+    for thing in free:
+        if isinstance(thing, Buffer):
+            for var in _variables(*thing.shape, *thing.strides, thing.elem_offset):
+                _declare_variable(writer, var)
+            _declare(writer, thing)
+        elif isinstance(thing, E.Var) and thing not in memory:
+            _declare_variable(writer, thing)
+
+
+def _declare_variable(writer: Writer, var: E.Var) -> None:
+    if not writer.names.knows(var):
+        if var.type_annotation is None:
+            writer.write(writer.names.declaration(var))
+        else:
+            writer.write(f"{writer.names.define(var, var.name)} = {type_text(var)}")
 
 
 def _declare(writer: Writer, buffer: Buffer) -> None:

@@ -36,6 +36,10 @@ class Writer:
         self.undeclared: dict[Buffer, set[Var]] = {}
         """Buffers that nothing in the function defines, to be declared after these variables."""
         self.in_module = False
+        self.sugar = True
+        """Whether grids, `T.axis.remap` and the root block are written in their short forms."""
+        self.function_name: str | None = None
+        """What a function that stands alone is called, if not by its global symbol."""
         self.module_name = "Module"
         self.quotes_extents = False
         """Whether symbolic extents are written as strings: in the head of a function."""
