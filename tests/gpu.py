@@ -31,8 +31,11 @@ def assert_kernels_give(func: PrimFunc, inputs: Sequence[Any], expected: Any) ->
     kernels = kernels_of(func, "main")[1]
     for kind in ("cuda", "metal", "opencl", "webgpu"):
         assert write_kernels(kernels, LANGUAGES[kind])
+    in_warps = kernels_of(func, "main", warp=32)[1]
+    assert write_kernels(in_warps, LANGUAGES["metal"])
     if nvrtc() is not None:
-        assert compile_cuda(write_kernels(kernels, LANGUAGES["cuda"])) == ""
+        for each in (kernels, in_warps):
+            assert compile_cuda(write_kernels(each, LANGUAGES["cuda"])) == ""
     for kind, runner in runners().items():
         out = np.full(expected.shape, 77, expected.dtype)
         runner(func, [*(np.ascontiguousarray(x).copy() for x in inputs), out])

@@ -8,26 +8,21 @@ by the regions that they declare.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import EVERYTHING, IntSet, eval_range, union
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Visitor, children, on
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
+from mlcweb.tir.intrinsics import READ_ACCESS, WRITE_ACCESS
 from mlcweb.tir.operators import operator_name
-from mlcweb.tir.substitute import substitute, uses_any
-
-NodeType = TypeVar("NodeType", bound=Node)
-
-READ_ACCESS, WRITE_ACCESS = 1, 2
-"""Bits of the mask of `tvm_access_ptr`."""
+from mlcweb.tir.substitute import NodeType, substitute, uses_any
 
 
 class AccessRegions(NamedTuple):
@@ -181,7 +176,7 @@ class AccessVisitor(Visitor):
     @on(S.BlockRealize)
     def visit_block(self, realize: S.BlockRealize) -> None:
         block = realize.block
-        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+        for axis, value in realize.iterators:
             self.values[axis.var] = self.resolve(value)
         for region in block.reads:
             self.record(self.reads, region)
@@ -206,7 +201,7 @@ class AccessVisitor(Visitor):
 
     @on(E.Call)
     def visit_call(self, call: E.Call) -> None:
-        if not (isinstance(call.op, Op) and call.op.name == "tir.tvm_access_ptr"):
+        if operator_name(call) != "tvm_access_ptr":
             self.visit_children(call)
             return
         _, data, offset, extent, mask = call.args

@@ -7,13 +7,21 @@ sense, whatever its T.reads say (programs that TVM printed in 2021 and 2022 list
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from mlcweb.analysis.access_regions import covering, element_region, in_source, same_range
-from mlcweb.arith import Analyzer, conjuncts, estimate_region, eval_range, same_expression
+from mlcweb.arith import (
+    Analyzer,
+    conjunction,
+    conjuncts,
+    estimate_region,
+    eval_range,
+    same_expression,
+)
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import expr as E
@@ -89,15 +97,17 @@ def exact_box(
 ) -> Sequence[Range] | None:
     """The union of a region over the iterations for which a predicate holds; None where that is no
     box, or not known."""
-    if not domains and is_const_int(predicate, 1):
+    always = is_const_int(predicate, 1)
+    if not domains and always:
         return region.region
-    # What a predicate says of other variables than those that move is not looked at below.
-    moving = {var for var, domain in domains.items() if not is_const_int(domain.extent, 1)}
-    proves = Analyzer(dict(domains)).can_prove
-    if not all(uses_any(part, moving) or proves(part) for part in conjuncts(predicate)):
-        return None
+    if not always:
+        # What a predicate says of other variables than those that move is not looked at below.
+        moving = {var for var, domain in domains.items() if not is_const_int(domain.extent, 1)}
+        proves = Analyzer(dict(domains)).can_prove
+        if not all(uses_any(part, moving) or proves(part) for part in conjuncts(predicate)):
+            return None
     box = estimate_region(region.region, domains, predicate)
-    if box is None and is_const_int(predicate, 1):
+    if box is None and always:
         box = list(region.region)
         for var, domain in reversed([*domains.items()]):
             box = box and estimate_region(box, {var: domain})
@@ -149,6 +159,9 @@ def uses_addresses(block: S.Block) -> bool:
     )
 
 
+_LEAVES = frozenset((E.Var, E.IntImm))
+
+
 class _FlowVisitor(Visitor):
     """Goes through statements in the order in which they run. `stored` is what has surely been
     stored by then; what was stored in loops that have ended holds for all of their iterations."""
@@ -165,12 +178,14 @@ class _FlowVisitor(Visitor):
         self.loops: dict[E.Var, Range] = {}
         self.own = set(own)
         self.matches = {match.buffer: match for match in matches}
-        self.concerns: Callable[[Node], bool] = lambda node: True
+        self.concerns: Callable[[Node], bool] | None = None
         self.analyzer = Analyzer(around)
         self.boxes: dict[tuple[object, ...], Sequence[Range] | None] = {}
 
     def visit(self, node: Node) -> None:
-        if self.concerns(node):
+        if type(node) in _LEAVES:
+            return
+        if self.concerns is None or self.concerns(node):
             super().visit(node)
 
     def in_source(self, region: BufferRegion) -> BufferRegion:
@@ -203,14 +218,21 @@ class _FlowVisitor(Visitor):
         if store.region.buffer is not region.buffer or not store.reaches_reads:
             return False
         ended = {var: domain for var, domain in store.domains.items() if var not in self.loops}
-        key = store, *ended
+        predicate = self.unmet(store.predicate)
+        key = store, predicate, *ended
         if key not in self.boxes:
-            self.boxes[key] = exact_box(store.region, ended, store.predicate)
+            self.boxes[key] = exact_box(store.region, ended, predicate)
         box = self.boxes[key]
         return box is not None and (
             all(map(same_range, box, region.region))
             or all(map(self.holds, box, region.region, region.buffer.shape))
         )
+
+    def unmet(self, predicate: E.PrimExpr) -> E.PrimExpr:
+        """What is left of a predicate where parts of it hold."""
+        parts = list(conjuncts(predicate))
+        left = [part for part in parts if not self.analyzer.can_prove(part)]
+        return predicate if len(left) == len(parts) else conjunction(left)
 
     def holds(self, outer: Range, inner: Range, extent: E.PrimExpr) -> bool:
         """Whether a range of indices holds another one, or all indices of a dimension: what is
@@ -218,7 +240,8 @@ class _FlowVisitor(Visitor):
 
         def within(low: E.PrimExpr, high: E.PrimExpr) -> bool:
             proves = self.analyzer.can_prove
-            return proves(low >= outer.min) and proves(high <= outer.min + outer.extent)
+            ends = (outer.min + extent for extent in _least_of(outer.extent))
+            return proves(low >= outer.min) and all(proves(high <= end) for end in ends)
 
         return within(inner.min, inner.min + inner.extent) or within(const(0), extent)
 
@@ -227,20 +250,31 @@ class _FlowVisitor(Visitor):
         self.visit(loop.min)
         self.visit(loop.extent)
         self.loops[loop.loop_var] = loop.domain
-        self.analyzer = Analyzer({**self.around, **self.loops})
+        outside, self.analyzer = self.analyzer, self.analyzer.clone()
+        self.analyzer.bind(loop.loop_var, loop.domain)
         before = len(self.stored)
         self.visit(loop.body)
         del self.loops[loop.loop_var]
-        self.analyzer = Analyzer({**self.around, **self.loops})
+        self.analyzer = outside
         if may_be_empty(loop.extent, loop.body):
             stored = self.stored[before:]
             self.stored[before:] = [s for s in stored if loop.loop_var in variables_in(s.region)]
 
-    def stored_in(self, case: S.Stmt | None) -> list[SureStore]:
-        """Go through what may not run; what it stores if it does."""
+    def where(self, condition: E.PrimExpr | None) -> AbstractContextManager[None]:
+        """Within it, a condition holds."""
+        if condition is None or is_const_int(condition, 1) or reads_memory(condition):
+            return nullcontext()
+        # In the form of the indices that it is compared with.
+        return self.analyzer.constraint(self.analyzer.canonical(condition))
+
+    def stored_in(
+        self, case: S.Stmt | None, condition: E.PrimExpr | None = None
+    ) -> list[SureStore]:
+        """Go through what runs only where a condition holds; what it stores if it does."""
         before = len(self.stored)
         if case is not None:
-            self.visit(case)
+            with self.where(condition):
+                self.visit(case)
         stored = self.stored[before:]
         del self.stored[before:]
         return stored
@@ -248,7 +282,8 @@ class _FlowVisitor(Visitor):
     @on(S.IfThenElse)
     def visit_branch(self, branch: S.IfThenElse) -> None:
         self.visit(branch.condition)
-        stored, otherwise = self.stored_in(branch.then_case), self.stored_in(branch.else_case)
+        stored = self.stored_in(branch.then_case, branch.condition)
+        otherwise = self.stored_in(branch.else_case, E.Not(branch.condition))
         first = self.variables_at_start(branch)
         self.stored += [
             store
@@ -292,11 +327,10 @@ class _FlowVisitor(Visitor):
         self.visit(realize.predicate)
         for value in realize.iter_values:
             self.visit(value)
-        block, flow = realize.block, _flow(realize.block)
-        iterators = (iter_var.var for iter_var in block.iter_vars)
-        values = dict(zip(iterators, realize.iter_values, strict=True))
-        for region in flow.exposed:
-            self.read(substitute(region, values))
+        block, flow, values = realize.block, _flow(realize.block), realize.bindings
+        with self.where(realize.predicate):
+            for region in flow.exposed:
+                self.read(substitute(region, values))
         for store in flow.stored:
             inner = store.substituted(values)
             predicate = logical_and(realize.predicate, inner.predicate)
@@ -319,6 +353,17 @@ class _FlowVisitor(Visitor):
     def visit_load(self, load: E.BufferLoad) -> None:
         self.visit_children(load)
         self.read(element_region(load.buffer, load.indices))
+
+
+def _least_of(extent: E.PrimExpr) -> Iterator[E.PrimExpr]:
+    """Expressions the least of which is the extent: `58 - x` and `58 - y` for
+    `58 - T.max(x, y)`, as tiles have that end with their loop."""
+    if isinstance(extent, E.Min):
+        yield from (extent.a, extent.b)
+    elif isinstance(extent, E.Sub) and isinstance(extent.b, E.Max):
+        yield from (extent.a - extent.b.a, extent.a - extent.b.b)
+    else:
+        yield extent
 
 
 def _same_store(a: SureStore, b: SureStore) -> bool:

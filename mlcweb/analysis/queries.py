@@ -14,7 +14,6 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.ir.errors import DiagnosticError, nesting_limit
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node
-from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass, PassContext, PassInfo
 from mlcweb.ir.visitor import Visitor, children, on, walk
 from mlcweb.tir import dtype as dtypes
@@ -22,6 +21,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.function import PrimFunc, prim_funcs
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import uses, variables_in
 
 Sizes = dict[str, dict[str, int]]
@@ -41,8 +41,10 @@ def _functions(obj: PrimFunc | IRModule) -> list[tuple[str, PrimFunc]]:
 def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
     """Whether programs are well formed; with `assert_mode` a fault raises a DiagnosticError."""
     try:
-        for _, func in _functions(obj):
+        for name, func in _functions(obj):
             _verify_function(func)
+            if not verify_ssa(func):
+                raise DiagnosticError(f"{name} defines a variable more than once")
     except DiagnosticError:
         if assert_mode:
             raise
@@ -52,18 +54,9 @@ def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bo
 
 def verify_ssa(func: PrimFunc) -> bool:
     """Whether every variable is defined once."""
-    defined = [*func.params, *(node for part in walk(func.body) for node in _definitions(part))]
+    defined = [var for part in walk(func.body) for var in S.defined_variables(part)]
+    defined += func.params
     return len(set(defined)) == len(defined)
-
-
-def _definitions(node: Node) -> list[E.Var]:
-    if isinstance(node, S.For):
-        return [node.loop_var]
-    if isinstance(node, (S.LetStmt, E.Let)):
-        return [node.var]
-    if isinstance(node, S.Block):
-        return [axis.var for axis in node.iter_vars] + [b.data for b in node.alloc_buffers]
-    return [node.buffer.data] if isinstance(node, S.AllocBuffer) else []
 
 
 @nesting_limit("analyzed")
@@ -79,7 +72,7 @@ def undefined_vars(node: Node, defs: Iterable[E.Var] | None = None) -> list[E.Va
         for var in _used(part):
             if var not in defined:
                 undefined[var] = None
-        added = {var for var in _definitions(part) if var not in defined}
+        added = {var for var in S.defined_variables(part) if var not in defined}
         defined.update(added)
         for child in children(part):
             visit(child)
@@ -136,7 +129,7 @@ class _CommonAncestors(Visitor):
     def realize(self, realize: S.BlockRealize) -> None:
         # What a block adds to has to stay while the loops run that it reduces over.
         outer = len(self.path)
-        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        for axis, value in realize.iterators:
             if axis.iter_type != S.IterType.DATA_PARALLEL:
                 for depth, around in enumerate(self.path):
                     if isinstance(around, S.For) and uses(value, around.loop_var):
@@ -215,12 +208,12 @@ def _effect(func: PrimFunc) -> str | None:
     for node in walk(func.body):
         if isinstance(node, S.BufferStore):
             return f'a store to "{node.buffer.name}"'
-        if isinstance(node, E.Call) and isinstance(node.op, Op) and node.op.name in _EFFECTS:
-            return f"a call of {node.op.name}"
+        if operator_name(node) in _EFFECTS:
+            return f"a call of tir.{operator_name(node)}"
     return None
 
 
-_EFFECTS = frozenset({"tir.call_extern", "tir.call_packed", "tir.tvm_storage_sync"})
+_EFFECTS = frozenset({"call_extern", "call_packed", "tvm_storage_sync"})
 
 
 def calculate_allocated_bytes(func_or_mod: PrimFunc | IRModule) -> Sizes:

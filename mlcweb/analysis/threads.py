@@ -8,12 +8,12 @@ loops are then no loops as any other: a barrier stands between iterations.
 from __future__ import annotations
 
 from mlcweb.ir.node import Node
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import variables_in
 
 CROSS_THREAD_REDUCTION = "cross_thread_reduction"
@@ -22,6 +22,16 @@ CROSS_THREAD_REDUCTION = "cross_thread_reduction"
 
 MATRIX_UNIT = "matrix_unit"
 """The attribute of loops that one instruction of a matrix unit does for the threads of a warp."""
+
+
+WARP_MATRIX = "warp_matrix"
+"""The attribute of loops by the first lane that one instruction of PTX does on the registers of all
+threads of a warp."""
+
+
+WARP_EXCHANGE = "warp_exchange"
+"""The attribute of statements in which threads of a warp read each other's registers: all of them
+have to come there."""
 
 
 ATOMIC = "atomic"
@@ -54,9 +64,9 @@ def is_own(buffer: Buffer) -> bool:
 
 def is_barrier(statement: Node) -> bool:
     """Whether a statement is a call of `tvm_storage_sync`."""
-    call = statement.value if isinstance(statement, S.Evaluate) else None
-    op = call.op if isinstance(call, E.Call) else None
-    return isinstance(op, Op) and op.name == "tir.tvm_storage_sync"
+    if not isinstance(statement, S.Evaluate):
+        return False
+    return operator_name(statement.value) == "tvm_storage_sync"
 
 
 def has_barrier(statement: S.Stmt) -> bool:
@@ -125,7 +135,7 @@ def _passed_on(statement: S.Stmt) -> set[E.Var]:
 def reduces_over(realize: S.BlockRealize, variables: set[E.Var]) -> bool:
     """Whether a block reduces over some loops. Iterators that depend on these join `variables`."""
     reduces = False
-    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for axis, value in realize.iterators:
         if not variables.isdisjoint(variables_in(value)):
             variables.add(axis.var)
             reduces = reduces or axis.iter_type == S.IterType.COMM_REDUCE

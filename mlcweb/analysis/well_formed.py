@@ -4,6 +4,7 @@
 - an axis has the range of the loop that it is bound to (a block may compute a part of a buffer
   where nothing reads the rest; of a parameter that nobody else stores to and that was not read
   before only if it says by T.writes that it means to);
+- a buffer that views a region has its shape;
 - a block with axes uses no variable of the loops around it, but to name threads.
 
 What holds beside of that at each level is in verify.py.
@@ -11,7 +12,7 @@ What holds beside of that at each level is in verify.py.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -21,7 +22,7 @@ from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import uses, variables_in
 
@@ -30,8 +31,8 @@ _ALLREDUCE = Op.get("tir.tvm_thread_allreduce")
 
 class WellFormed(Visitor):
     """Raises a DiagnosticError at the first fault. `partial` is the fault of an axis that is
-    covered in part: one only if the rest is read. `inferred` are blocks whose regions the program
-    does not write down."""
+    covered in part: one only if the rest is read, and if the program does not write down what its
+    block reads and writes, as every printed one does. `inferred` are those blocks."""
 
     def __init__(self, function: PrimFunc, inferred: Container[S.Block] = ()) -> None:
         self.function = function
@@ -158,7 +159,7 @@ class WellFormed(Visitor):
         for value in (*realize.iter_values, realize.predicate):
             self.visit(value)
         self.conditions.append(realize.predicate)
-        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+        for axis, value in realize.iterators:
             self.check_axis(realize, axis, value)
             self.defined.add(axis.var)
         if block.iter_vars:
@@ -166,6 +167,7 @@ class WellFormed(Visitor):
         for buffer in block.alloc_buffers:
             self.define(buffer)
         for match in block.match_buffers:
+            self.check_match(match)
             self.define(match.buffer)
         if block.init is not None:
             self.visit(block.init)
@@ -174,6 +176,22 @@ class WellFormed(Visitor):
             self.visit(region)
         self.conditions.pop()
         self.block, self.place = before
+
+    def check_match(self, match: MatchBufferRegion) -> None:
+        """Raise where a view has other extents than its region, whose leading ones of 1 it may
+        leave out."""
+        shape, region = match.buffer.shape, match.source
+        extents = [part.extent for part in region.region]
+        leading = len(extents) - len(shape)
+        pairs = zip(extents, (*[arithmetic.const(1)] * leading, *shape), strict=False)
+        if leading >= 0 and not any(_differ(*pair) for pair in pairs):
+            return
+        raise DiagnosticError(
+            f'"{match.buffer.name}" has the shape {_tuple(shape)}, but is matched with a region of '
+            f'"{region.buffer.name}" of the shape {_tuple(extents)}; give it the shape of the '
+            "region, without leading extents of 1 if you like",
+            self.place,
+        )
 
     def check_axis(self, realize: S.BlockRealize, axis: S.IterVar, value: E.PrimExpr) -> None:
         """Compare an axis with the loop variable that it is bound to, standing alone and with no
@@ -201,7 +219,8 @@ class WellFormed(Visitor):
             self.must_be_whole(region.buffer, block) for region in block.writes
         ):
             raise fault
-        self.partial = self.partial or fault
+        if block in self.inferred:
+            self.partial = self.partial or fault
 
     def must_be_whole(self, buffer: Buffer, block: S.Block) -> bool:
         """Whether a block alone writes a parameter that nothing has read before, and does not say
@@ -213,6 +232,16 @@ class WellFormed(Visitor):
 
 def _stores(statement: S.Stmt, buffer: Buffer) -> int:
     return sum(isinstance(n, S.BufferStore) and n.buffer is buffer for n in walk(statement))
+
+
+def _differ(one: E.PrimExpr, other: E.PrimExpr) -> bool:
+    """Whether two extents are numbers, and not the same one."""
+    both = isinstance(one, E.IntImm) and isinstance(other, E.IntImm)
+    return both and one.value != other.value  # type: ignore[attr-defined]
+
+
+def _tuple(extents: Sequence[E.PrimExpr]) -> str:
+    return f"({', '.join(map(repr, extents))})"
 
 
 def _range(start: int, extent: int) -> str:

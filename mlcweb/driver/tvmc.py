@@ -152,6 +152,7 @@ def tune(
         ValueError: there is nothing to tune.
     """
     from mlcweb.meta_schedule.database import Database
+    from mlcweb.meta_schedule.default_records import record_faster_defaults
     from mlcweb.meta_schedule.measure.local_runner import LocalRunner
     from mlcweb.meta_schedule.relax_integration import tasks_of, tune_extracted_async
 
@@ -161,9 +162,10 @@ def tune(
         database = Database.create("json", work_dir=os.fspath(tuning_records))
     if prior_records is not None:
         database.merge(_records(prior_records))
-    return wait_for(
+    lowered = _lowered(tvmc_model, relax_pipeline)[-1].mod
+    wait_for(
         tune_extracted_async(
-            tasks_of(_lowered(tvmc_model, relax_pipeline)[-1].mod, target),
+            tasks_of(lowered, target),
             None,
             trials,
             op_names=tasks,
@@ -171,6 +173,8 @@ def tune(
             **{"runner": LocalRunner(timeout, max_workers=workers), **options},
         )
     )
+    record_faster_defaults(database, lowered, target)
+    return database
 
 
 def compile(
@@ -222,16 +226,16 @@ class _Stages(PassInstrument):
             self.stages.append(Stage(info.name, mod, time.perf_counter() - begin))
 
 
-def _records(given: str | os.PathLike[str] | Database) -> Database:
+def _records(records: str | os.PathLike[str] | Database) -> Database:
     from mlcweb.meta_schedule.database import Database, JSONDatabase
 
-    if isinstance(given, Database):
-        return given
+    if isinstance(records, Database):
+        return records
     try:
-        return JSONDatabase(work_dir=Path(given), allow_missing=False)
+        return JSONDatabase(work_dir=Path(records), allow_missing=False)
     except FileNotFoundError as error:
         raise TVMCException(
-            f"{given} holds no tuning records: {error.filename} is missing"
+            f"{records} holds no tuning records: {error.filename} is missing"
         ) from None
 
 
@@ -250,11 +254,11 @@ def run(
         profile: measure every call as well.
     """
     main = tvmc_package.stages[0].mod["main"]
-    given = dict(inputs or {})
-    arguments = [_argument(param, given, fill_mode) for param in main.params]
-    if given:
+    unused = dict(inputs or {})
+    arguments = [_argument(param, unused, fill_mode) for param in main.params]
+    if unused:
         names = ", ".join(param.name_hint for param in main.params)
-        raise TVMCException(f'The model has no input "{next(iter(given))}"; it has {names}')
+        raise TVMCException(f'The model has no input "{next(iter(unused))}"; it has {names}')
     machine = VirtualMachine(tvmc_package.executable, device_of(device), profile=profile)
     results = machine["main"](*arguments)
     results = [results] if hasattr(results, "numpy") else list(results)
@@ -262,13 +266,13 @@ def run(
     return TVMCResult({f"output_{i}": r.numpy() for i, r in enumerate(results)}, report)
 
 
-def _argument(param: E.Var, given: dict[str, Any], fill_mode: str) -> Any:
+def _argument(param: E.Var, inputs: dict[str, Any], fill_mode: str) -> Any:
     import numpy as np
 
     info = param.struct_info
     assert isinstance(info, TensorStructInfo) and info.values is not None
-    if param.name_hint in given:
-        value = np.asarray(given.pop(param.name_hint))
+    if param.name_hint in inputs:
+        value = np.asarray(inputs.pop(param.name_hint))
         return ndarray.array(value.astype(info.dtype, copy=False))
     shape = [extent.value if isinstance(extent, IntImm) else 1 for extent in info.values]
     if fill_mode == "random":

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.analysis.threads import ATOMIC
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 
-_NAMES = ("tir.atomic_add", "tir.cuda.atomic_add")
+_NAMES = ("atomic_add", "cuda.atomic_add")
 
 
 def lower_atomics(func: PrimFunc) -> PrimFunc:
@@ -30,8 +30,7 @@ def lower_atomics(func: PrimFunc) -> PrimFunc:
 
 def _addition(statement: S.Stmt) -> bool:
     call: Any = statement.value if isinstance(statement, S.Evaluate) else None
-    op = call.op if isinstance(call, E.Call) else None
-    return isinstance(op, Op) and op.name in _NAMES and len(call.args) == 2
+    return operator_name(call) in _NAMES and len(call.args) == 2
 
 
 class _Additions(Mutator):
@@ -53,11 +52,11 @@ class _Additions(Mutator):
 
     def element(self, pointer: Any) -> E.BufferLoad | None:
         """The element that a pointer points to; None where that is not told."""
-        name = getattr(getattr(pointer, "op", None), "name", "")
-        if name == "tir.address_of":
+        name = operator_name(pointer)
+        if name == "address_of":
             return pointer.args[0] if isinstance(pointer.args[0], E.BufferLoad) else None
         offset: Any = const(0)
-        if name == "tir.tvm_access_ptr":
+        if name == "tvm_access_ptr":
             pointer, offset = pointer.args[1:3]
         buffer = self.buffers.get(pointer) if isinstance(pointer, E.Var) else None
         plain = buffer is not None and len(buffer.shape) == 1 and not buffer.strides

@@ -1,13 +1,18 @@
-"""The passes `BF16ComputeLegalize` and `BF16StorageLegalize`: bfloat16 computed in float32, and
-kept as 16 bits in memory, for code generators that do not know the type."""
+"""bfloat16 computed in float32, and kept as 16 bits in memory, for those who do not know the type:
+the passes `BF16ComputeLegalize` and `BF16StorageLegalize` of TVM, which round what is stored, and
+`emulate_bfloat16`, which rounds each operation. The targets that run on a processor begin with it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on, walk
+from mlcweb.lower.convert_blocks_to_loops import instructions_in_loops
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -43,10 +48,49 @@ def legalize_storage(func: PrimFunc) -> PrimFunc:
             "BF16StorageLegalize changes memory behind handles; a parameter that is a buffer of "
             "bfloat16 is an array of the caller's"
         )
-    mutator = _Storage()
-    return replace(
-        func, params=tuple(map(mutator.retyped, func.params)), body=mutator.rewrite(func.body)
-    )
+    return _in_16_bits(func)
+
+
+@lowering_pass("EmulateBFloat16", needed=True)
+def emulate_bfloat16(func: PrimFunc) -> PrimFunc:
+    """A function that computes the same without bfloat16: each operation in float32, rounded to the
+    nearest even bfloat16 as IEEE 754 rounds (products, sums, quotients and roots of float32 have
+    enough digits to be rounded twice), and memory, that of parameters too, in uint16."""
+    buffers = *func.buffer_map.values(), *_buffers_in(func.body)
+    values = (node for node in walk(func.body) if isinstance(node, _SOURCES))
+    if not any(_is_bfloat16(node.dtype) for node in (*buffers, *func.params, *values)):
+        return func
+    func = instructions_in_loops(func)  # which know operands by their addresses, and bfloat16
+    rounding = _Rounding(func)
+    body = rounding.rewrite(func.body)
+    params = []
+    for param in func.params:
+        if not _is_bfloat16(param.dtype):
+            params.append(param)
+            continue
+        given = E.Var(param.name, "float32")
+        params.append(given)
+        body = S.LetStmt(rounding.variables[param], _nearest(given), body)
+    return _in_16_bits(replace(func, params=tuple(params), body=body))
+
+
+def _in_16_bits(func: PrimFunc) -> PrimFunc:
+    storage = _Storage()
+    params = tuple(map(storage.retyped, func.params))
+    buffer_map = {
+        param: storage.buffer(func.buffer_map[old])
+        for old, param in zip(func.params, params, strict=True)
+        if old in func.buffer_map
+    }
+    return replace(func, params=params, buffer_map=buffer_map, body=storage.rewrite(func.body))
+
+
+def _buffers_in(body: S.Stmt) -> Iterator[Buffer]:
+    for part in walk(body):
+        if isinstance(part, S.Block):
+            yield from part.alloc_buffers
+        elif isinstance(part, S.AllocBuffer):
+            yield part.buffer
 
 
 def _is_supported(func: PrimFunc) -> bool:
@@ -82,6 +126,25 @@ def _rounded(value: E.PrimExpr) -> E.PrimExpr:
     return reinterpret(_other(BFLOAT16, value.dtype), E.Cast(narrow, (bits + bias) >> half))
 
 
+def _nearest(value: E.PrimExpr) -> E.PrimExpr:
+    """The float32 that is the bfloat16 nearest to a float32, the even one of two."""
+    wide = _other("uint32", value.dtype)
+    bits = E.Var("bits", wide)
+    bias = ((bits >> const(16, wide)) & const(1, wide)) + const(0x7FFF, wide)
+    is_nan = (bits & const(0x7FFFFFFF, wide)) > const(0x7F800000, wide)
+    # A NaN stays one: without the bias it cannot run over.
+    changed = E.Select(is_nan, bits | const(0x400000, wide), bits + bias)
+    kept = changed & const(0xFFFF0000, wide)
+    return E.Let(bits, _bits_of(value, wide), reinterpret(value.dtype, kept))
+
+
+def _upper_half(value: E.PrimExpr) -> E.PrimExpr:
+    """The bfloat16 of a float32 that is one."""
+    wide, narrow = _other("uint32", value.dtype), _other("uint16", value.dtype)
+    bits = E.Cast(narrow, _bits_of(value, wide) >> const(16, wide))
+    return reinterpret(_other(BFLOAT16, value.dtype), bits)
+
+
 def _bits_of(value: Any, dtype: str) -> E.PrimExpr:
     """`reinterpret`, of bits that were reinterpreted already at once."""
     if _is_reinterpreted(value) and value.args[0].dtype == dtype:
@@ -95,17 +158,7 @@ def _is_reinterpreted(value: Any) -> bool:
 
 class _Compute(BufferMutator):
     def __init__(self, func: PrimFunc) -> None:
-        allocated = {
-            buffer
-            for part in walk(func.body)
-            for buffer in (
-                (part.buffer,)
-                if isinstance(part, S.AllocBuffer)
-                else part.alloc_buffers
-                if isinstance(part, S.Block)
-                else ()
-            )
-        }
+        allocated = set(_buffers_in(func.body))
         # What a call gets the address of, or only a part of the program views, stays as it is.
         viewed = {part.buffer.data for part in walk(func.body) if isinstance(part, S.DeclBuffer)}
         viewed |= {part for part in walk(func.body) if isinstance(part, E.Var)}
@@ -117,6 +170,10 @@ class _Compute(BufferMutator):
             and all(isinstance(extent, E.IntImm) for extent in buffer.shape)
         }
         self.variables: dict[E.Var, E.Var] = {}
+
+    def narrowed(self, value: E.PrimExpr) -> E.PrimExpr:
+        """The bfloat16 that is stored of a float32."""
+        return _rounded(value)
 
     def buffer(self, buffer: Buffer) -> Buffer:
         return self.wide.get(buffer, buffer)
@@ -147,6 +204,9 @@ class _Compute(BufferMutator):
         if _is_reinterpreted(call):
             new = self.bits(call)
             return _widened(new) if _is_bfloat16(call.dtype) else new
+        if operator_name(call) == "address_of":
+            (place,) = call.args
+            return replace(call, args=(self.access(place),))
         new = self.rewrite_children(call)
         dtype = _other("float32", call.dtype)
         return replace(new, dtype=dtype) if _is_bfloat16(call.dtype) else new
@@ -158,7 +218,7 @@ class _Compute(BufferMutator):
             return call
         value = self.rewrite(argument)
         if _is_bfloat16(argument.dtype):
-            value = _rounded(value)
+            value = self.narrowed(value)
         return call if value is argument else _bits_of(value, call.dtype)
 
     @on(S.BufferStore)
@@ -169,16 +229,53 @@ class _Compute(BufferMutator):
             value = self.bits(store.value)  # type: ignore[arg-type]
         else:
             value = self.rewrite(store.value)
-            value = _rounded(value) if _is_bfloat16(buffer.dtype) else value
+            value = self.narrowed(value) if _is_bfloat16(buffer.dtype) else value
         return replace(store, buffer=buffer, indices=indices, value=value)
 
-    @on(S.LetStmt)
-    def let(self, statement: S.LetStmt) -> S.Stmt:
+    @on(S.LetStmt, E.Let)
+    def let(self, statement: S.LetStmt | E.Let) -> S.Stmt | E.Let:
         value = self.rewrite(statement.value)
         if not _is_bfloat16(statement.var.dtype):
             return replace(statement, value=value, body=self.rewrite(statement.body))
         var = self.variables[statement.var] = E.Var(statement.var.name, value.dtype)
         return replace(statement, var=var, value=value, body=self.rewrite(statement.body))
+
+
+_SOURCES = (E.Cast, E.FloatImm, E.Call, E.BufferLoad)
+"""Where numbers come from, with parameters and buffers."""
+_EXACT = (
+    E.BufferLoad, E.Var, E.FloatImm, E.Min, E.Max, E.Select, E.Let, E.Broadcast, E.Shuffle
+)  # fmt: skip
+_EXACT_CALLS = ("if_then_else", "likely", "reinterpret", "fabs")
+"""What only passes numbers on."""
+
+
+class _Rounding(_Compute):
+    """Rounds what each operation gives, so that all memory can stay as it is."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        super().__init__(func)
+        self.wide = {}
+        for param in func.params:
+            if _is_bfloat16(param.dtype):
+                self.variables[param] = E.Var(param.name, "float32")
+
+    def narrowed(self, value: E.PrimExpr) -> E.PrimExpr:
+        return _upper_half(value)
+
+    @on(E.FloatImm)
+    def constant(self, number: E.FloatImm) -> E.PrimExpr:
+        if number.dtype != BFLOAT16:
+            return number
+        return const(dtypes.round_float(number.value, BFLOAT16), "float32")
+
+    def rewrite(self, node: Any) -> Any:
+        new = super().rewrite(node)
+        if not (isinstance(node, E.PrimExpr) and _is_bfloat16(node.dtype)):
+            return new
+        if isinstance(node, _EXACT) or operator_name(node) in _EXACT_CALLS:
+            return new
+        return _nearest(new)
 
 
 class _Storage(BufferMutator):

@@ -7,7 +7,7 @@ from math import inf
 
 from mlcweb.analysis.access_regions import AccessVisitor, Boxes
 from mlcweb.analysis.threads import is_shared, thread_tag
-from mlcweb.arith import Analyzer, IntSet, conjunction, estimate_region_upper_bound, intersect
+from mlcweb.arith import Analyzer, IntSet, bounding_box, conjunction, intersect
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.lowering_pass import lowering_pass
@@ -137,7 +137,7 @@ class _Search(AccessVisitor):
         """The values of a range where the conditions around it hold."""
         if self.conditions and not self.plain:
             holds = conjunction(self.conditions)
-            [ends] = estimate_region_upper_bound([part], self.domains, holds, self.analyzer)
+            [ends] = bounding_box([part], self.domains, holds, self.analyzer)
         else:
             ends = super().widen(part)
         if not any(end is not None and reads_memory(end) for end in ends):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
     exchanges_data,
@@ -17,11 +15,13 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.atomics import lower_atomics
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.matrix_units import lower_matrix_units
+from mlcweb.lower.pipeline_annotations import has_pipelines, with_attributes
+from mlcweb.lower.warp_matrices import lower_warp_matrices
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, cast, const, is_const_int, multiply
-from mlcweb.tir.buffer import Buffer, MatchBufferRegion
+from mlcweb.tir.arithmetic import add, cast, const, is_const_int
+from mlcweb.tir.buffer import Buffer, MatchBufferRegion, row_major_strides
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, variables_in
 
@@ -31,15 +31,23 @@ def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     """Iterators become their bindings, predicates `if`s, allocations statements around the body,
     calls of matrix units loops, atomic additions updates, and accesses of matched buffers accesses
     of what they view. Other views need no declaration: they are known by their data."""
-    func = lower_atomics(lower_matrix_units(func))
-    return func.with_body(BlockConversion(exchanges_data(func)).rewrite(func.body))
+    func = instructions_in_loops(func)
+    conversion = BlockConversion(exchanges_data(func), has_pipelines(func))
+    return func.with_body(conversion.rewrite(func.body))
+
+
+def instructions_in_loops(func: PrimFunc) -> PrimFunc:
+    """Loops and updates, under marks, for the instructions of GPUs."""
+    return lower_atomics(lower_matrix_units(lower_warp_matrices(func)))
 
 
 class BlockConversion(Mutator):
-    """`exchanges` says that threads exchange data, so that their reductions are marked."""
+    """`exchanges` says that threads exchange data, so that their reductions are marked, `pipelines`
+    that there are software pipelines, so that what blocks say of them stays."""
 
-    def __init__(self, exchanges: bool = False) -> None:
+    def __init__(self, exchanges: bool = False, pipelines: bool = False) -> None:
         self.exchanges = exchanges
+        self.pipelines = pipelines
         self.threads: dict[E.Var, str] = {}
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.views: dict[Buffer, MatchBufferRegion] = {}
@@ -56,7 +64,7 @@ class BlockConversion(Mutator):
             raise TVMError(f'Block "{block.name_hint}" has an init; lower it first', block.span)
         predicate = self.rewrite(realize.predicate)
         named = []
-        for axis, binding in zip(block.iter_vars, realize.iter_values, strict=True):
+        for axis, binding in realize.iterators:
             value = self.rewrite(binding)
             if reads_memory(value):
                 # The body may overwrite what the binding reads.
@@ -66,6 +74,8 @@ class BlockConversion(Mutator):
         for match in block.match_buffers:
             self.match(match)
         body = self.rewrite(block.body)
+        if self.pipelines:
+            body = with_attributes(block, body)
         axes = self.axes_reduced_over(block) if self.exchanges else ()
         if axes:
             body = S.AttrStmt(
@@ -95,13 +105,10 @@ class BlockConversion(Mutator):
         view, region = match.buffer, source.region
         strides = row_major_strides(source.buffer)
         leading = len(region) - len(view.shape)
-        offset: E.PrimExpr = source.buffer.elem_offset
-        for part, stride in zip(region, strides, strict=True):
-            offset = add(offset, multiply(part.min, stride))
         known = [
             *zip(view.shape, (part.extent for part in region[leading:]), strict=True),
             *zip(view.strides, strides[leading:], strict=False),
-            (view.elem_offset, offset),
+            (view.elem_offset, source.buffer.offset_of([part.min for part in region])[0]),
             (view.data, source.buffer.data),
         ]
         for symbol, value in known:
@@ -145,6 +152,15 @@ class BlockConversion(Mutator):
             return new
         region = match.source.region
         leading = len(region) - len(node.indices)
+        self.check_view(node, match)
+        inner = (
+            add(part.min, index) for part, index in zip(region[leading:], new.indices, strict=True)
+        )
+        outer = (part.min for part in region[:leading])
+        return replace(new, buffer=match.source.buffer, indices=(*outer, *inner))
+
+    def check_view(self, node: E.BufferLoad | S.BufferStore, match: MatchBufferRegion) -> None:
+        """Refuse a vector whose elements are not neighbours in what a view is of."""
         if _leaves_row(node) and not _is_contiguous(match):
             raise TVMError(
                 f'A vector of "{node.buffer.name}" goes on in the next row, and rows of what it '
@@ -152,11 +168,6 @@ class BlockConversion(Mutator):
                 f'"{match.source.buffer.name}" so that they are, by sch.transform_layout or a copy',
                 node.span,
             )
-        inner = (
-            add(part.min, index) for part, index in zip(region[leading:], new.indices, strict=True)
-        )
-        outer = (part.min for part in region[:leading])
-        return replace(new, buffer=match.source.buffer, indices=(*outer, *inner))
 
 
 def _leaves_row(access: E.BufferLoad | S.BufferStore) -> bool:
@@ -180,15 +191,3 @@ def _is_contiguous(match: MatchBufferRegion) -> bool:
         is_const_int(extent, 1) or analyzer.can_prove_equal(stride, compact)
         for extent, stride, compact in pairs
     )
-
-
-def row_major_strides(buffer: Buffer) -> Sequence[E.PrimExpr]:
-    """The strides of a buffer in elements, those of a compact array where it names none."""
-    if buffer.strides:
-        return buffer.strides
-    strides: list[E.PrimExpr] = []
-    step: E.PrimExpr = const(1, buffer.shape[0].dtype if buffer.shape else "int32")
-    for extent in reversed(buffer.shape):
-        strides.append(step)
-        step = multiply(extent, step)
-    return strides[::-1]

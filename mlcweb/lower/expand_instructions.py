@@ -7,7 +7,8 @@ becomes stores of its lanes:
     C[0:16] = vpdpbusd(C[0:16], A as uint8x64, B as int8x64)
     →  x = C[0] + uint8(A, 0) * int8(B, 0) + … + uint8(A, 3) * int8(B, 3); …; C[0] = x; …
 
-The instructions are those of `mlcweb.tensor_intrin` for x86, as Intel's manual defines them.
+The instructions are those of `mlcweb.tensor_intrin` for x86, as Intel's manual defines them, and
+the dot product of WebAssembly's vectors.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "llvm.x86.avx512.vpdpbusd.512": Instruction("avx512vnni", _add_four_products),
     "llvm.x86.avx512.pmaddubs.w.512": Instruction("avx512bw", _two_products_saturated),
     "llvm.x86.avx512.pmaddw.d.512": Instruction("avx512bw", _two_products),
+    "llvm.wasm.dot": Instruction("simd128", _two_products),
 }
 """The instructions that are known, by the names of LLVM's intrinsic functions."""
 

@@ -8,13 +8,12 @@ from math import gcd, prod
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
-from mlcweb.lower.convert_blocks_to_loops import row_major_strides
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, floordiv, multiply
-from mlcweb.tir.buffer import Buffer, has_constant_layout
+from mlcweb.tir.buffer import Buffer, has_constant_layout, row_major_strides
 from mlcweb.tir.function import PrimFunc
 
 

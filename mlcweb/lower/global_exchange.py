@@ -13,8 +13,8 @@ from dataclasses import replace as changed
 from itertools import product
 
 from mlcweb.analysis.threads import ATOMIC, thread_tag
-from mlcweb.ir.visitor import Visitor, children, on
-from mlcweb.lower.thread_axes import ThreadError
+from mlcweb.ir.visitor import Visitor, on
+from mlcweb.lower.thread_axes import ThreadError, kernels_in
 from mlcweb.lower.thread_conflicts import QUICK, Access, may_conflict
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -33,7 +33,7 @@ def passed_through_global_memory(func: PrimFunc, refuses: bool = True) -> list[B
             kernel.
     """
     passed: dict[Buffer, None] = {}
-    for kernel in _kernels(func.body):
+    for kernel in kernels_in(func.body):
         search = _Search()
         search.visit(kernel)
         for write in search.accesses:
@@ -44,13 +44,6 @@ def passed_through_global_memory(func: PrimFunc, refuses: bool = True) -> list[B
                     if _surely_meet(write, read):
                         passed[read.buffer] = None
     return list(passed)
-
-
-def _kernels(statement: S.Stmt) -> list[S.For]:
-    if isinstance(statement, S.For) and statement.thread_binding is not None:
-        return [statement]
-    inside = (part for part in children(statement) if isinstance(part, S.Stmt))
-    return [kernel for part in inside for kernel in _kernels(part)]
 
 
 class _Search(Visitor):

@@ -12,6 +12,11 @@ import functools
 from mlcweb.analysis.threads import is_own, is_thread_tag, thread_tag
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, Visitor, on
+from mlcweb.lower.async_copies import (
+    commits_and_waits,
+    inject_ptx_async_copy,
+    watched_copies,
+)
 from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -19,6 +24,7 @@ from mlcweb.lower.global_exchange import passed_through_global_memory
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.matrix_units import by_one_lane
+from mlcweb.lower.overlap import overlap, overlap_asynchronously
 from mlcweb.lower.pipeline import Observer, run_pipeline
 from mlcweb.lower.place_allocations import place_outside_of_threads
 from mlcweb.lower.serialize_threads import (
@@ -29,10 +35,11 @@ from mlcweb.lower.serialize_threads import (
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_align import align_shared_storage, mark_aligned_storage
 from mlcweb.lower.store_once import store_once
-from mlcweb.lower.thread_axes import ThreadError, check_one_index, same_extent
+from mlcweb.lower.thread_axes import ThreadError, check_one_index, check_same_extent
 from mlcweb.lower.thread_reductions import reduce_through_shared_memory, share_results
 from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.lower.unroll_loop import UnrollLoop
+from mlcweb.lower.warp_registers import registers_of_lanes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, const, is_const_int
@@ -46,21 +53,26 @@ AXES = tuple(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") f
 """The axes of a launch, outermost first."""
 
 
-def lower_for_device(func: PrimFunc, observe: Observer | None = None) -> PrimFunc:
+def lower_for_device(
+    func: PrimFunc, observe: Observer | None = None, warp: int = 1, asynchronous: bool = False
+) -> PrimFunc:
     """The function as launches of threads: no blocks, buffers of one dimension, barriers in place.
 
-    `observe` hears of each pass. Raises a ThreadError where threads cannot run as they are written.
+    `observe` hears of each pass; `warp` neighbouring threads can read each other's registers;
+    `asynchronous` says whether copies can go on while a thread computes. Raises a ThreadError where
+    threads cannot run as they are written.
     """
-    return run_pipeline(func, _passes(), observe=observe)
+    return run_pipeline(func, _passes(warp, asynchronous), observe=observe)
 
 
 @functools.cache
-def _to_launches() -> tuple[LoweringPass, ...]:
+def _to_launches(asynchronous: bool) -> tuple[LoweringPass, ...]:
     """The passes to launches, around which the memory stands that their threads have together."""
     return (
         lower_init_block,
         LoweringPass(mark_aligned_storage, "MarkAlignedStorage"),
         convert_blocks_to_loops,
+        overlap_asynchronously if asynchronous else overlap,
         LoweringPass(share_results, "ShareReductionResults", needed=True),
         LoweringPass(place_outside_of_threads, "PlaceSharedAllocations", needed=True),
         LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
@@ -70,15 +82,27 @@ def _to_launches() -> tuple[LoweringPass, ...]:
 
 
 @functools.cache
-def _passes() -> tuple[LoweringPass, ...]:
+def _passes(warp: int, asynchronous: bool) -> tuple[LoweringPass, ...]:
+    copies: tuple[LoweringPass, ...] = ()
+    instructions: tuple[LoweringPass, ...] = ()
+    if asynchronous:
+        copies = (LoweringPass(commits_and_waits, "LowerAsyncCopies", needed=True),)
+        instructions = (LoweringPass(inject_ptx_async_copy, "InjectPTXAsyncCopy", needed=True),)
+
+    def reduce_together(func: PrimFunc) -> PrimFunc:
+        return reduce_through_shared_memory(func, warp=warp)
+
     return (
-        *_to_launches(),
-        LoweringPass(reduce_through_shared_memory, "LowerThreadAllreduce", needed=True),
+        *_to_launches(asynchronous),
+        LoweringPass(registers_of_lanes, "LowerWarpMemory", needed=True),
+        *copies,
+        LoweringPass(reduce_together, "LowerThreadAllreduce", needed=True),
         LoweringPass(synchronize_launches, "ThreadSync", needed=True),
         LoweringPass(unfold_virtual_threads, "InjectVirtualThread", needed=True),
         LoweringPass(mark_unrolled, "UnrollLoop"),
         flatten_buffers,
         simplify,
+        *instructions,
     )
 
 
@@ -87,7 +111,8 @@ def passes_to_simulated_threads() -> tuple[LoweringPass, ...]:
     """The passes to launches whose threads are watched while they run: nothing is refused that can
     be seen then. With ThreadSync among `disabled_pass` the barriers are those of the program."""
     return (
-        *_to_launches(),
+        *_to_launches(asynchronous=True),
+        LoweringPass(watched_copies, "LowerAsyncCopies", needed=True),
         LoweringPass(_reduce_in_steps, "LowerThreadAllreduce", needed=True),
         LoweringPass(give_memory_to_its_owners, "PlaceThreadMemory", needed=True),
         LoweringPass(_insert_barriers_where_possible, "ThreadSync"),
@@ -155,13 +180,7 @@ class _Launch(Mutator):
         if tag in self.around:
             check_one_index(loop, self.around[tag])
         axis = self.axes.setdefault(tag, replace(loop, min=const(0, loop.loop_var.dtype)))
-        if not same_extent(axis, loop):
-            raise ThreadError(
-                f'"{tag}" has extent {axis.extent} at loop "{axis.loop_var.name}" and '
-                f'{loop.extent} at loop "{loop.loop_var.name}"; all loops of one thread axis in a '
-                "kernel have the same extent",
-                loop.span,
-            )
+        check_same_extent(axis, loop)
         outer, self.around = self.around, {**self.around, tag: loop}
         index = cast(loop.loop_var.dtype, add(axis.loop_var, loop.min))
         body = loop.body

@@ -81,7 +81,7 @@ class LoweringPass(PrimFuncPass):
 
 
 def lowering_pass(
-    name: str, *spellings: str, needed: bool = False, switch: str | None = None
+    name: str, *spellings: str, needed: bool = False
 ) -> Callable[[Callable[[PrimFunc], PrimFunc]], LoweringPass]:
     """Makes a pass of a function; the arguments are those of `LoweringPass`."""
-    return lambda run: LoweringPass(run, name, *spellings, needed=needed, switch=switch)
+    return lambda run: LoweringPass(run, name, *spellings, needed=needed)

@@ -13,9 +13,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 from mlcweb.analysis.threads import MATRIX_UNIT
-from mlcweb.arith import same_expression
+from mlcweb.arith import same_expression, same_expressions
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.schedule.rewriting.nests import loop_nest
@@ -33,12 +32,13 @@ from mlcweb.tir.arithmetic import (
 )
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 
 _CALLS = {
-    "tir.tvm_fill_fragment": "fill",
-    "tir.tvm_load_matrix_sync": "load",
-    "tir.tvm_store_matrix_sync": "store",
-    "tir.tvm_mma_sync": "mma",
+    "tvm_fill_fragment": "fill",
+    "tvm_load_matrix_sync": "load",
+    "tvm_store_matrix_sync": "store",
+    "tvm_mma_sync": "mma",
 }
 _PREFIX = "wmma."
 
@@ -77,9 +77,7 @@ def lower_matrix_units(func: PrimFunc) -> PrimFunc:
 
 def _matrix_call(statement: S.Stmt) -> E.Call | None:
     call = statement.value if isinstance(statement, S.Evaluate) else None
-    if isinstance(call, E.Call) and isinstance(call.op, Op) and call.op.name in _CALLS:
-        return call
-    return None
+    return call if isinstance(call, E.Call) and operator_name(call) in _CALLS else None
 
 
 def _tiles(calls: Sequence[Any], roots: Mapping[E.Var, E.Var]) -> dict[E.Var, Tile]:
@@ -111,7 +109,7 @@ def _tiles(calls: Sequence[Any], roots: Mapping[E.Var, E.Var]) -> dict[E.Var, Ti
 
 
 def _kind(call: Any) -> str:
-    return _CALLS[call.op.name]
+    return _CALLS[operator_name(call)]
 
 
 def _layout(call: E.Call) -> str:
@@ -191,7 +189,7 @@ class _Calls(Mutator):
         m, n, depth = tile.shape
         product = multiply(cast(d.dtype, a), cast(d.dtype, b))
         body = loop_nest((k,), (const(depth),), _store(d, add(d, product), call))
-        same = d.buffer is c.buffer and all(map(same_expression, d.indices, c.indices))
+        same = d.buffer is c.buffer and same_expressions(d.indices, c.indices)
         if not same:
             body = S.sequence(_store(d, c, call), body)
         return _marked("mma", tile, loop_nest((i, j), (const(m), const(n)), body), call)
@@ -219,12 +217,12 @@ class _Calls(Mutator):
 
     def memory(self, pointer: Any, stride: E.PrimExpr, row: E.Var, column: E.Var) -> E.BufferLoad:
         """An element of the tile that begins where a pointer points to."""
-        name = getattr(getattr(pointer, "op", None), "name", "")
+        name = operator_name(pointer)
         args: Any = getattr(pointer, "args", ())
-        if name == "tir.address_of" and isinstance(args[0], E.BufferLoad):
+        if name == "address_of" and isinstance(args[0], E.BufferLoad):
             buffer, first = args[0].buffer, args[0].indices
             offset = buffer.offset_of(first)[0]
-        elif name == "tir.tvm_access_ptr" and args[1] in self.buffers:
+        elif name == "tvm_access_ptr" and args[1] in self.buffers:
             buffer, offset = self.buffers[args[1]], args[2]
             first = (const(0),) * len(buffer.shape)
             if not same_expression(offset, buffer.elem_offset):

@@ -7,37 +7,35 @@ from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.analysis.queries import detect_buffer_access_lca
-from mlcweb.arith import Analyzer, same_expression
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
-from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, is_nothing
+from mlcweb.lower.simplify import Simplification
+from mlcweb.lower.statement_simplifier import (
+    NOTHING,
+    StatementSimplifier,
+    is_nothing,
+    stores_what_is_there,
+)
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, is_const_int, logical_not, may_trap
-from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import reads_memory, substitute
 
 
-class RemoveNoOp(StatementSimplifier):
+class RemoveNoOp(Simplification):
     """Drops statements that do nothing, such as loops of no iteration, and stores of what an
     element holds already; expressions stay."""
-
-    def __init__(self) -> None:
-        self.analyzer = Analyzer()
 
     def rewrite(self, node: Any) -> Any:
         return node if isinstance(node, E.PrimExpr) else super().rewrite(node)
 
     def once(self, loop: S.For, low: E.PrimExpr) -> S.Stmt:
         return self.finished_loop(loop, self.rewrite(loop.body))
-
-    def enter(self, variable: E.Var, low: E.PrimExpr, extent: E.PrimExpr) -> None:
-        if not (reads_memory(low) or reads_memory(extent)):
-            self.analyzer.bind(variable, Range(low, extent))
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -54,11 +52,7 @@ class RemoveNoOp(StatementSimplifier):
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        value = store.value
-        if not isinstance(value, E.BufferLoad) or value.buffer is not store.buffer:
-            return store
-        same = all(map(same_expression, value.indices, store.indices))
-        return NOTHING if same else store
+        return NOTHING if stores_what_is_there(store) else store
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> S.Stmt:
@@ -99,7 +93,7 @@ class RemoveAssume(StatementSimplifier):
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> S.Stmt:
-        return NOTHING if is_call(statement.value, "tir.assume") else statement
+        return NOTHING if operator_name(statement.value) == "assume" else statement
 
 
 class RemoveStoreUndef(StatementSimplifier):
@@ -107,7 +101,8 @@ class RemoveStoreUndef(StatementSimplifier):
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        return NOTHING if any(is_call(node, "tir.undef") for node in walk(store.value)) else store
+        is_open = any(operator_name(node) == "undef" for node in walk(store.value))
+        return NOTHING if is_open else store
 
 
 class AnnotateIrregularLoop(Mutator):
@@ -116,12 +111,12 @@ class AnnotateIrregularLoop(Mutator):
     @on(S.For)
     def loop(self, loop: S.For) -> S.For:
         new = self.rewrite_children(loop)
-        if not any(is_call(node, *_JUMPS) for node in _outside_of_loops(loop.body)):
+        if not any(operator_name(node) in _JUMPS for node in _outside_of_loops(loop.body)):
             return new
         return replace(new, annotations={**new.annotations, "irregular_loop_mark": 1})
 
 
-_JUMPS = ("tir.break_loop", "tir.continue_loop")
+_JUMPS = ("break_loop", "continue_loop")
 
 
 def _outside_of_loops(node: Node) -> Iterator[Node]:
@@ -129,11 +124,6 @@ def _outside_of_loops(node: Node) -> Iterator[Node]:
         yield node
         for child in children(node):
             yield from _outside_of_loops(child)
-
-
-def is_call(node: Node, *names: str) -> bool:
-    """Whether a node calls one of some builtins."""
-    return isinstance(node, E.Call) and isinstance(node.op, Op) and node.op.name in names
 
 
 class RewriteUnsafeSelect(Mutator):

@@ -76,10 +76,7 @@ def narrow_all_indices(func: PrimFunc) -> PrimFunc:
                 f'ForceNarrowIndexToInt32: the buffer "{buffer.name}" holds int64, which is no '
                 "index; use NarrowDataType(32)"
             )
-    copy = _Narrowing("int32", lambda var: True)
-    buffer_map = {copy.variable(p): copy.buffer(b) for p, b in func.buffer_map.items()}
-    params = tuple(copy.variable(param) for param in func.params)
-    return replace(func, params=params, body=copy.rewrite(func.body), buffer_map=buffer_map)
+    return _Narrowing("int32", lambda var: True).function(func)
 
 
 def narrow_loops(func: PrimFunc, bits: int) -> PrimFunc:

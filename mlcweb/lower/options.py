@@ -6,7 +6,12 @@ and change nothing.
 
 from __future__ import annotations
 
-from mlcweb.ir.transform import register_option
+from typing import Any, TypeVar
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.transform import PassContext, register_option
+
+Config = TypeVar("Config")
 
 DISABLE_ASSERT = register_option("tir.disable_assert", bool)
 """Whether assertions are left out."""
@@ -20,16 +25,31 @@ UNROLL_LOOP = register_option("tir.UnrollLoop", dict)
 SIMPLIFY = register_option("tir.Simplify", dict)
 """What the pass Simplify does beyond the usual."""
 
+
+def configured(option: str, config: type[Config]) -> Config:
+    """What the current `PassContext` says in an option with fields, which are those of a class.
+
+    Raises:
+        TVMError: the option has another field.
+    """
+    given: dict[str, Any] = PassContext.current().config.get(option, {})
+    try:
+        return config(**given)
+    except TypeError:
+        fields = ", ".join(config.__slots__)  # type: ignore[attr-defined]
+        raise TVMError(f'The option "{option}" has {fields}, not {", ".join(given)}') from None
+
+
 UNUSED: dict[type, str] = {
     dict: (
         "tir.StmtSimplify tir.HoistIfThenElse tir.HoistExpression tir.RemoveNoOp "
-        "tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute"
+        "tir.ReduceBranchingThroughOvercompute"
     ),
     bool: (
         "tir.noalias tir.is_entry_func tir.enable_debug tir.enable_fast_math tir.instr_siblings "
         "tir.detect_global_barrier tir.debug_keep_trivial_loop tir.disable_storage_rewrite "
         "tir.enable_equiv_terms_in_cse_tir tir.enable_buffer_level_predication "
-        "tir.merge_static_smem tir.use_async_copy tir.ptx_ldg32 tir.instrument_lwp "
+        "tir.merge_static_smem tir.ptx_ldg32 tir.instrument_lwp "
         "tir.lwp_disable_func_prof tir.reset_start_id tir.experimental_dma_bypass_cache "
         "relax.backend.use_cuda_graph testing.immutable_module"
     ),

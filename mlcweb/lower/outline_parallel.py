@@ -35,9 +35,18 @@ at least 160 us, eight times as long as to launch them, and so hardly get slower
 threads share one core. What is estimated is the same in each run, which a measured time is not."""
 
 MAX_ITERATIONS = 1 << 16
-MAX_SHIFTS = 64
-"""Loops of more iterations, or with more distances between what they touch, are not looked through
-for elements that several iterations touch, and stay serial."""
+MAX_CONSTANTS = 1 << 10
+MAX_COMPARISONS = 1 << 20
+"""Loops of more iterations, or with so many distances between what they touch that these would be
+too many to compare, are not looked through for elements that several iterations touch, and stay
+serial."""
+
+MAX_OFFSETS = 1 << 9
+"""Where an iteration touches more, what the constants of indices and what loops inside add to a
+place are not taken together."""
+
+MAX_STEPS = 64
+"""How many steps of a loop inside are followed."""
 
 UNKNOWN_ITERATIONS = 100
 """What is taken for the number of iterations of a loop where nothing is known of it."""
@@ -139,12 +148,7 @@ class _Outlining:
                 used[node] = None
             elif isinstance(node, (E.BufferLoad, S.BufferStore)):
                 used[node.buffer.data] = None
-            elif isinstance(node, S.AllocBuffer):
-                defined.add(node.buffer.data)
-            elif isinstance(node, (S.LetStmt, E.Let)):
-                defined.add(node.var)
-            elif isinstance(node, S.For):
-                defined.add(node.loop_var)
+            defined.update(S.defined_variables(node))
         return {var: None for var in used if var not in defined}
 
 
@@ -177,28 +181,46 @@ class _Movement:
         totals = [self.indices.sum_of(_base(index)) for index in indices]
         if len(set(map(self.terms, totals))) > 1:
             return False
-        constants = {total.constant for total in totals}
-        shifts = {b - a for a in constants for b in constants if a < b}
-        if len(shifts) > MAX_SHIFTS:
+        if len({total.constant for total in totals}) > MAX_CONSTANTS:
             return False
-        shifts = shifts.union(*map(self.steps_inside, indices, totals))
+        shifts = self.shifts(indices, totals)
         index = _base(indices[0])
         if not shifts and self.is_linear(index):
             return True
         places = self.evaluated(index)
         if not places or len(set(places)) < len(places):
             return False
-        return all({*places}.isdisjoint(place + shift for place in places) for shift in shifts)
+        if len(places) * min(len(places), len(shifts)) > MAX_COMPARISONS:
+            return False
+        if len(shifts) < len(places):
+            return all({*places}.isdisjoint(place + shift for place in places) for shift in shifts)
+        apart = {b - a for a in places for b in places}
+        return apart.isdisjoint(shifts)
+
+    def shifts(self, indices: Sequence[E.PrimExpr], totals: Sequence[Sum]) -> set[int]:
+        """The distances between what an iteration touches."""
+        steps = [self.steps_inside(*pair) for pair in zip(indices, totals, strict=True)]
+        constants = {total.constant for total in totals}
+        offsets = {
+            total.constant + step
+            for total, own in zip(totals, steps, strict=True)
+            for step in (0, *own)
+        }
+        if len(offsets) <= MAX_OFFSETS:
+            return {b - a for a in offsets for b in offsets if a < b}
+        return {b - a for a in constants for b in constants if a < b}.union(*steps) - {0}
 
     def steps_inside(self, index: E.PrimExpr, total: Sum) -> set[int]:
-        """How far a vector, or one of the loops inside that nothing guards, goes from a place."""
-        steps: set[int] = set()
+        """How far a vector, and one of the loops inside that nothing guards, go from a place."""
+        lanes = range(1)
+        if isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm):
+            lanes = [index.stride.value * lane for lane in range(index.lanes)]
+        steps = set(lanes)
         for var, scale in total.terms.items():
             if var in self.inside:
                 low, high = self.indices.interval(var)
-                steps.update(scale * n for n in range(1, int(min(high - low, MAX_SHIFTS)) + 1))
-        if isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm):
-            steps.update(index.stride.value * lane for lane in range(1, index.lanes))
+                count = int(min(high - low, MAX_STEPS))
+                steps.update(scale * n + lane for n in range(1, count + 1) for lane in lanes)
         return steps
 
     def is_linear(self, index: E.PrimExpr) -> bool:

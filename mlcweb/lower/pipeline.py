@@ -16,15 +16,15 @@ from operator import itemgetter
 from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass, PassContext, register_option
-from mlcweb.lower.atomics import lower_atomics
+from mlcweb.lower.async_copies import copies_at_once
 from mlcweb.lower.compact_buffers import compact_buffers
-from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
+from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops, instructions_in_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, lowering_pass
-from mlcweb.lower.matrix_units import lower_matrix_units
 from mlcweb.lower.named_passes import SkipAssert
 from mlcweb.lower.options import DISABLE_ASSERT
+from mlcweb.lower.overlap import overlap
 from mlcweb.lower.place_allocations import place_allocations
 from mlcweb.lower.serialize_threads import serialize_threads
 from mlcweb.lower.simplify import simplify
@@ -33,6 +33,7 @@ from mlcweb.tir.function import PrimFunc
 TO_SERIAL_LOOPS: tuple[LoweringPass, ...] = (
     lower_init_block,
     convert_blocks_to_loops,
+    overlap,
     serialize_threads,
 )
 
@@ -50,8 +51,9 @@ PASSES: tuple[LoweringPass, ...] = (
 def without_threads(func: PrimFunc) -> PrimFunc:
     """The function, with serial loops and no blocks if its threads exchange data: for those who
     else take TensorIR as it is, and run loops over threads as any other."""
+    func = instructions_in_loops(func)
     if not exchanges_data(func):
-        return lower_atomics(lower_matrix_units(func))
+        return copies_at_once(func)
     for run in (*TO_SERIAL_LOOPS, simplify):
         func = run(func)
     return func
@@ -108,7 +110,8 @@ def run_pipeline(
     if last and convert_blocks_to_loops not in lowering:
         lowering = PASSES
     for run in (*first, *lowering, *last, *generation):
-        if not (run.is_enabled(context) if isinstance(run, LoweringPass) else _may_run(run)):
+        own = isinstance(run, LoweringPass)
+        if not (run.is_enabled(context) if own else context.pass_enabled(run.info)):
             continue
         start = time.perf_counter()
         after = _run(run, func, context)
@@ -119,10 +122,6 @@ def run_pipeline(
     return func
 
 
-def _may_run(run: Pass) -> bool:
-    return PassContext.current().pass_enabled(run.info)
-
-
 def _run(run: Pass, func: PrimFunc, context: PassContext) -> PrimFunc:
     """What a pass makes of a function; a module is made for those who want to see one."""
     if isinstance(run, LoweringPass) and not context.instruments:
@@ -130,10 +129,10 @@ def _run(run: Pass, func: PrimFunc, context: PassContext) -> PrimFunc:
     return run(IRModule({"main": func}))["main"]
 
 
-def record_lowering(func: PrimFunc, passes: Sequence[LoweringPass] = PASSES) -> list[PassRecord]:
-    """Run passes one after another and keep what each started from and made."""
+def record_lowering(func: PrimFunc) -> list[PassRecord]:
+    """Lower a function and keep what each pass started from and made."""
     records: list[PassRecord] = []
-    run_pipeline(func, passes, observe=records.append)
+    run_pipeline(func, observe=records.append)
     return records
 
 

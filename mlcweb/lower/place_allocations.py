@@ -14,7 +14,9 @@ from mlcweb.analysis.threads import is_own, is_shared, thread_tag
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children, on
 from mlcweb.lower.lowering_pass import lowering_pass
+from mlcweb.lower.optimize.accesses import Touched
 from mlcweb.lower.thread_axes import reduced_across_threads
+from mlcweb.schedule.rewriting.nests import in_loops
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -71,30 +73,6 @@ class _Placement(Mutator):
         return statement if same else placed
 
 
-class Touched:
-    """The data of the buffers that parts of a function touch, found once for each part."""
-
-    def __init__(self) -> None:
-        self._known: dict[Node, frozenset[E.Var]] = {}
-
-    def by(self, node: Node) -> frozenset[E.Var]:
-        """The pointers in a statement or expression, those of the buffers accessed included."""
-        if isinstance(node, E.Var):
-            return frozenset((node,)) if node.dtype == "handle" else _NOTHING
-        known = self._known.get(node)
-        if known is None:
-            accesses = isinstance(node, (E.BufferLoad, S.BufferStore))
-            found = frozenset((node.buffer.data,)) if accesses else _NOTHING
-            for child in children(node):
-                if type(child) is not E.IntImm:
-                    found |= self.by(child)
-            known = self._known[node] = found
-        return known
-
-
-_NOTHING: frozenset[E.Var] = frozenset()
-
-
 class _Sinking:
     """Moves one allocation down."""
 
@@ -124,9 +102,7 @@ class _Sinking:
             depth = self.fresh_depth(nest, domains) if nest else 0
             if depth > 0:
                 placed = self.around(nest[depth - 1].body, _inside(nest[:depth], domains))
-                for loop in reversed(nest[:depth]):
-                    placed = replace(loop, body=placed)
-                return placed
+                return in_loops(placed, nest[:depth])
         return replace(self.allocation, body=body)
 
     def fresh_depth(self, nest: Sequence[S.For], domains: Domains) -> int:

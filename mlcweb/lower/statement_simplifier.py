@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 from typing import Any, ClassVar
 
+from mlcweb.arith.equality import same_expressions
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import expr as E
@@ -21,6 +22,14 @@ NOTHING = S.Evaluate(E.IntImm("int32", 0))
 
 def is_nothing(statement: S.Stmt | None) -> bool:
     return isinstance(statement, S.Evaluate) and isinstance(statement.value, E.IntImm)
+
+
+def stores_what_is_there(store: S.BufferStore) -> bool:
+    """Whether a store puts into an element what that holds already."""
+    value = store.value
+    if not isinstance(value, E.BufferLoad) or value.buffer is not store.buffer:
+        return False
+    return same_expressions(value.indices, store.indices)
 
 
 def in_sequence(statements: Iterable[S.Stmt]) -> S.Stmt:

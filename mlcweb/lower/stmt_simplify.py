@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from mlcweb.arith import Extension, same_expression
+from mlcweb.arith import Extension
 from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_comparison import negation
-from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
-from mlcweb.ir.transform import PassContext
 from mlcweb.ir.visitor import on, walk
-from mlcweb.lower.options import SIMPLIFY
+from mlcweb.lower.conjunctive_form import and_of_ors
+from mlcweb.lower.options import SIMPLIFY, configured
 from mlcweb.lower.simplify import Simplification
-from mlcweb.lower.statement_simplifier import NOTHING
+from mlcweb.lower.statement_simplifier import NOTHING, stores_what_is_there
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -29,8 +28,9 @@ from mlcweb.tir.substitute import reads_memory, substitute
 
 @dataclass(frozen=True, slots=True)
 class StmtSimplifyConfig:
-    """What is done beyond the usual: a < b and b < c prove a < c; the operands of `and` and `or`
-    are simplified by what the other one says. The other options of TVM change nothing here."""
+    """What is done beyond the usual: a < b and b < c prove a < c; conditions are put into
+    conjunctive normal form; the operands of `and` and `or` are simplified by what the other one
+    says. The other options of TVM change nothing here."""
 
     transitively_prove_inequalities: bool = False
     convert_boolean_to_and_of_ors: bool = False
@@ -45,12 +45,7 @@ def stmt_simplify(func: PrimFunc) -> PrimFunc:
     Raises:
         TVMError: the option has a field that TVM does not know.
     """
-    options = PassContext.current().config.get(SIMPLIFY, {})
-    try:
-        config = StmtSimplifyConfig(**options)
-    except TypeError:
-        fields = ", ".join(StmtSimplifyConfig.__slots__)
-        raise TVMError(f'The option "{SIMPLIFY}" has {fields}, not {", ".join(options)}') from None
+    config = configured(SIMPLIFY, StmtSimplifyConfig)
     return func.with_body(_StmtSimplification(func, config).rewrite(func.body))
 
 
@@ -77,6 +72,8 @@ class _StmtSimplification(Simplification):
                 self.analyzer.update(digit.source, ConstIntBound(-(shift // scale), inf))
 
     def rewrite(self, node: Any) -> Any:
+        if self.config.convert_boolean_to_and_of_ors and isinstance(node, (E.And, E.Or)):
+            node = and_of_ors(node, self.analyzer.simplify)
         if self.config.apply_constraints_to_boolean_branches and isinstance(node, (E.And, E.Or)):
             return self.connective(super().rewrite(node))
         return super().rewrite(node)
@@ -122,13 +119,8 @@ class _StmtSimplification(Simplification):
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        """A store of what is in its place does nothing."""
         new = self.rewrite_children(store)
-        value = new.value
-        if isinstance(value, E.BufferLoad) and value.buffer is new.buffer:
-            if all(map(same_expression, value.indices, new.indices)):
-                return NOTHING
-        return new
+        return NOTHING if stores_what_is_there(new) else new
 
 
 def _buffers(body: S.Stmt) -> set[Buffer]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.node import Node, replace
+from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.primitives.storage import BUFFER_DIM_ALIGN
 from mlcweb.tir import expr as E
@@ -17,6 +17,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import BufferMutator
 
 Alignment = tuple[int, int, int]
 """An axis, whose stride is to be `offset` modulo `factor`: axis, factor, offset."""
@@ -66,7 +67,7 @@ def align_shared_storage(func: PrimFunc) -> PrimFunc:
     return func.with_body(_Alignment(func, alignments).rewrite(func.body))
 
 
-class _Alignment(Mutator):
+class _Alignment(BufferMutator):
     def __init__(self, func: PrimFunc, alignments: dict[E.Var, list[Alignment]]) -> None:
         nodes = list(walk(func.body))
         allocated = [node.buffer for node in nodes if isinstance(node, S.AllocBuffer)]
@@ -92,11 +93,8 @@ class _Alignment(Mutator):
             return self.rewrite(statement.body)
         return self.rewrite_children(statement)
 
-    @on(S.AllocBuffer, E.BufferLoad, S.BufferStore)
-    def use(self, node: S.AllocBuffer | E.BufferLoad | S.BufferStore) -> Node:
-        new = self.rewrite_children(node)
-        aligned = self.aligned.get(node.buffer)
-        return new if aligned is None else replace(new, buffer=aligned)
+    def buffer(self, buffer: Buffer) -> Buffer:
+        return self.aligned.get(buffer, buffer)
 
 
 def aligned_strides(shape: Sequence[int], alignments: Sequence[Alignment]) -> list[int]:

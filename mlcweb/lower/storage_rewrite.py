@@ -11,8 +11,8 @@ from math import prod
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.lowering_pass import lowering_pass
-from mlcweb.lower.optimize.accesses import pointers_passed_on
-from mlcweb.lower.place_allocations import Touched, place_allocations
+from mlcweb.lower.optimize.accesses import Touched, pointers_passed_on
+from mlcweb.lower.place_allocations import place_allocations
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, constant_shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlcweb.analysis.threads import (
@@ -16,6 +16,8 @@ from mlcweb.arith import same_expression
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.lower.optimize.accesses import Touched
+from mlcweb.schedule.state import with_substatements
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, constant_value, is_const_int, subtract
@@ -70,6 +72,16 @@ class Varying:
         return tags
 
 
+def kernels_in(statement: S.Stmt) -> Iterator[S.For]:
+    """The outermost loops over blocks and threads."""
+    if isinstance(statement, S.For) and statement.thread_binding is not None:
+        yield statement
+        return
+    for part in children(statement):
+        if isinstance(part, S.Stmt):
+            yield from kernels_in(part)
+
+
 def unify_thread_bindings(func: PrimFunc) -> PrimFunc:
     """Loops inside each other over one thread axis become one: a thread has one index on an axis.
 
@@ -80,12 +92,22 @@ def unify_thread_bindings(func: PrimFunc) -> PrimFunc:
     return func.with_body(_Unification(func).rewrite(func.body))
 
 
-def same_extent(one: S.For, other: S.For) -> bool:
-    """Whether two loops have equally many iterations, be they counted in other integers."""
-    extents = [constant_value(loop.extent) for loop in (one, other)]
-    if None not in extents:
-        return extents[0] == extents[1]
-    return same_expression(one.extent, other.extent)
+def check_same_extent(first: S.For, loop: S.For) -> None:
+    """Refuse a loop that has not as many iterations as another one over its axis, be they counted
+    in other integers."""
+    extents = [constant_value(each.extent) for each in (first, loop)]
+    same = extents[0] == extents[1]
+    if None in extents:
+        same = same_expression(first.extent, loop.extent)
+    if same:
+        return
+    assert loop.thread_binding is not None
+    raise ThreadError(
+        f'"{loop.thread_binding.thread_tag}" has extent {first.extent} at loop '
+        f'"{first.loop_var.name}" and {loop.extent} at loop "{loop.loop_var.name}"; all loops of '
+        "one thread axis in a kernel have the same extent",
+        loop.span,
+    )
 
 
 class _Unification(Mutator):
@@ -93,6 +115,7 @@ class _Unification(Mutator):
         self.common = reduced_across_threads(func)
         self.loops: dict[str, S.For] = {}
         self.hoisted: list[Buffer] = []
+        self.touched = Touched()
         self.warps: dict[E.Var, _WarpCopies] = {}
 
     @on(S.For)
@@ -102,13 +125,7 @@ class _Unification(Mutator):
         tag = loop.thread_binding.thread_tag
         outer = self.loops.get(tag)
         if outer is not None:
-            if not same_extent(outer, loop):
-                raise ThreadError(
-                    f'"{tag}" has extent {outer.extent} at loop "{outer.loop_var.name}" and '
-                    f'{loop.extent} at loop "{loop.loop_var.name}" inside it; all loops of one '
-                    "thread axis have the same extent",
-                    loop.span,
-                )
+            check_same_extent(outer, loop)
             check_one_index(loop, outer)
             index = cast(loop.loop_var.dtype, add(subtract(outer.loop_var, outer.min), loop.min))
             return self.rewrite(substitute(loop.body, {loop.loop_var: index}))
@@ -136,7 +153,7 @@ class _Unification(Mutator):
             return body
         owner = _owner(buffer)
         if not inside and owner and buffer.data not in self.common:
-            sunk = _sunk(buffer, body, owner)
+            sunk = _sunk(buffer, body, owner, self.touched)
             if sunk is not None:
                 return sunk
         return replace(statement, buffer=buffer, body=body)
@@ -235,36 +252,22 @@ def _owner(buffer: Buffer) -> tuple[str, ...]:
     return ("threadIdx", "vthread") if is_own(buffer) else ()
 
 
-def _sunk(buffer: Buffer, statement: S.Stmt, owner: tuple[str, ...]) -> S.Stmt | None:
+def _sunk(
+    buffer: Buffer, statement: S.Stmt, owner: tuple[str, ...], touched: Touched
+) -> S.Stmt | None:
     """A statement with a buffer allocated in the innermost loop over an axis of its owner that
     holds all its accesses; None where there is no such loop. What threads share is outside of the
     loops over them, also of one that has the thread blocks inside."""
     if is_shared(buffer) and thread_tag(statement):
         return None
-    parts = [child for child in children(statement) if _touches(child, buffer)]
+    parts = [child for child in children(statement) if buffer.data in touched.by(child)]
     part = parts[0] if len(parts) == 1 else None
     if isinstance(part, S.Stmt):
-        inner = _sunk(buffer, part, owner)
+        inner = _sunk(buffer, part, owner, touched)
         if inner is not None:
-            return _with_child(statement, part, inner)
+            return with_substatements(statement, {part: inner})
     if not isinstance(statement, S.For) or statement.thread_binding is None:
         return None
     if not statement.thread_binding.thread_tag.startswith(owner):
         return None
     return replace(statement, body=S.AllocBuffer(buffer, statement.body))
-
-
-def _with_child(statement: S.Stmt, old: S.Stmt, new: S.Stmt) -> S.Stmt:
-    if isinstance(statement, S.SeqStmt):
-        return S.sequence(*(new if part is old else part for part in statement.seq))
-    names = [name for name in statement.child_fields if getattr(statement, name) is old]
-    return replace(statement, **{names[0]: new})
-
-
-def _touches(node: Node, buffer: Buffer) -> bool:
-    return any(
-        part.buffer.data is buffer.data
-        if isinstance(part, (E.BufferLoad, S.BufferStore))
-        else part is buffer.data
-        for part in walk(node)
-    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mlcweb.analysis.threads import thread_tag
-from mlcweb.arith import conjunction, conjuncts, const_int_bound, same_expression
+from mlcweb.arith import conjunction, conjuncts, const_int_bound, same_expressions
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.ir.span import Span
 from mlcweb.lower.index_text import FUNCTIONS, UnknownIndex, index_text
@@ -51,6 +51,12 @@ class Access:
     reduction: Reduction | None = None
     span: Span | None = None
     _points: dict[int, Points | None] = field(default_factory=dict, init=False)
+
+    def where(self, var: E.Var, value: E.PrimExpr) -> Access:
+        """The same in one iteration of a loop around it, if that is known."""
+        if not isinstance(value, E.IntImm):
+            return self
+        return replace(self, guards=(*self.guards, E.EQ(var, value)))
 
     def points(self, limit: int) -> Points | None:
         """The iterations; None where they cannot be listed or are more than `limit`."""
@@ -131,11 +137,13 @@ def may_conflict(
     same: Collection[E.Var] = (),
     carried: E.Var | None = None,
     limit: int = QUICK,
+    following: bool = False,
 ) -> bool:
     """Whether different threads may touch one element, one of them to write it.
 
     `same` are the variables of loops that are in the same iteration for both, `carried` is that of
-    a loop in different ones. Accesses of more iterations than `limit` are taken to meet.
+    a loop in different ones; if `following`, `b` is in the one right after that of `a`. Accesses of
+    more iterations than `limit` are taken to meet.
     """
     if a.buffer.data is not b.buffer.data or not (a.writes or b.writes):
         return False
@@ -157,8 +165,9 @@ def may_conflict(
         touched[key].add((iteration, thread))
     for key, iteration, thread in _taken_apart(b, second, joined, tags, carried):
         for other, other_thread in touched.get(key, ()):
-            if iteration is not None and iteration == other:
-                continue
+            if iteration is not None and other is not None:
+                if iteration == other or (following and iteration != other + 1):
+                    continue
             if _differ(thread, other_thread):
                 return True
     return False
@@ -209,9 +218,9 @@ def read_of_another(accesses: Sequence[Access], threads: Sequence[E.Var]) -> Acc
 
 def _have_own_elements(a: Access, b: Access, wide: set[str], same: Collection[E.Var]) -> bool:
     """Whether two accesses are at the same indices, which are others for each thread."""
-    if a.indices is None or b.indices is None or len(a.indices) != len(b.indices):
+    if a.indices is None or b.indices is None:
         return False
-    if a.loops != b.loops or not all(map(same_expression, a.indices, b.indices)):
+    if a.loops != b.loops or not same_expressions(a.indices, b.indices):
         return False
     used = {var for index in a.indices for var in variables_in(index)}
     domains = {

@@ -17,12 +17,13 @@ from mlcweb.analysis.threads import (
     ATOMIC,
     CROSS_THREAD_REDUCTION,
     MATRIX_UNIT,
+    WARP_EXCHANGE,
+    WARP_MATRIX,
     is_barrier,
     thread_tag,
 )
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Dispatcher, Mutator, children, on, walk
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.statement_simplifier import NOTHING
@@ -42,10 +43,9 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import logical_not
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.intrinsics import tvm_storage_sync
+from mlcweb.tir.intrinsics import READ_ACCESS, WRITE_ACCESS, tvm_storage_sync
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
-
-READ_BIT, WRITE_BIT = 1, 2
 
 
 @lowering_pass("ThreadSync")
@@ -133,6 +133,7 @@ class _Synchronization(Dispatcher):
         self.divergent: list[tuple[frozenset[str], str, S.Stmt]] = []
         self.reduction: Reduction | None = None
         self.own: dict[E.Var, list[Access]] = {}
+        self.one_instruction = False
 
     def summary(self, statement: S.Stmt) -> _Summary:
         handler = self.table.get(type(statement))
@@ -213,6 +214,8 @@ class _Synchronization(Dispatcher):
                 pending = new.tail
             else:
                 pending = pending + new.head
+                if new.tail is not new.head:
+                    pending = pending + new.tail
         return _Summary(
             S.sequence(*done), pending if head is None else head, pending, head is not None
         )
@@ -235,11 +238,23 @@ class _Synchronization(Dispatcher):
             if not tag:
                 body = self.repeated(body, loop.loop_var, loop)
         self.loops.pop()
-        return body._replace(statement=replace(loop, body=body.statement))
+        statement = replace(loop, body=body.statement)
+        if not body.barrier or tag:
+            return body._replace(statement=statement)
+        # Before the first barrier is the first iteration, after the last one the last.
+        ends = self.analyzer.simplify(loop.min), self.analyzer.simplify(loop.min + loop.extent - 1)
+        head, tail = (
+            [access.where(loop.loop_var, end) for access in accesses]
+            for accesses, end in zip((body.head, body.tail), ends, strict=True)
+        )
+        runs = self.analyzer.const_int_bound(loop.extent).min_value > 0
+        return _Summary(statement, head, tail, runs)
 
     def repeated(self, body: _Summary, var: E.Var | None, loop: S.Stmt) -> _Summary:
         """The body of a loop, with a barrier between its iterations if they need one."""
-        if not self.meet(body.tail, body.head, var) or not self.check_alike(loop):
+        # With a barrier in each iteration, only what follows another one can meet it.
+        meet = self.meet(body.tail, body.head, var, following=body.barrier)
+        if not meet or not self.check_alike(loop):
             return body
         return _Summary(S.sequence(barrier(), body.statement), [], body.tail, True)
 
@@ -248,7 +263,7 @@ class _Synchronization(Dispatcher):
         condition = self.accesses(loop.condition)
         with self.diverging(loop, loop.condition):
             body = self.repeated(self.in_order(condition, (loop.body,)), None, loop)
-        return body._replace(statement=replace(loop, body=body.statement))
+        return body._replace(statement=replace(loop, body=body.statement), barrier=False)
 
     @on(S.IfThenElse)
     def branch(self, branch: S.IfThenElse) -> _Summary:
@@ -260,12 +275,14 @@ class _Synchronization(Dispatcher):
             ]
             if tags and self.meet(parts[0].head, parts[1].head):
                 self.check_alike(branch)
-        head, tail = (parts[0].head + parts[1].head, parts[0].tail + parts[1].tail)
+        head = tail = parts[0].head + parts[1].head
+        if any(part.tail is not part.head for part in parts):
+            tail = parts[0].tail + parts[1].tail
         then_case, else_case = (part.statement for part in parts)
         new = replace(
             branch, then_case=then_case, else_case=else_case if branch.else_case else None
         )
-        return _Summary(new, head, tail, parts[0].barrier or parts[1].barrier)
+        return _Summary(new, head, tail, parts[0].barrier and parts[1].barrier)
 
     @contextmanager
     def diverging(self, statement: Any, *values: E.PrimExpr) -> Iterator[frozenset[str]]:
@@ -332,10 +349,13 @@ class _Synchronization(Dispatcher):
             self.reduction = Reduction(statement.node, frozenset(axes.split()))
         elif statement.attr_key == ATOMIC:
             self.reduction = Reduction(ATOMIC, frozenset(map(thread_tag, self.varying.axes)))
-        elif statement.attr_key == MATRIX_UNIT:
+        elif statement.attr_key in (MATRIX_UNIT, WARP_MATRIX):
             self.check_warp(statement)
+        elif statement.attr_key == WARP_EXCHANGE:
+            self.check_alike(statement)
+        within, self.one_instruction = self.one_instruction, statement.attr_key == WARP_MATRIX
         body = self.summary(statement.body)
-        self.reduction = outer
+        self.reduction, self.one_instruction = outer, within
         return body._replace(statement=replace(statement, body=body.statement))
 
     def check_warp(self, statement: S.AttrStmt) -> None:
@@ -356,9 +376,8 @@ class _Synchronization(Dispatcher):
         for part in walk(node):
             if isinstance(part, E.BufferLoad):
                 found += self.access(part.buffer, part.indices, False, part)
-            elif isinstance(part, E.Call) and isinstance(part.op, Op):
-                if part.op.name == "tir.tvm_access_ptr":
-                    found += self.pointer(part)
+            elif operator_name(part) == "tvm_access_ptr":
+                found += self.pointer(part)
         return found
 
     def access(
@@ -378,7 +397,7 @@ class _Synchronization(Dispatcher):
         known = None if indices is None else tuple(indices)
         return [Access(buffer, known, writes, loops, guards, self.reduction, node.span)]
 
-    def pointer(self, pointer: E.Call) -> list[Access]:
+    def pointer(self, pointer: Any) -> list[Access]:
         """What a call may do with a pointer."""
         data, mask = pointer.args[1], pointer.args[4]
         if not isinstance(data, E.Var):
@@ -387,12 +406,12 @@ class _Synchronization(Dispatcher):
         buffer = self.shared.get(data)
         if buffer is None:
             return []
-        bits = mask.value if isinstance(mask, E.IntImm) else READ_BIT | WRITE_BIT
+        bits = mask.value if isinstance(mask, E.IntImm) else READ_ACCESS | WRITE_ACCESS
         return [
             access
-            for bit in (READ_BIT, WRITE_BIT)
+            for bit in (READ_ACCESS, WRITE_ACCESS)
             if bits & bit
-            for access in self.access(buffer, None, bit == WRITE_BIT, pointer)
+            for access in self.access(buffer, None, bit == WRITE_ACCESS, pointer)
         ]
 
     def told(self, value: E.PrimExpr) -> E.PrimExpr:
@@ -406,10 +425,15 @@ class _Synchronization(Dispatcher):
         after: list[Access],
         carried: E.Var | None = None,
         thorough: bool = False,
+        following: bool = False,
     ) -> bool:
-        """Whether two accesses need a barrier between them."""
+        """Whether two accesses need a barrier between them; those of one instruction do not."""
+        if self.one_instruction:
+            return False
         limit = THOROUGH if thorough or self.divergent else QUICK
-        return any(may_conflict(a, b, self.alike, carried, limit) for a in before for b in after)
+        return any(
+            may_conflict(a, b, self.alike, carried, limit, following) for a in before for b in after
+        )
 
     def check_alike(self, statement: S.Stmt) -> bool:
         """Whether all threads reach a statement alike, so that a barrier may stand before it; it is

@@ -15,11 +15,21 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
 from mlcweb.ir.visitor import Mutator, rewrite_nodes, walk
-from mlcweb.lower import bfloat16, named_passes, stmt_simplify, unroll_loop
+from mlcweb.lower import (
+    async_copies,
+    bfloat16,
+    construct_passes,
+    double_buffer,
+    named_passes,
+    software_pipeline,
+    stmt_simplify,
+    unroll_loop,
+)
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
+from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
@@ -33,10 +43,14 @@ from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, For, ForKind
 from mlcweb.tir.stmt_functor import renew_defs
+from mlcweb.tir.target_description import TargetDescription
 
 prim_func_pass = PrimFuncPass.decorator
 StmtSimplifyConfig = stmt_simplify.StmtSimplifyConfig
 UnrollLoopConfig = unroll_loop.UnrollLoopConfig
+HoistedConditionals = construct_passes.HoistedConditionals
+HoistedLetBindings = construct_passes.HoistedLetBindings
+InjectDoubleBufferConfig = double_buffer.InjectDoubleBufferConfig
 
 
 def _named(name: str, run: Callable[[PrimFunc], PrimFunc]) -> PrimFuncPass:
@@ -76,6 +90,9 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "BF16ComputeLegalize": bfloat16.legalize_compute,
     "BF16StorageLegalize": bfloat16.legalize_storage,
     "CompactBufferAllocation": _compact_buffers,
+    "InjectSoftwarePipeline": software_pipeline.inject_software_pipeline,
+    "InjectDoubleBuffer": double_buffer.inject_double_buffer,
+    "InjectPTXAsyncCopy": async_copies.inject_ptx_async_copy,
     "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
     "UnrollLoop": lambda func: simplify(_rewritten(func, unroll_loop.UnrollLoop())),
     "ForceNarrowIndexToInt32": narrow_all_indices,
@@ -127,14 +144,41 @@ def _serial_vectors(func: PrimFunc) -> PrimFunc:
     )
 
 
+def RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite: bool = False) -> PrimFuncPass:
+    """Takes out the copies of parameters in another layout that `RewriteLayout` makes: functions
+    take such parameters in that layout.
+
+    Args:
+        skip_tensor_rewrite: accepted as in TVM; functions hold no constants whose elements to move.
+    """
+    return remove_layout_copies
+
+
 def NarrowDataType(target_bits: int) -> PrimFuncPass:
     """Narrows loops over int64 of which all index arithmetic fits into so many bits."""
     return _named("NarrowDataType", lambda func: narrow_loops(func, target_bits))
 
 
 def BindTarget(target: Any) -> PrimFuncPass:
-    """Says for which target functions are."""
-    return _named("BindTarget", lambda func: func.with_attr("target", target))
+    """Says for which target functions are that do not say it. Those that others call from outside
+    get the target's host as well, if they have none."""
+
+    def bind(func: PrimFunc) -> PrimFunc:
+        known, exposed = func.attrs.get("target"), "global_symbol" in func.attrs
+        if known is None:
+            return func.with_attr("target", target if exposed else _with_host(target, None))
+        if exposed and known.host is None and target.host is not None:
+            return func.with_attr("target", _with_host(known, target.host))
+        return func
+
+    return _named("BindTarget", bind)
+
+
+def _with_host(target: Any, host: Any) -> Any:
+    """A target, or the description of one, with another host, or none."""
+    if isinstance(target, TargetDescription):
+        return replace(target, host=host)
+    return type(target)(target.export(), host)
 
 
 def Apply(ftransform: Callable[[PrimFunc], PrimFunc]) -> PrimFuncPass:
@@ -177,6 +221,13 @@ def __getattr__(name: str) -> Any:
         return lambda *options: _LOWERING[name]
     if name in _FUNCTIONS:
         return lambda *options: _named(name, _FUNCTIONS[name])
+    if name in construct_passes.CONSTRUCTS:
+        run = construct_passes.checked
+        return lambda *_options, **_by_name: _named(name, lambda func: run(name, func))
     if name in _MUTATORS:
         return lambda *options: _named(name, lambda func: _rewritten(func, _MUTATORS[name]()))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LOWERING, *_FUNCTIONS, *_MUTATORS]

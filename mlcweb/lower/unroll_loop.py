@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlcweb.ir import node
-from mlcweb.ir.errors import TVMError
-from mlcweb.ir.transform import PassContext
 from mlcweb.ir.visitor import Mutator, on
-from mlcweb.lower.options import UNROLL_LOOP
+from mlcweb.lower.options import UNROLL_LOOP, configured
 from mlcweb.lower.statement_simplifier import in_sequence, resequenced
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -45,14 +43,7 @@ class UnrollLoop(Mutator):
     """`steps` counts the statements below, `serial` and `depth` how deep loops of each kind are."""
 
     def __init__(self) -> None:
-        options = PassContext.current().config.get(UNROLL_LOOP, {})
-        try:
-            self.config = UnrollLoopConfig(**options)
-        except TypeError:
-            fields = ", ".join(UnrollLoopConfig.__slots__)
-            raise TVMError(
-                f'The option "{UNROLL_LOOP}" has {fields}, not {", ".join(options)}'
-            ) from None
+        self.config = configured(UNROLL_LOOP, UnrollLoopConfig)
         self.steps = self.serial = self.depth = 0
 
     @on(S.BufferStore, S.Evaluate)

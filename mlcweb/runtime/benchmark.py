@@ -14,12 +14,12 @@ from mlcweb.runtime import host
 from mlcweb.runtime.registry import get_global_func, register_func
 
 STEPS_PER_BATCH = 200
-"""A batch lasts at least so many steps of the clock, which makes one half a percent of it."""
+"""Steps of the clock in a batch, at least: one is half a percent of it."""
 
 AGREEMENT = 0.03
 """Compiled code is warm when two batches that follow each other differ by no more."""
 MUCH = 0.3
-"""A call takes much of a time where it is so much of it."""
+"""The share of a time from which on a call is much of it."""
 LONG = 5e-3
 """Seconds, of which a call that has nothing to do is a small part on any GPU."""
 MIN_WARM_UP_BATCH = 1e-3
@@ -128,7 +128,7 @@ def _warm_up(time_batch: Callable[[int], float], shortest: float) -> None:
 def long_enough(
     time_batch: Callable[[int], float], number: int, shortest: float, zero_limit: int
 ) -> tuple[int, float]:
-    """A batch of `number` calls, or of so many more that it lasts `shortest` seconds; how many they
+    """A batch of `number` calls, or of enough more to last `shortest` seconds; how many they
     are, and what they took. No more than `zero_limit` batches that take no time are tried."""
     zeros = 0
     while True:

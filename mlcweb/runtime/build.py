@@ -102,15 +102,8 @@ def build(
     options = options_of(chosen, config)
     if chosen and chosen.kind.name in DEVICE_KINDS:
         from mlcweb.codegen.gpu import device_source
-        from mlcweb.codegen.gpu.kernels import overlap_asked_for
 
         kind = chosen.kind.name
-        for overlap in filter(None, map(overlap_asked_for, functions.values())):
-            say_once(
-                overlap,
-                f'"{overlap}" asks for copies that go on while the threads compute; kernels here '
-                "do one step after the other, which gives the same numbers",
-            )
         source = SourceModule(*device_source(functions, kind, chosen.limits))
         return Module(_on_gpu(functions, chosen, options), main, kind, [source])
     entry = find_target(chosen.kind.name) if chosen else default_target()

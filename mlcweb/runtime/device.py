@@ -35,6 +35,10 @@ class Device:
     def device_type(self) -> int:
         return DEVICE_TYPES[self.type]
 
+    def dlpack_device_type(self) -> int:
+        """`device_type`, by its name since 2025."""
+        return self.device_type
+
     @property
     def device_id(self) -> int:
         return self.index
@@ -67,10 +71,14 @@ class Device:
 
 
 @also_named(dev="device_type", dev_id="index")
-def device(device_type: str | Device, index: int | None = None) -> Device:
-    """A device by name: "cpu", "cpu:0", or a target's name such as "llvm"."""
+def device(device_type: str | int | Device, index: int | None = None) -> Device:
+    """A device by name: "cpu", "cpu:0", or a target's name such as "llvm"; or by DLPack's number
+    of its type."""
     if isinstance(device_type, Device):
         return device_type
+    if isinstance(device_type, int):
+        names = {number: name for name, number in DEVICE_TYPES.items()}
+        device_type = names.get(device_type, str(device_type))
     name, _, number = device_type.split()[0].partition(":")
     name = _ALIASES.get(name, name)
     if name not in DEVICE_TYPES:

@@ -18,7 +18,7 @@ MAX_ARRAYS = 8
 """Calls with more arrays take the long way."""
 
 MAX_BOUND = 64
-"""So many bound calls are kept for each function."""
+"""Bound calls that are cached for each function."""
 
 
 @dataclass(frozen=True, slots=True)

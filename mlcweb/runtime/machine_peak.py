@@ -119,7 +119,7 @@ def _bandwidth(instance: Instance, nbytes: int) -> float:
 
 
 def _multiply_adds(dtype: str, fused: bool) -> Function:
-    """peak(number, result): `number` turns of sums on registers, which are stored at the end."""
+    """peak(number, result): `number` iterations of sums on registers, stored at the end."""
     number = f"{dtype[0]}{dtype[-2:]}"
     shape = f"{number}x{LANES[dtype]}"
     builder = FunctionBuilder("peak", [("number", "i32"), ("result", "i32")])

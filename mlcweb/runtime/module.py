@@ -84,11 +84,11 @@ def in_place(values: Sequence[Any]) -> Iterator[list[Any]]:
             return value
         if value.storage.visible:
             return value.view()
-        return copies.setdefault(id(value.storage), (value, value.numpy()))[1]
+        return copies.setdefault(id(value.storage), (value, value.bits()))[1]
 
     yield [opened(value) for value in values]
     for array, copy in copies.values():
-        array.copyfrom(copy)
+        array.storage.write(copy)
 
 
 @dataclass(frozen=True, slots=True)

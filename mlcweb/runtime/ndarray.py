@@ -16,6 +16,8 @@ from mlcweb.tir import dtype as dtypes
 if TYPE_CHECKING:
     import numpy as np
 
+BFLOAT16 = "bfloat16"
+
 gpu = cuda
 
 
@@ -90,8 +92,31 @@ class NDArray:
         return self.storage.nbytes
 
     def view(self) -> np.ndarray[Any, Any]:
-        """The elements in place: what is written to the result is written to the array."""
+        """The elements in place: what is written to the result is written to the array. bfloat16,
+        which NumPy lacks, comes as its bits in uint16."""
         return self.storage.view().view(_numpy_dtype(self.dtype)).reshape(self.shape)
+
+    def _create_view(
+        self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0
+    ) -> NDArray:
+        """An array over a part of the memory of this one, from `relative_byte_offset` on.
+
+        Raises: ArrayError (a ValueError) where this one has no such part.
+        """
+        extents, dtype = tuple(map(int, shape)), _type_name(dtype or self.dtype)
+        start = relative_byte_offset
+        end = start + math.prod(extents) * dtypes.size_in_bytes(dtype)
+        if start < 0 or end > self.nbytes:
+            raise ArrayError(
+                f"A view of shape {extents} and dtype {dtype} would occupy bytes {start} <= i_byte "
+                f"< {end}, but the Tensor being viewed only contains {self.nbytes} bytes"
+            )
+        part = HostStorage(self.storage.view()[start:end], BORROWED)
+        return NDArray(extents, dtype, self.device, part)
+
+    def same_as(self, other: object) -> bool:
+        """Whether the other is this very array, not only an equal one."""
+        return self is other
 
     def overlaps(self, other: NDArray) -> bool:
         """Whether some byte belongs to both arrays."""
@@ -106,10 +131,19 @@ class NDArray:
         return first < second + two.nbytes and second < first + one.nbytes
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """A copy of the elements as a NumPy array."""
+        """A copy of the elements as a NumPy array. bfloat16 comes as float32: NumPy lacks it."""
+        values = self.bits()
+        return values if self.dtype != BFLOAT16 else dtypes.widen_bfloat16(values)
+
+    def bits(self) -> np.ndarray[Any, Any]:
+        """A copy of what `view` shows, also where Python cannot reach the array in place."""
         return self.storage.read().view(_numpy_dtype(self.dtype)).reshape(self.shape)
 
     asnumpy = numpy
+
+    def tobytes(self) -> bytes:
+        """The elements as they lie in memory."""
+        return self.bits().tobytes()
 
     def copyfrom(self, source_array: Any) -> NDArray:
         """Overwrite the elements with those of an array of the same shape; types are converted."""
@@ -121,6 +155,8 @@ class NDArray:
             raise ArrayError(
                 f"Cannot copy an array of shape {values.shape} into one of shape {self.shape}"
             )
+        if self.dtype == BFLOAT16:
+            values = _rounded(values)
         self.storage.write(np.ascontiguousarray(values, _numpy_dtype(self.dtype)))
         return self
 
@@ -139,6 +175,8 @@ class NDArray:
         return values if dtype is None else values.astype(dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
+        if self.dtype == BFLOAT16:
+            raise ArrayError("NumPy, which exports arrays, has no bfloat16; export `.numpy()`")
         return self.view().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -150,7 +188,7 @@ class NDArray:
     def __setitem__(self, index: Any, value: Any) -> None:
         values = self.numpy()
         values[index] = value.numpy() if isinstance(value, NDArray) else value
-        self.storage.write(values)
+        self.copyfrom(values)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -241,4 +279,15 @@ def _checked(dtype: str) -> str:
 def _numpy_dtype(dtype: str) -> Any:
     from mlcweb.codegen.interpreter.support import numpy_dtype
 
-    return numpy_dtype(dtype)
+    return numpy_dtype("uint16" if dtype == BFLOAT16 else dtype)
+
+
+def _rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bits of the bfloat16 nearest to each number, of two the even one."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):  # what is too large becomes infinite
+        wide = np.ascontiguousarray(values, "float32")
+    bits = wide.view("uint32").reshape(wide.shape)
+    rounded = bits + (((bits >> 16) & 1) + 0x7FFF)
+    return (np.where(np.isnan(wide), bits | 0x400000, rounded) >> 16).astype("uint16")

@@ -29,7 +29,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
         tensor = value if isinstance(value, NDArray) else array(value)
         kind = DataType(tensor.dtype)
         numbers = _BOOL if tensor.dtype == "bool" else (kind.type_code, kind.bits, kind.lanes)
-        data = tensor.numpy().tobytes()
+        data = tensor.tobytes()
         parts.append(struct.pack("<QQiii", _ARRAY, 0, *_CPU, tensor.ndim))
         parts.append(struct.pack("<BBH", *numbers))
         parts.append(struct.pack(f"<{tensor.ndim}qq", *tensor.shape, len(data)) + data)

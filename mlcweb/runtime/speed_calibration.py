@@ -26,9 +26,9 @@ from mlcweb.runtime.probe_kernels import COUNT_DOWN, instance_of, module_code
 ROWS = 4
 VECTORS = 3
 STEPS = 8
-"""A turn makes so many steps of the sums of so many vectors in so many rows."""
+"""An iteration makes these steps of the sums of these vectors in these rows."""
 
-TURNS = 8000
+ITERATIONS = 8000
 """Of the fixed work: a quarter of a millisecond at 50 GFLOPS."""
 
 VECTOR_BYTES = 16
@@ -38,17 +38,17 @@ DATA_BYTES = LINES_BYTES + FACTORS_BYTES + VECTOR_BYTES * ROWS * VECTORS
 """What the work needs of the memory: it writes zeros there, and reads them."""
 
 MIN_BATCHES = 3
-"""Of few batches, so many count."""
+"""Batches that count, at least, of few."""
 
 MAX_SLOWDOWN = 2.0
-"""No pace is taken for slower than so many times the fastest: what takes longer was interrupted,
-which the batches beside it need not have been."""
+"""The fixed work counts as no slower than this many times its fastest: what takes longer was
+interrupted, which the batches beside it need not have been."""
 
 MIN_STEPS = 20
-"""The work lasts at least so many steps of the clock."""
+"""Steps of the clock that the work lasts, at least."""
 
 ZERO_TIMES = 100
-"""So often the work may take no time by the clock before that is believed."""
+"""Times that the work may take no time by the clock before that is believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Timed:
     them and after each, where it was timed."""
 
     seconds: tuple[float, ...]
-    paces: tuple[float, ...] = ()
+    calibration: tuple[float, ...] = ()
 
 
 class SpeedCalibration:
@@ -68,15 +68,15 @@ class SpeedCalibration:
 
     def corrected(self, timed: Timed) -> tuple[float, ...]:
         """What the batches in the quietest third of the time would have taken, at least
-        `MIN_BATCHES` of them; without paces, all batches as they are."""
-        if not timed.paces:
+        `MIN_BATCHES` of them; without calibration, all batches as they are."""
+        if not timed.calibration:
             return timed.seconds
-        self.fastest = min(self.fastest, *timed.paces)
-        beside = [(before + after) / 2 for before, after in pairwise(timed.paces)]
+        self.fastest = min(self.fastest, *timed.calibration)
+        beside = [(before + after) / 2 for before, after in pairwise(timed.calibration)]
         batches = sorted(zip(beside, timed.seconds, strict=True))
         quietest = batches[: max(MIN_BATCHES, len(batches) // 3)]
         slowest = MAX_SLOWDOWN * self.fastest
-        return tuple(seconds * self.fastest / min(pace, slowest) for pace, seconds in quietest)
+        return tuple(seconds * self.fastest / min(work, slowest) for work, seconds in quietest)
 
 
 @lru_cache(maxsize=1)
@@ -86,24 +86,31 @@ def calibration_timer() -> Callable[[], float]:
     Raises:
         TVMError: there is no WebAssembly engine.
     """
-    run = instance_of(_work()).timer("pace", ["i32", "i32"])
+    run = instance_of(_work()).timer("work", ["i32", "i32"])
     room = engine().allocate(DATA_BYTES)
     shortest = MIN_STEPS * clock_step()
-    times, _ = long_enough(
-        lambda number: run(TURNS * number, room.address), 1, shortest, ZERO_TIMES
-    )
-    return lambda: run(TURNS * times, room.address) / times
+    times = 1
+
+    def calibrate() -> float:
+        # How often cannot be settled once: where an interruption filled the time, too few would do.
+        nonlocal times
+        times, seconds = long_enough(
+            lambda number: run(ITERATIONS * number, room.address), times, shortest, ZERO_TIMES
+        )
+        return seconds / times
+
+    return calibrate
 
 
 @lru_cache(maxsize=1)
 def calibration_code() -> bytes:
     """The module of the fixed work: it imports a memory of its own, and exports
-    pace(turns, address)."""
+    work(iterations, address)."""
     return module_code(_work())
 
 
 def _work() -> Function:
-    builder = FunctionBuilder("pace", [("number", "i32"), ("data", "i32")])
+    builder = FunctionBuilder("work", [("number", "i32"), ("data", "i32")])
     sums = [[builder.local("v128") for _ in range(VECTORS)] for _ in range(ROWS)]
     line = [builder.local("v128") for _ in range(VECTORS)]
     builder.local("v128", "factor")

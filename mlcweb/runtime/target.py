@@ -11,12 +11,14 @@ from typing import Any
 
 from mlcweb.codegen.registry import find_target, target_names
 from mlcweb.ir.class_names import NamedClass
+from mlcweb.ir.structural import COMPARED_AS
 from mlcweb.runtime.device import DEVICE_TYPES, Device
 from mlcweb.runtime.gpu.limits import target_attributes
 from mlcweb.runtime.host.gpu import gpu_device
 from mlcweb.runtime.target_facts import DEVICE_KINDS, KINDS, KindFacts
 from mlcweb.runtime.target_options import check_options, value_of_text
 from mlcweb.runtime.target_tags import TAGS
+from mlcweb.tir.target_description import TargetDescription, options_of
 
 SOURCE_KINDS = tuple(KINDS)
 """Kinds that a program may be scheduled for although this package cannot build for them."""
@@ -171,6 +173,11 @@ class Target(metaclass=NamedClass):
         """Kind and attributes as one mapping."""
         return {"kind": self.kind.name, **self.attrs}
 
+    def description(self) -> TargetDescription:
+        """What a script says of it, `T.target(…)`."""
+        host = None if self.host is None else self.host.export()
+        return TargetDescription(self.export(), host)
+
     def __enter__(self) -> Target:
         _current.set((*_current.get(), self))
         return self
@@ -190,6 +197,9 @@ class Target(metaclass=NamedClass):
 
     def __repr__(self) -> str:
         return f"Target({str(self)!r})"
+
+
+COMPARED_AS[Target] = options_of
 
 
 def _limits_here(kind: str) -> dict[str, Any]:

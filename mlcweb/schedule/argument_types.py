@@ -52,14 +52,18 @@ _DESCRIPTIONS: dict[Any, str] = {
 }
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
-def check_type(method: str, name: str, value: Any, annotation: str) -> None:
-    """Raise TypeError where the argument `name` of a method is not of the type that its annotation
-    says."""
-    kind = _type_of(annotation)
-    if not _fits(value, kind):
-        raise TypeError(f"Schedule.{method}, {name}: {_fault(value, kind)}")
+@cache
+def type_test(annotation: str) -> Callable[[Any], bool]:
+    """A function that says whether an argument is of the type that an annotation says."""
+    return _test(_type_of(annotation))
+
+
+def wrong_type(method: str, name: str, value: Any, annotation: str) -> TypeError:
+    """The error for an argument of a method that is not of the type that its annotation says."""
+    return TypeError(f"Schedule.{method}, {name}: {_fault(value, _type_of(annotation))}")
 
 
 def checked(method: Method) -> Method:
@@ -69,55 +73,75 @@ def checked(method: Method) -> Method:
     @wraps(method)
     def check_and_call(*args: Any, **kwargs: Any) -> Any:
         for name, value in parameters.bind(*args, **kwargs).arguments.items():
-            if name in annotations:
-                check_type(method.__name__, name, value, annotations[name])
+            annotation = annotations.get(name, "Any")
+            if not type_test(annotation)(value):
+                raise wrong_type(method.__name__, name, value, annotation)
         return method(*args, **kwargs)
 
     return check_and_call  # type: ignore[return-value]
 
 
-@cache
 def _type_of(annotation: str) -> Any:
     return eval(annotation, _NAMES)
 
 
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type."""
-    if get_origin(kind) is UnionType:
-        return any(_fits(value, part) for part in get_args(kind))
-    return _is_of(value, kind) and all(_fits(*item) for item in _items(value, kind))
+@cache
+def _test(kind: Any) -> Callable[[Any], bool]:
+    """A function that says whether a value is of a type: types are slow to take apart, and each
+    argument of each step is tested."""
+    origin, parts = get_origin(kind) or kind, get_args(kind)
+    if origin is UnionType:
+        numbers = (int, float)
+        classes = tuple(p for p in parts if isinstance(p, type) and p not in numbers)
+        others = [_test(part) for part in parts if part not in classes]
+        return lambda value: isinstance(value, classes) or any(test(value) for test in others)
+    if origin is int:
+        return _is_int64
+    if not parts or origin not in (Sequence, Mapping, tuple):
+        return lambda value: _is_of(value, origin, parts)
+    tests = [_test(part) for part in parts]
+    if origin is Sequence:
+        return lambda value: isinstance(value, (list, tuple)) and all(map(tests[0], value))
+    return lambda value: (
+        _is_of(value, origin, parts)
+        and all(test(item) for item, test in _items(value, origin, tests))
+    )
 
 
 def _fault(value: Any, kind: Any) -> str:
     """Why a value is not of a type."""
     parts = get_args(kind) if get_origin(kind) is UnionType else (kind,)
     for part in parts:
-        if _is_of(value, part):  # Then its items say more than that it is a list.
-            return next(_fault(*item) for item in _items(value, part) if not _fits(*item))
+        origin, inner = get_origin(part) or part, get_args(part)
+        if _is_of(value, origin, inner):  # Then its items say more than that it is a list.
+            items = _items(value, origin, inner)
+            return next(_fault(item, kind) for item, kind in items if not _test(kind)(item))
     known = [_DESCRIPTIONS[get_origin(part) or part] for part in parts if part != AccessedBuffer]
     *first, last = known
     return f"{shortened(value)} is not {', '.join(first)}{' or ' if first else ''}{last}"
 
 
-def _is_of(value: Any, kind: Any) -> bool:
+def _is_of(value: Any, origin: Any, parts: Sequence[Any]) -> bool:
     """Whether a value is of a type, but for its items; not for unions."""
-    origin = get_origin(kind) or kind
     if origin is Any:
         return True
     if origin is Sequence:
         return isinstance(value, (list, tuple))
     if origin is tuple:
-        return isinstance(value, tuple) and len(value) == len(get_args(kind))
+        return isinstance(value, tuple) and len(value) == len(parts)
     if origin is int:
-        return isinstance(value, int) and -(2**63) <= value < 2**63
+        return _is_int64(value)
     if origin is float:
-        return isinstance(value, float) or _is_of(value, int)
+        return isinstance(value, float) or _is_int64(value)
     return isinstance(value, origin)
 
 
-def _items(value: Any, kind: Any) -> Iterable[tuple[Any, Any]]:
-    """What a list or dict holds, with the types of that."""
-    origin, parts = get_origin(kind), get_args(kind)
+def _is_int64(value: Any) -> bool:
+    return isinstance(value, int) and -(2**63) <= value < 2**63
+
+
+def _items(value: Any, origin: Any, parts: Sequence[T]) -> Iterable[tuple[Any, T]]:
+    """What a list or dict holds, each item with the part of the type that is for it."""
     if origin is Sequence:
         return [(item, parts[0]) for item in value]
     if origin is Mapping:

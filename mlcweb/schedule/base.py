@@ -12,7 +12,7 @@ from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.transform import report_step
-from mlcweb.schedule.argument_types import check_type, checked
+from mlcweb.schedule.argument_types import checked, type_test, wrong_type
 from mlcweb.schedule.errors import DETAIL, ScheduleError
 from mlcweb.schedule.instruction import (
     BlockRV,
@@ -209,7 +209,8 @@ class ScheduleBase(metaclass=NamedClass):
         """Resolve the arguments of a primitive's method, carry it out and record it; what the
         method returns."""
         for name, annotation in kind.signature:
-            check_type(kind.method, name, given[name], annotation)
+            if not type_test(annotation)(given[name]):
+                raise wrong_type(kind.method, name, given[name], annotation)
         try:
             inputs, attrs, taken = self._take(kind, given)
             made: Any

@@ -27,34 +27,31 @@ class _Known:
         return self is other
 
 
-class BlockRV(_Known, metaclass=NamedClass):
+class _StatementRV(_Known, metaclass=NamedClass):
+    """A random variable that stands for a statement of the program."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"tir.{type(self).__name__}({id(self):#x})"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+class BlockRV(_StatementRV):
     """A random variable that stands for a block of the program."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return f"tir.BlockRV({id(self):#x})"
 
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self
-
-
-class LoopRV(_Known, metaclass=NamedClass):
+class LoopRV(_StatementRV):
     """A random variable that stands for a loop of the program."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"tir.LoopRV({id(self):#x})"
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self
 
 
 ExprRV = PrimExpr

@@ -6,16 +6,18 @@ is rebuilt, so that nothing has to be kept in step. Primitives take a state and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import takewhile
+from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import NotFoundError, StaleReferenceError, UnsupportedError
+from mlcweb.tir.arithmetic import logical_not
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var
 from mlcweb.tir.function import PrimFunc, prim_funcs
@@ -27,6 +29,7 @@ from mlcweb.tir.stmt import (
     Block,
     BlockIdentity,
     BlockRealize,
+    BufferStore,
     DeclBuffer,
     Evaluate,
     For,
@@ -36,6 +39,7 @@ from mlcweb.tir.stmt import (
     Stmt,
     While,
     sequence,
+    statements_in,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -126,7 +130,8 @@ class _Located:
         return Analyzer({**self.domains_around, **domains_of(self.node)})
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as nodes are not: each state has a place for each of its loops and blocks.
+@dataclass(slots=True, unsafe_hash=True)
 class LoopPlace(_Located):
     """A loop and the statements around it, outermost first."""
 
@@ -144,7 +149,7 @@ class LoopPlace(_Located):
         return self.loop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class BlockPlace(_Located):
     """A block and the statements around it, outermost first."""
 
@@ -169,6 +174,16 @@ class BlockPlace(_Located):
     def title(self) -> str:
         """What messages call it."""
         return f'block "{self.block.name_hint}"'
+
+    @property
+    def own_loops(self) -> tuple[For, ...]:
+        """The innermost of `loops`, as far as they hold nothing but each other and the block."""
+        loops, inside = self.loops, self.statement
+        for count, loop in enumerate(reversed(loops)):
+            if loop.body is not inside:
+                return loops[len(loops) - count :]
+            inside = loop
+        return loops
 
 
 Place = LoopPlace | BlockPlace
@@ -232,32 +247,51 @@ class _Index:
     blocks: dict[BlockIdentity, BlockPlace]
     exits: dict[str, Evaluate]
     """Functions that may leave a loop, or return, before its end, each with where it does."""
+    views: set[str]
+    """Functions that declare buffers in the memory of others."""
 
 
 _EXITS = ("break_loop", "continue_loop", "thread_return", "ret")
 
 
 def _index(module: IRModule) -> _Index:
-    index = _Index({}, {}, {})
+    index = _Index({}, {}, {}, set())
 
     def visit(statement: Stmt, function: str, parents: tuple[Stmt, ...]) -> None:
-        if isinstance(statement, For):
-            index.loops[statement.loop_var] = LoopPlace(function, statement, parents)
-        elif isinstance(statement, BlockRealize):
-            index.blocks[statement.block.identity] = BlockPlace(function, statement, parents)
-        elif isinstance(statement, Evaluate):
+        while True:
+            if isinstance(statement, For):
+                index.loops[statement.loop_var] = LoopPlace(function, statement, parents)
+                parents = (*parents, statement)
+                statement = statement.body
+            elif isinstance(statement, BlockRealize):
+                block = statement.block
+                index.blocks[block.identity] = BlockPlace(function, statement, parents)
+                if block.init is not None and _declares_view(block.init):
+                    index.views.add(function)
+                parents = (*parents, statement, block)
+                statement = block.body
+            else:
+                break
+        if isinstance(statement, BufferStore):
+            return
+        if isinstance(statement, Evaluate):
             is_last = not any(isinstance(parent, (For, While, IfThenElse)) for parent in parents)
             if operator_name(statement.value) in _EXITS and not is_last:
                 index.exits[function] = statement
-        below = executed_substatements(statement)
-        if below:
-            inner = (*parents, statement)
-            for part in below:
-                visit(part, function, inner)
+            return
+        if isinstance(statement, DeclBuffer):
+            index.views.add(function)
+        inner = (*parents, statement)
+        for part in executed_substatements(statement):
+            visit(part, function, inner)
 
     for name, func in prim_funcs(module).items():
         visit(func.body, name, ())
     return index
+
+
+def _declares_view(init: Stmt) -> bool:
+    return any(isinstance(part, DeclBuffer) for part in statements_in(init))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -293,9 +327,7 @@ class ScheduleState:
 
     def copy(self) -> ScheduleState:
         """The same state, of a schedule of its own."""
-        copied = ScheduleState(self.module)
-        copied._set(self.module, self._cache, object())
-        return copied
+        return _state_of(object(), self.module, self._cache)
 
     def __reduce__(self) -> Any:
         return ScheduleState, (self.module,)
@@ -462,11 +494,8 @@ class ScheduleState:
                 "guard what follows by a condition in place of T.break_loop, T.continue_loop or a "
                 "return",
             )
-        functions = dict(self.module.functions)
-        functions[GlobalVar(name)] = func
-        state = ScheduleState(module := self.module.with_functions(functions))
-        state._set(module, {}, self._schedule)
-        return state
+        functions = {**self.module.functions, GlobalVar(name): func}
+        return _state_of(self._schedule, self.module.with_functions(functions), {})
 
     def replaced(self, function: str, changes: Mapping[Stmt, Stmt | None]) -> ScheduleState:
         """The state with statements replaced, found by identity.
@@ -474,7 +503,7 @@ class ScheduleState:
         None removes a statement, and with it the loops that would be left without a body.
         """
         func = self.function(function)
-        body = _replace(func.body, changes)
+        body = _replace(func.body, changes, self._around(changes))
         if body is None:
             raise NotFoundError(
                 f'Nothing would be left of the function "{function}": this is its only block',
@@ -482,32 +511,77 @@ class ScheduleState:
             )
         return self.with_function(function, replace(func, body=body))
 
+    def _around(self, statements: Iterable[Stmt]) -> Container[Stmt] | None:
+        """What is around statements; None where that is not known of one of them."""
+        around: set[Stmt] = set()
+        for statement in statements:
+            place = self._known(statement)
+            if place is None:
+                return None
+            around.update(place.parents)
+            around.add(place.statement)  # which is around its block
+        return around
+
+    def _known(self, statement: Stmt) -> Place | None:
+        """The place of a statement that is a loop, a block or its realize in this very program."""
+        if isinstance(statement, For):
+            place = self.index.loops.get(statement.loop_var)
+            return place if place is not None and place.loop is statement else None
+        block = statement.block if isinstance(statement, BlockRealize) else statement
+        found = self.index.blocks.get(block.identity) if isinstance(block, Block) else None
+        return found if found is not None and statement in (found.block, found.realize) else None
+
     def with_fields(self, place: Place, **fields: Any) -> ScheduleState:
         """The state with some fields of a loop or block changed."""
         return self.replaced(place.function, {place.node: replace(place.node, **fields)})
 
 
-def _replace(statement: Stmt, changes: Mapping[Stmt, Stmt | None]) -> Stmt | None:
+def _state_of(schedule: object, module: IRModule, cache: dict[Any, Any]) -> ScheduleState:
+    state = object.__new__(ScheduleState)
+    object.__setattr__(state, "_references", {})
+    state._set(module, cache, schedule)
+    return state
+
+
+def _replace(
+    statement: Stmt, changes: Mapping[Stmt, Stmt | None], around: Container[Stmt] | None
+) -> Stmt | None:
+    """A statement after changes, all of them in statements `around` them, if these are known."""
     if statement in changes:
         return changes[statement]
+    if around is not None and statement not in around:
+        return statement
+    if isinstance(statement, For):
+        body = _replace(statement.body, changes, around)
+        if body is statement.body:
+            return statement
+        return None if body is None else replace(statement, body=body)
     if isinstance(statement, SeqStmt):
-        new = [_replace(item, changes) for item in statement.seq]
-        if all(a is b for a, b in zip(new, statement.seq, strict=True)):
+        new = [_replace(item, changes, around) for item in statement.seq]
+        if all(map(is_, new, statement.seq)):
             return statement
         kept = [item for item in new if item is not None]
         return sequence(*kept) if kept else None
     updates: dict[str, Stmt | None] = {}
     for name in _BODIES.get(type(statement), ()):
         old = getattr(statement, name)
-        new_body = None if old is None else _replace(old, changes)
+        new_body = None if old is None else _replace(old, changes, around)
         if new_body is not old:
             updates[name] = new_body
     if not updates:
         return statement
-    # A block without init and an if without else remain; nothing remains without its body.
+    # A block without init and an if without else remain.
     if any(new is None for name, new in updates.items() if name not in ("init", "else_case")):
-        return None
+        return _without_body(statement, updates)
     return replace(statement, **updates)
+
+
+def _without_body(statement: Stmt, updates: Mapping[str, Stmt | None]) -> Stmt | None:
+    """What is left of a statement that loses its body: the other branch of an `if`, or nothing."""
+    if not isinstance(statement, IfThenElse):
+        return None
+    other = updates.get("else_case", statement.else_case)
+    return other and IfThenElse(logical_not(statement.condition), other, span=statement.span)
 
 
 class ScheduleDebugMask(IntEnum):

@@ -110,3 +110,15 @@ def test_renewed_definitions() -> None:
     assert structural_equal(renewed, matmul)
     assert not set(renewed.params) & set(matmul.params)
     assert not set(renewed.buffer_map.values()) & set(matmul.buffer_map.values())
+
+
+def test_a_variable_that_is_defined_twice_is_not_well_formed() -> None:
+    i = tir.Var("i", "int32")
+    loops_of = [
+        tir.For(i, const(0), const(extent), tir.ForKind.SERIAL, tir.Evaluate(i))
+        for extent in (8, 4)
+    ]
+    twice = tir.PrimFunc((), tir.SeqStmt(loops_of))
+    assert not analysis.verify_well_formed(twice, assert_mode=False)
+    with pytest.raises(TVMError, match="main defines a variable more than once"):
+        analysis.verify_well_formed(twice)

@@ -240,7 +240,7 @@ def test_threads_read_the_sum_of_all(scope):
         np.testing.assert_array_equal(out.numpy(), np.repeat(a.sum(1, keepdims=True), 16, 1))
     kernel = mlcweb.build(func, target="cuda").imports[0].inspect_source()
     assert "__shared__ float S[" in kernel and "S[1]" not in kernel
-    between = kernel[kernel.index("+ S_partial[((int)threadIdx.y) * 16]") : kernel.rindex("B[")]
+    between = kernel[kernel.rindex("\n    S[") : kernel.rindex("\n  B[")]
     assert "__syncthreads();" in between
 
 

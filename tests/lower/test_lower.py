@@ -202,6 +202,23 @@ def main(A: T.Buffer((8, 10), "float32"), C: T.Buffer((8, 10), "float32")):
     assert body_of(place_allocations(func))[0].startswith("for") is sinks
 
 
+@pytest.mark.parametrize(("read", "sinks"), [(10, True), (11, False)])
+def test_an_allocation_enters_a_loop_whose_guarded_reads_end_with_the_stores(read, sinks):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((14,), "float32"), C: T.Buffer((12, 3), "float32")):
+    S = T.decl_buffer((14,))
+    for i in range(4):
+        for j in range(5):
+            if i * 3 + j < 12:
+                S[i * 3 + j] = A[i * 3 + j]
+        for k, r in T.grid(3, 3):
+            if i * 3 + k < {read}:
+                C[i * 3 + k, r] = S[i * 3 + k + r]
+""")
+    assert body_of(place_allocations(func))[0].startswith("for") is sinks
+
+
 def test_unused_allocations_disappear():
     func = from_source(LIVE.format(statements="B[i] = A[i]"))
     assert body_of(place_allocations(convert_blocks_to_loops(func)))[0].startswith("for")

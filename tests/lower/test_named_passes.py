@@ -281,6 +281,24 @@ def test_what_never_runs_is_removed():
     tvm.ir.assert_structural_equal(made, after)
 
 
+def test_a_loop_that_a_condition_never_lets_run_is_removed():
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((16,), "float32"), n: T.int32):
+        if n < 1:
+            for i in range(n):
+                A[i] = T.float32(1)
+        else:
+            A[0] = T.float32(2)
+
+    @T.prim_func(private=True)
+    def after(A: T.Buffer((16,), "float32"), n: T.int32):
+        if not n < 1:
+            A[0] = T.float32(2)
+
+    made = tvm.tir.transform.RemoveNoOp()(tvm.IRModule.from_expr(before))["main"]
+    tvm.ir.assert_structural_equal(made, after)
+
+
 def test_a_condition_that_is_the_same_for_all_lanes_stays_one():
     @T.prim_func(private=True)
     def before(A: T.Buffer((4,), "float32"), n: T.int32, x: T.int32):

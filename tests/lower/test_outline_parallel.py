@@ -61,6 +61,15 @@ SERIAL = {
         "for i in T.parallel(8):\n    for j in range(8):\n        B[i * 4 + j] = A[i * 4 + j]"
     ),
     "vectors that overlap": "for i in T.parallel(8):\n    B[i * 4:i * 4 + 8] = A[0:8]",
+    "tiles that overlap between their parts": (
+        "for i in T.parallel(3):\n    for j in range(6):\n"
+        "        B[i * 14 + j * 4:i * 14 + j * 4 + 4] = A[0:4]"
+    ),
+    "tiles that overlap between their vectors": (
+        "for i in T.parallel(3):\n    for j in range(3):\n"
+        "        B[i * 14 + j * 8:i * 14 + j * 8 + 4] = A[0:4]\n"
+        "        B[i * 14 + j * 8 + 4:i * 14 + j * 8 + 8] = A[0:4]"
+    ),
     "one iteration": "for i in T.parallel(1):\n    B[i] = A[i]",
     "no mark": "for i in range(64):\n    B[i] = A[i]",
 }
@@ -106,3 +115,12 @@ def test_what_a_loop_uses_is_captured():
     assert names[:2] == ["i_first", "i_last"]
     assert sorted(var.name for var in region.captured) == ["A", "B", "k"]
     assert {b.name for b in region.function.buffer_map.values()} == {"A", "B"}
+
+
+@pytest.mark.parametrize(("row", "shared"), [(14, True), (13, False)])
+def test_a_tile_stored_element_by_element_is_compared_with_those_of_other_iterations(row, shared):
+    body = "for i in T.parallel(2):\n" + "".join(
+        f"    B[{channel * row + x} + i * 7] = A[i]\n" for channel in range(16) for x in range(7)
+    )
+    arguments = 'A: T.Buffer((2,), "float32"), B: T.Buffer((224,), "float32")'
+    assert bool(outlined(body, arguments)) is shared

@@ -326,6 +326,28 @@ def test_all_threads_add_up_the_same_sum():
     assert_gives(same_sum, [RAMP], 2016 - RAMP)
 
 
+def test_each_thread_has_the_sum_that_it_reads_where_the_last_ones_do_nothing():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((7,), "float32")):
+        total = T.alloc_buffer((4,))
+        for tx in T.thread_binding(4, thread="threadIdx.x"):
+            for i in range(2):
+                for k in range(8):
+                    with T.block("total"):
+                        vi = T.axis.spatial(4, 3)
+                        vk = T.axis.reduce(8, k)
+                        T.where(tx * 2 + i < 7)
+                        with T.init():
+                            total[vi] = T.float32(0)
+                        total[vi] = total[vi] + A[vk]
+                with T.block("B"):
+                    v = T.axis.spatial(7, tx * 2 + i)
+                    T.where(tx * 2 + i < 7)
+                    B[v] = total[3] * T.Cast("float32", v)
+
+    assert_gives(func, [RAMP[:8]], 28 * RAMP[:7])
+
+
 @settings(max_examples=12, deadline=None)
 @given(
     st.sampled_from([(16, 1), (8, 2), (4, 4)]),
@@ -434,3 +456,50 @@ def test_a_fetched_tile_is_shared_and_no_larger_than_one_step_needs():
         if isinstance(part, S.AllocBuffer) and part.buffer.scope() == "shared"
     ]
     assert tiles == [16 * 8, 8 * 16]
+
+
+CONDITIONAL_BARRIER = """
+@T.prim_func
+def main(A: T.Buffer((4, 32), "float32"), B: T.Buffer((4, 32), "float32"), n: T.int32):
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        for k in range(4):
+            S = T.decl_buffer((32,), "float32", scope="shared")
+            S[tx] = A[k, tx]
+            {condition}:
+                T.tvm_storage_sync("shared")
+                T.evaluate(0)
+            B[k, tx] = S[31 - tx]
+"""
+
+
+@pytest.mark.parametrize("condition", ["if k < n", "for i in range(n)", "while n < 0"])
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_barrier_that_may_not_run_is_none(condition, n):
+    func = from_source(CONDITIONAL_BARRIER.format(condition=condition))
+    x = np.random.default_rng(0).random((4, 32), "float32")
+    for target in ("simulated", "wasm"):
+        arrays = [mlcweb.nd.array(x), mlcweb.nd.array(np.zeros_like(x))]
+        mlcweb.build(func, target=target)(*arrays, n)
+        np.testing.assert_array_equal(arrays[1].numpy(), x[:, ::-1])
+
+
+def test_halves_of_a_buffer_need_one_barrier_in_an_iteration():
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((9, 32), "float32"), B: T.Buffer((9, 32), "float32")):
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        S = T.alloc_buffer((2, 32), "float32", scope="shared")
+        S[0, tx] = A[0, tx]
+        for k in range(8):
+            T.tvm_storage_sync("shared")
+            S[(k + 1) % 2, tx] = A[k + 1, tx]
+            B[k, tx] = S[k % 2, 31 - tx]
+"""
+    )
+    text = mlcweb.build(func, target="cuda").imported_modules[0].get_source()
+    assert text.count("__syncthreads();") == 1
+    x = np.random.default_rng(0).random((9, 32), "float32")
+    arrays = [mlcweb.nd.array(x), mlcweb.nd.array(np.zeros_like(x))]
+    mlcweb.build(func, target="simulated")(*arrays)
+    np.testing.assert_array_equal(arrays[1].numpy()[:8], x[:8, ::-1])

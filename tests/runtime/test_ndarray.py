@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mlcweb.runtime import NDArray, cpu, nd, storage
+from mlcweb.ir.errors import TVMError
+from mlcweb.runtime import NDArray, cpu, cuda, device, nd, storage
 from mlcweb.runtime.storage import ALIGNMENT
 
 
@@ -114,3 +115,36 @@ def test_memory_can_come_from_elsewhere(monkeypatch):
     storage.register_allocator("cpu", allocator)
     assert nd.array(np.ones(3, "float32")).numpy().tolist() == [1, 1, 1]
     assert taken == [12]
+
+
+def test_views_are_parts_of_the_memory_of_another_array():
+    array = nd.array(np.arange(16, dtype="int32"))
+    rows = array._create_view([2, 4], relative_byte_offset=32)
+    assert rows.numpy().tolist() == [[8, 9, 10, 11], [12, 13, 14, 15]]
+    last = rows._create_view([2], relative_byte_offset=24)
+    last.copyfrom(np.array([-1, -2], "int32"))
+    assert array.numpy()[-3:].tolist() == [13, -1, -2]
+    assert array._create_view([8], "int64").numpy().dtype == "int64"
+    assert rows.overlaps(last) and array.overlaps(last)
+    assert not array._create_view([8]).overlaps(rows)
+    assert array.same_as(array) and not array.same_as(rows)
+
+
+@pytest.mark.parametrize(
+    ("shape", "offset", "message"),
+    [
+        ([32], 0, "occupy bytes 0 <= i_byte < 128, but the Tensor being viewed only contains 64"),
+        ([16], 32, "occupy bytes 32 <= i_byte < 96"),
+        ([4], -16, "occupy bytes -16 <= i_byte < 0"),
+    ],
+)
+def test_views_lie_inside_of_the_other_array(shape, offset, message):
+    with pytest.raises(ValueError, match=message):
+        nd.array(np.arange(16, dtype="int32"))._create_view(shape, relative_byte_offset=offset)
+
+
+def test_devices_are_found_by_dlpacks_numbers():
+    assert device(1) is cpu() and device(2, 1) == cuda(1)
+    assert cuda().dlpack_device_type() == cuda().device_type == 2
+    with pytest.raises(TVMError, match='Unknown device "99"'):
+        device(99)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from mlcweb.ir import assert_structural_equal
 from mlcweb.schedule import ScheduleError
+from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.schedule.case_files import cases, check, module
 
@@ -86,3 +88,39 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((16,), "float32")):
     )
     with pytest.raises(ScheduleError, match="are not a box"):
         sch.cache_write(sch.get_block("C"), 0, "local")
+
+
+@pytest.mark.parametrize("condition", ["Y[1] < 3", "m < 3", "u + m < 3"])
+def test_a_predicate_about_nothing_that_moves_is_seen_beside_a_bound(condition):
+    sch = Schedule(
+        module(f"""
+@T.prim_func
+def main(P: T.Buffer((8, 4), "int32"), Y: T.Buffer((4,), "int32"), m: T.int32):
+    for u, i, j in T.grid(1, 11, 3):
+        with T.block("P"):
+            v = T.axis.spatial(8, (i * 3 + j) // 4)
+            w = T.axis.spatial(4, (i * 3 + j) % 4)
+            T.where(i * 3 + j < 32 and {condition})
+            P[v, w] = v
+""")
+    )
+    with pytest.raises(ScheduleError, match="copying back would overwrite others"):
+        sch.cache_write("P", 0, "local")
+
+
+def test_a_copy_at_the_end_stands_where_its_buffer_is_declared():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(P: T.Buffer((10,), "float32"), Q: T.Buffer((5,), "float32")):
+    V = T.decl_buffer((2, 5), "float32", data=P.data)
+    for i, j in T.grid(2, 5):
+        with T.block("V"):
+            v, w = T.axis.remap("SS", [i, j])
+            T.reads(Q[w], V[0:2, 0:5])
+            T.writes(V[v, w])
+            V[v, w] = Q[w]
+""")
+    )
+    sch.cache_read("V", 1, "global")
+    assert_structural_equal(from_source(sch.mod.script()), sch.mod)

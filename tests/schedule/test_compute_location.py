@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mlcweb.schedule import ScheduleError
+from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.schedule.case_files import cases, check, module, outputs
 
@@ -352,3 +353,49 @@ def test_a_consumer_of_scattered_parts_stays(loop, binding):
     sch = Schedule(module(text))
     with pytest.raises(ScheduleError, match="do not run through all combinations"):
         sch.reverse_compute_at("C", sch.get_loops("B")[0])
+
+
+ROWS = """
+@T.prim_func
+def main(a: T.handle, b: T.handle, n: T.int32):
+    A = T.match_buffer(a, (2, n))
+    C = T.match_buffer(b, (2, n))
+    B = T.alloc_buffer((2, n))
+    for i, j in T.grid(2, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid(2, n):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] * T.float32(2)
+"""
+
+
+def test_digits_of_a_loop_of_symbolic_extent_need_no_predicate():
+    """x % n lies below n wherever the loop over x in [0, 2 * n) runs, be n positive or not."""
+    sch = Schedule(from_source(ROWS))
+    sch.compute_at("B", sch.fuse(*sch.get_loops("C")), preserve_unit_loops=True)
+    assert "T.where" not in sch.mod.script()
+
+
+def test_a_view_of_memory_that_a_block_renames_is_known():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((2, 4), "int32")):
+    V = T.decl_buffer((8,), "int32", data=B.data)
+    for i in range(4):
+        with T.block("V"):
+            vi = T.axis.spatial(4, i)
+            V[vi] = A[vi]
+    for i in range(2):
+        with T.block("B"):
+            vi = T.axis.spatial(2, i)
+            row = T.match_buffer(B[vi, 0:4], (1, 4), offset_factor=1, dtype="int32")
+            for j in range(4):
+                row[0, j] = j
+""")
+    )
+    with pytest.raises(ScheduleError, match='the block "B" writes "V" without declaring it'):
+        sch.reverse_compute_at("V", sch.get_loops("B")[0])

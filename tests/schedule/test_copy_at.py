@@ -47,3 +47,35 @@ def main(A: T.Buffer((6,), "float32"), C: T.Buffer((6,), "float32")):
     _, j, _ = sch.get_loops("B")
     with pytest.raises(ScheduleError, match="is not known to write all of the box"):
         sch.write_at(j, "B", 0, "local")
+
+
+def test_a_bound_of_digits_of_a_loop_is_seen():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), C: T.Buffer((6,), "float32")):
+    for u, i in T.grid(1, 10):
+        with T.block("C"):
+            v = T.axis.spatial(6, i)
+            T.where(i // 5 * 5 + i % 5 < 6)
+            C[v] = A[v]
+""")
+    )
+    with pytest.raises(ScheduleError, match="copying back would overwrite other elements"):
+        sch.write_at(sch.get_loops("C")[0], "C", 0, "local")
+
+
+def test_an_iteration_that_a_predicate_leaves_out_copies_nothing_back():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    for o, u, i in T.grid(2, 2, 4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            T.where(o * 2 + u < 1)
+            C[v] = A[v]
+""")
+    )
+    with pytest.raises(ScheduleError, match="copying back would overwrite other elements"):
+        sch.write_at(sch.get_loops("C")[0], "C", 0, "shared")

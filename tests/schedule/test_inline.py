@@ -1,10 +1,11 @@
 """compute_inline and reverse_compute_inline: the values, the predicates, and what is refused."""
 
+import numpy as np
 import pytest
 
 from mlcweb.schedule import ScheduleError
 from mlcweb.tir import Schedule
-from tests.schedule.case_files import cases, check, module
+from tests.schedule.case_files import cases, check, module, outputs
 
 
 @pytest.mark.parametrize("case", cases("inline.txt"), ids=lambda case: case.name)
@@ -65,3 +66,47 @@ def test_a_producer_that_updates_its_buffer_is_not_taken_up():
     with pytest.raises(ScheduleError) as refusal:
         sch.reverse_compute_inline("C")
     assert 'The producer "B" updates "B"' in refusal.value.reason
+
+
+def test_the_other_branch_stays():
+    before = module("""
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    if A[0] > 0:
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi]
+    else:
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = A[vi] + 1
+""")
+    sch = Schedule(before)
+    sch.compute_inline("B")
+    for first in (-1, 0, 1):
+        arrays = [np.arange(8, dtype="int32") + first, np.zeros(8, "int32")]
+        np.testing.assert_array_equal(outputs(sch.mod, arrays), outputs(before, arrays))
+
+
+def test_what_a_block_hides_that_it_reads_is_seen():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((16,), "int32")
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi // 2]
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = B[vi] + 1
+""")
+    )
+    sch.unsafe_hide_buffer_access("B", "read", [0])
+    with pytest.raises(ScheduleError, match='The block "B" uses "A" without declaring it'):
+        sch.compute_inline("B")

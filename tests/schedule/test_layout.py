@@ -350,6 +350,43 @@ def test_blocks_whose_loops_have_changed():
     )
 
 
+RECURRENCE = """
+@T.prim_func
+def main(A: T.Buffer((9, 9), "int32")):
+    for i, j in T.grid(8, 8):
+        with T.block("A"):
+            vi = T.axis.scan(8, i)
+            vj = T.axis.scan(8, j)
+            A[vi + 1, vj] = A[vi, vj + DJ] + A[vi + 1, vj] * 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("ahead", "index_map", "kept"),
+    [
+        ("0", lambda i, j: [j, i], True),  # the element above, which stays before it
+        ("1", lambda i, j: [j, i], False),  # above to the right: by columns it would come later
+        ("1", lambda i, j: [i * 8 + j], True),
+        ("1", lambda i, j: [i // 2, i % 2, j // 4, j % 4], True),
+        ("1", lambda i, j: [i // 2, j, i % 2], False),
+        ("0", lambda i, j: [i // 2, j // 4, i % 2, j % 4], True),
+        ("0", lambda i, j: [7 - i, j], False),
+    ],
+)
+def test_iterations_that_depend_on_each_other_stay_in_order(ahead, index_map, kept):
+    before = module(RECURRENCE.replace("DJ", ahead))
+    if not kept:
+        error = refusal(
+            RECURRENCE.replace("DJ", ahead), lambda sch: sch.transform_block_layout("A", index_map)
+        )
+        assert 'writes elements of "A" that it reads in another iteration' in error.reason
+        return
+    sch = Schedule(before)
+    sch.transform_block_layout("A", index_map)
+    arrays = random_inputs(before)
+    np.testing.assert_array_equal(outputs(sch.mod, arrays), outputs(before, arrays))
+
+
 SAMPLED = "index_map=lambda i, j: (i // v4, j, i % v4,)"
 
 

@@ -82,3 +82,23 @@ def test_loops_around_the_parts_keep_their_order(step):
     sch.loop_partition(i, [None, 8])
     with pytest.raises(ScheduleError, match='"C_i_common" does not declare what it writes'):
         getattr(sch, step)(k)
+
+
+def test_reductions_in_blocks_in_the_loop_are_not_started_again():
+    source = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((4, 16), "float32")):
+    for k in range(4):
+        for i in range(16):
+            with T.block("sum"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    A[vi] = T.float32(0)
+                A[vi] = A[vi] + B[vk, vi]
+"""
+    sch = Schedule(module(source))
+    k, i = sch.get_loops("sum")
+    sch.loop_partition(i, [1, None])
+    (common,) = sch.get_child_blocks(sch.get_sblock("root"))
+    with pytest.raises(ScheduleError, match='"k" drives the reduction iterator "vk"'):
+        sch.loop_partition(sch.get_loops(common)[0], [1, None])

@@ -81,6 +81,28 @@ def test_one_index_per_iteration():
     )
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        lambda sch: sch.reindex("C", ("read", 0)),
+        lambda sch: sch.reindex_cache_read("C", 0, "local", lambda i: [i]),
+        lambda sch: sch.reindex_cache_write("C", 0, "local", lambda i: [i]),
+    ],
+)
+def test_one_element_per_iteration(schedule):
+    vectors = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(4):
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi * 4 : vi * 4 + 4] = A[vi * 4 : vi * 4 + 4]
+"""
+    assert (
+        "by vectors, but its copy has one place per iteration" in refusal(vectors, schedule).reason
+    )
+
+
 def test_guarded_accesses_are_not_made_unguarded():
     error = refusal(
         stencil("T.if_then_else(vi >= 2, A[vi - 2], T.float32(0))"),
@@ -176,3 +198,22 @@ def main(A: T.Buffer((6,), "int32"), C: T.Buffer((6,), "int32")):
     a, c = nd.array(np.array([9, 1, 3, 5, 9, 9], "int32")), nd.array(np.zeros(6, "int32"))
     build(sch.mod, "interpreter")(a, c)
     assert c.numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("access", ["read", "write"])
+def test_what_its_loops_leave_out_of_an_axis_is_not_copied(access):
+    """The axis goes up to 5, whose index is beyond the buffers; the loop goes up to 3."""
+    sch = Schedule(
+        module("""
+@T.prim_func(check_well_formed=False)
+def main(A: T.Buffer((5,), "int32"), C: T.Buffer((5,), "int32")):
+    for x in range(1, 4):
+        with T.block("C"):
+            v = T.axis.spatial(6, x)
+            C[v + 1] = A[v + 1] + v
+""")
+    )
+    getattr(sch, f"reindex_cache_{access}")("C", 0, "global", lambda v: (v,))
+    a, c = nd.array(np.arange(5, dtype="int32")), nd.array(np.zeros(5, "int32"))
+    build(sch.mod, "interpreter")(a, c)
+    assert c.numpy().tolist() == [0, 0, 3, 5, 7]

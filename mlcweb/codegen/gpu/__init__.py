@@ -25,10 +25,11 @@ def device_source(
         TVMError: a function computes outside of threads, or goes beyond what the target has.
     """
     language = LANGUAGES[kind]
+    warp = attrs.get("thread_warp_size", 1) if language.exchange else 1
     kernels: list[DeviceKernel] = []
     with nesting_limit("built"):
         for name, func in functions.items():
-            kernels += kernels_of(func, name)[1]
+            kernels += kernels_of(func, name, warp=warp, asynchronous=language.async_copies)[1]
         for kernel in kernels:
             check_limits(kernel, kind, attrs)
         return language.name, write_kernels(kernels, language)

@@ -13,7 +13,7 @@ from mlcweb.lower.pipeline import Observer
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
 
 NO_THREADS = (
@@ -48,6 +48,12 @@ class DeviceKernel:
     launch: S.For
     body: S.Stmt
 
+    @property
+    def domains(self) -> dict[E.Var, Range]:
+        """The values of the variables of its axes."""
+        axes = {var: self.axes[tag] for var, tag in self.indices.items()}
+        return {var: Range(const(0, var.dtype), extent) for var, extent in axes.items()}
+
     def extent(self, tag: str) -> E.PrimExpr:
         """The extent of an axis; 1 for one that is not bound."""
         return self.axes.get(tag, const(1))
@@ -71,16 +77,22 @@ class DeviceKernel:
 
 
 def kernels_of(
-    func: PrimFunc, name: str, observe: Observer | None = None
+    func: PrimFunc,
+    name: str,
+    observe: Observer | None = None,
+    warp: int = 1,
+    asynchronous: bool = False,
 ) -> tuple[PrimFunc, list[DeviceKernel]]:
     """The lowered function, and its kernels in the order of the program; `observe` hears of each
-    pass.
+    pass. Where their language can (`Language.exchange`), `warp` neighbouring threads read each
+    other's registers; with 1 the kernels are for any language. So they are unless copies can be
+    `asynchronous` (`Language.async_copies`).
 
     Raises:
         TVMError: the function computes outside of threads.
         ThreadError: its threads cannot run as they are written.
     """
-    lowered = lower_for_device(func, observe)
+    lowered = lower_for_device(func, observe, warp, asynchronous)
     allocated = {
         part.buffer.data: part.buffer
         for part in S.statements_in(lowered.body)
@@ -102,21 +114,6 @@ def kernels_of(
                 buffer.span,
             )
     return lowered, kernels
-
-
-_OVERLAPS = ("software_pipeline", "double_buffer")
-"""How annotations begin that ask for copies that go on while the threads compute."""
-
-
-def overlap_asked_for(func: PrimFunc) -> str | None:
-    """An annotation that asks for copies that overlap with what is computed, which kernels do not:
-    they do the same one step after the other."""
-    for part in S.statements_in(func.body):
-        if isinstance(part, (S.For, S.Block)):
-            for name in part.annotations:
-                if name.startswith(_OVERLAPS):
-                    return name
-    return None
 
 
 def _launches(statement: S.Stmt, name: str) -> list[S.For]:

@@ -71,6 +71,11 @@ class Language:
         suffixes: What stands after numbers of a type.
         has_pointers: Whether memory may be read as vectors, or as another type.
         has_int64: Whether integers have 64 bits, or those of int64 have 32, which must suffice.
+        exchange: How a thread reads a register of the thread whose lane in the warp differs in some
+            bits, from the register and these bits; "" where it cannot, or the lanes of a block's
+            threads are not laid down, as in OpenCL C and WGSL.
+        async_copies: Whether copies to shared memory can go on while a thread computes, by the
+            functions `cp_async_`, `cp_async_commit_` and `cp_async_wait_`.
         reserved: Names that are taken in it, beside those that are in other languages, too.
     """
 
@@ -89,6 +94,8 @@ class Language:
     aligned: str = "alignas(16) "
     has_pointers: bool = True
     has_int64: bool = True
+    exchange: str = ""
+    async_copies: bool = False
     reserved: str = ""
     includes: Mapping[str, str] = field(default_factory=dict)
     infinity: str = "INFINITY"
@@ -213,6 +220,35 @@ _C_TYPES = {
 _COUNTERS = ("int32", "uint32")
 """The types whose addition is atomic in all languages of GPUs that have pointers."""
 
+_CP_ASYNC = {
+    "cp_async_": """\
+// Copies N bytes to shared memory while the thread goes on, or zeros: at once before Ampere.
+template <int N> __device__ inline void cp_async_(void* to, const void* from, bool copied = true) {
+#if __CUDA_ARCH__ >= 800
+  unsigned int shared = (unsigned int)__cvta_generic_to_shared(to);
+  int size = copied ? N : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+               :: "r"(shared), "l"(from), "n"(N), "r"(size) : "memory");
+#else
+  for (int i = 0; i < N / 4; ++i) ((int*)to)[i] = copied ? ((const int*)from)[i] : 0;
+#endif
+}""",
+    "cp_async_commit_": """\
+__device__ inline void cp_async_commit_() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}""",
+    "cp_async_wait_": """\
+// Waits until at most N of the groups committed last are not done.
+template <int N> __device__ inline void cp_async_wait_() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+#endif
+}""",
+}
+"""Asynchronous copies, as NVIDIA's PTX has them."""
+
 CUDA = Language(
     name="cuda",
     types={
@@ -248,7 +284,8 @@ CUDA = Language(
             "template <typename T, typename S> __device__ inline T reinterpret_(S x) {\n"
             "  return *(T*)&x;\n"
             "}"
-        )
+        ),
+        **_CP_ASYNC,
     },
     suffixes={"float32": "f", "int64": "LL", "uint64": "ULL", "uint32": "u"},
     includes={
@@ -256,6 +293,8 @@ CUDA = Language(
         "bfloat16": "#include <cuda_bf16.h>",
         "wmma": "#include <mma.h>",
     },
+    exchange="__shfl_xor_sync(0xffffffff, {}, {})",
+    async_copies=True,
     infinity="__int_as_float(0x7f800000)",
     nan="__int_as_float(0x7fc00000)",
 )
@@ -319,6 +358,7 @@ METAL = Language(
         ),
     },
     suffixes={"float32": "f", "int64": "L", "uint64": "UL", "uint32": "u", "float16": "h"},
+    exchange="simd_shuffle_xor({}, ushort({}))",
     includes={"": "#include <metal_stdlib>\nusing namespace metal;"},
 )
 

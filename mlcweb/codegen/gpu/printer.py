@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, cast
 
-from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, is_barrier, is_shared
+from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, WARP_MATRIX, is_barrier, is_shared
 from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.languages import FORMS, Language, wgsl_array
 from mlcweb.codegen.gpu.matrix_units import declare_fragments, matrix_instruction
 from mlcweb.codegen.gpu.vector_copies import vector_copy
 from mlcweb.codegen.gpu.vector_stores import VectorStore, vector_memory, vector_store
+from mlcweb.codegen.gpu.warp_matrices import warp_instruction
 from mlcweb.codegen.gpu.wide_integers import check_integers_fit, is_wide
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
@@ -27,7 +28,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, floordiv, floormod
-from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import unsupported
 from mlcweb.tir.operators import key_of, operands_of, operator_name
 from mlcweb.tir.substitute import substitute, uses
@@ -47,14 +48,20 @@ _NAMING = (S.AllocBuffer, S.LetStmt, S.DeclBuffer)
 _WIDENED = (E.Add, E.Sub, E.Mul, E.Div, "shift_left", "bitwise_not", "abs")
 """Operators whose result may not fit the type of small integers."""
 
+_ASYNC = {
+    "ptx_cp_async": "cp_async_",
+    "ptx_commit_group": "cp_async_commit_",
+    "ptx_wait_group": "cp_async_wait_",
+}
+"""Functions for asynchronous copies, by operator."""
+
 INSTEAD = {
     "shuffle": 'exchange the values through a buffer of scope "warp" or "shared"',
     "shfl": 'exchange the values through a buffer of scope "warp" or "shared"',
     "cp_async": "copy by a loop over threads; a barrier waits for it",
     "commit_group": "copies are not asynchronous, so that there is nothing to wait for",
     "wait_group": "copies are not asynchronous, so that there is nothing to wait for",
-    "ptx_mma": 'tensorize by the intrinsics of wmma ("wmma_sync_16x16x16_f16f16f32", …)',
-    "ldmatrix": 'tensorize by the intrinsics of wmma ("wmma_load_16x16x16_f16_a_shared", …)',
+    "ptx_mma_sp": "there are no products of sparse matrices; multiply whole ones by T.ptx_mma",
     "atomic_add": "name the element by T.address_of(A[i]), and use no result of it",
 }
 """What to do instead of some instructions, by a part of their names."""
@@ -96,7 +103,7 @@ def _module(kernels: list[DeviceKernel], language: Language) -> tuple[str, list[
     head = [text for dtype, text in language.includes.items() if dtype in used]
     names = {name for printer in printers for name in printer.helpers}
     head += [text for name, text in language.functions.items() if name in names]
-    head += sorted({text for printer in printers for text in printer.divisions.values()})
+    head += sorted({text for printer in printers for text in printer.functions.values()})
     return "\n\n".join((*head, *texts)) + "\n", printers
 
 
@@ -107,7 +114,7 @@ class KernelPrinter(Dispatcher):
         self.kernel = kernel
         self.language = language
         self.names = NameTable((*RESERVED, *language.reserved.split(), *taken))
-        self.analyzer = Analyzer()
+        self.analyzer = Analyzer(kernel.domains)
         self.lines: list[str] = []
         self.places: list[Span | None] = []
         self.span: Span | None = None
@@ -118,7 +125,7 @@ class KernelPrinter(Dispatcher):
         self.vectors: set[Buffer] = set()
         self.lanes = {} if language.has_pointers else vector_memory(kernel)
         self.declared: dict[Buffer, int] = {}
-        self.divisions: dict[str, str] = {}
+        self.functions: dict[str, str] = {}
         self.owners: dict[E.Var, Buffer] = {
             buffer.data: buffer for buffer in (*kernel.buffers, *kernel.shared)
         }
@@ -129,8 +136,6 @@ class KernelPrinter(Dispatcher):
             self.type(var.dtype, f'"{var.name}"', in_memory)
         if not (language.has_int64 or kernel.scalars) and is_wide(kernel):
             check_integers_fit(kernel, language.name, {})
-        for var, tag in kernel.indices.items():
-            self.analyzer.bind(var, Range(const(0), kernel.axes[tag]))
 
     def source(self) -> str:
         """The whole kernel."""
@@ -196,6 +201,8 @@ class KernelPrinter(Dispatcher):
         if statement.attr_key == MATRIX_UNIT:
             self.dtypes.add("wmma")
             self.line(matrix_instruction(self, statement))
+        elif statement.attr_key == WARP_MATRIX:
+            self.line(warp_instruction(self, statement))
         elif statement.attr_key == ATOMIC:
             self.atomic(statement.body)
         else:
@@ -382,8 +389,28 @@ class KernelPrinter(Dispatcher):
         if is_barrier(statement):
             exchange = self.exchanges_in_global_memory
             self.line(self.language.global_barrier if exchange else self.language.barrier)
+        elif self.language.async_copies and operator_name(statement.value) in _ASYNC:
+            self.line(self.async_copy(statement.value))
         elif isinstance(statement.value, E.Call):
             self.line(f"{self.text(statement.value)};")
+
+    def async_copy(self, call: Any) -> str:
+        """An asynchronous copy, or a call that commits or waits."""
+        name = _ASYNC[operator_name(call)]
+        self.helpers.add(name)
+        if name == "cp_async_commit_":
+            return f"{name}();"
+        if name == "cp_async_wait_":
+            return f"{name}<{self.text(call.args[0])}>();"
+        target, to, source, start, size, *condition = call.args
+        if target not in self.owners or source not in self.owners:
+            self.refuse(call)
+        self.vectors.add(self.owners[target])
+        places = [
+            f"{self.name(self.owners[data])} + {self.text(offset, SUM)}"
+            for data, offset in ((target, to), (source, start))
+        ]
+        return f"{name}<{self.text(size)}>({', '.join((*places, *map(self.text, condition)))});"
 
     # Expressions
 
@@ -393,6 +420,8 @@ class KernelPrinter(Dispatcher):
         if handler is not None:
             return handler(self, expression)
         key = key_of(expression)
+        if key == "tvm_warp_shuffle_xor" and self.language.exchange:
+            return self.language.exchange.format(*map(self.text, operands_of(expression)[1:3]))
         if key not in FORMS:
             self.refuse(expression)
         written, strength = self.in_its_type(key, expression)
@@ -489,7 +518,7 @@ class KernelPrinter(Dispatcher):
             word = "__device__ inline" if self.language.name == "cuda" else "inline"
             head, define = f"{word} {kind} {name}({kind} a, {kind} b)", f"{kind} "
         lines = (f"{define}q = a / b;", f"{define}r = a - q * b;", f"return {result};")
-        self.divisions[name] = "\n  ".join((f"{head} {{", *lines)) + "\n}"
+        self.functions[name] = "\n  ".join((f"{head} {{", *lines)) + "\n}"
         return f"{name}({self.text(operands[0])}, {self.text(operands[1])})"
 
     def conversion(self, key: Any, value: Any, dtype: str) -> str:

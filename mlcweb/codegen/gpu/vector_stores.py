@@ -14,7 +14,6 @@ from mlcweb.ir.visitor import children, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, floordiv
-from mlcweb.tir.buffer import Range
 from mlcweb.tir.operators import key_of, operands_of
 from mlcweb.tir.substitute import uses
 
@@ -86,27 +85,23 @@ def vector_memory(kernel: DeviceKernel) -> dict[E.Var, int]:
     """The data that is an array of vectors in a kernel, and their lanes: some loop moves vectors of
     it, and no store is of one element, which threads would do to the rest of its vector as well.
     Memory of a thread for itself may be stored either way."""
-    analyzer = Analyzer()
-    for var, tag in kernel.indices.items():
-        analyzer.bind(var, Range(const(0), kernel.axes[tag]))
-    found: list[VectorStore] = []
-    _find(kernel.body, analyzer, found)
-    if not found:
+    stores = list(_vector_stores(kernel.body, Analyzer(kernel.domains)))
+    if not stores:
         return {}
-    sizes, refused = _memory(kernel, {vector.store for vector in found})
+    sizes, refused = _memory(kernel, {vector.store for vector in stores})
     while True:
         lanes: dict[E.Var, set[int]] = {}
-        for vector in found:
+        for vector in stores:
             for part in vector.vectors:
                 lanes.setdefault(part.buffer.data, set()).add(vector.lanes)
         for data, counts in lanes.items():
             if len(counts) > 1 or sizes.get(data, 1) % max(counts):
                 refused.add(data)
-        kept = [v for v in found if not any(part.buffer.data in refused for part in v.vectors)]
-        refused |= {vector.store.buffer.data for vector in found if vector not in kept}
-        if len(kept) == len(found):
+        accepted = [v for v in stores if not any(part.buffer.data in refused for part in v.vectors)]
+        refused |= {vector.store.buffer.data for vector in stores if vector not in accepted}
+        if len(accepted) == len(stores):
             return {data: counts.pop() for data, counts in lanes.items()}
-        found = kept
+        stores = accepted
 
 
 def _memory(
@@ -133,12 +128,13 @@ def _memory(
     return sizes, single
 
 
-def _find(statement: S.Stmt, analyzer: Analyzer, found: list[VectorStore]) -> None:
+def _vector_stores(statement: S.Stmt, analyzer: Analyzer) -> Iterator[VectorStore]:
+    """The stores of vectors in a statement."""
     if isinstance(statement, S.For):
         if (vector := vector_store(statement, analyzer)) is not None:
-            found.append(vector)
+            yield vector
             return
         analyzer.bind(statement.loop_var, statement.domain)
     for part in children(statement):
         if isinstance(part, S.Stmt):
-            _find(part, analyzer, found)
+            yield from _vector_stores(part, analyzer)

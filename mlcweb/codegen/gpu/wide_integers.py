@@ -18,7 +18,6 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Range
 from mlcweb.tir.operators import key_of, operands_of
 
 _WIDE = "int64"
@@ -50,8 +49,8 @@ def check_integers_fit(
     for var, value in scalars.items():
         if dtypes.is_integer(var.dtype):
             analyzer.bind(var, const(int(value), var.dtype))
-    for var, tag in kernel.indices.items():
-        analyzer.bind(var, Range(const(0, var.dtype), kernel.axes[tag]))
+    for var, domain in kernel.domains.items():
+        analyzer.bind(var, domain)
     _Check(analyzer, language).visit(kernel.body)
 
 

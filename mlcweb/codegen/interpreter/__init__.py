@@ -13,6 +13,7 @@ from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
+from mlcweb.lower.bfloat16 import emulate_bfloat16
 from mlcweb.lower.expand_instructions import EXPANSION
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.pipeline import run_pipeline, without_threads
@@ -40,7 +41,7 @@ def compile_python(
     lookup: FunctionLookup,
     build_called: BuildFunction,
     target: str,
-    lowering: Sequence[LoweringPass] = (EXPANSION, without_threads),
+    lowering: Sequence[LoweringPass] = (EXPANSION, emulate_bfloat16, without_threads),
 ) -> tuple[Callable[..., Any], str]:
     """The function that a writer writes after passes, and its text. PrimFuncs that it calls are
     built by `build_called`."""

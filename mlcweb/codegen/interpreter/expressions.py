@@ -156,9 +156,16 @@ class ExpressionText(Dispatcher):
         return f"external_call({', '.join((repr(called), 'lookup', *texts))})"
 
 
+def _owner(writer: ExpressionText, data: E.PrimExpr) -> Buffer:
+    owner = writer.owners.get(data) if isinstance(data, E.Var) else None
+    if owner is None:
+        raise TVMError(f"{data} is not the data of a buffer", data.span)
+    return owner
+
+
 def _access_ptr(writer: ExpressionText, call: E.Call) -> str:
     _, data, offset, extent, _ = call.args
-    owner = writer.owners[data]
+    owner = _owner(writer, data)
     return f"pointer({writer.names[owner]}, {writer.text(offset)}, {writer.text(extent)})"
 
 
@@ -166,7 +173,7 @@ def _array_argument(writer: ExpressionText, call: E.Call) -> str:
     data, shape, strides, _, _, offset = call.args
     if not isinstance(shape, E.Call) or not is_const_int(strides, 0):
         raise TVMError("Only compact buffers are passed as arrays: pass an access_ptr", call.span)
-    owner = writer.owners[data]
+    owner = _owner(writer, data)
     extents = "".join(f"{writer.text(extent)}, " for extent in shape.args)
     start = "0" if offset is owner.elem_offset else writer.text(offset)
     return f"array_argument({writer.names[owner]}, ({extents}), {start})"

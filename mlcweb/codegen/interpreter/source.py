@@ -14,7 +14,6 @@ from typing import Any
 
 from mlcweb.codegen.interpreter.expressions import ExpressionText
 from mlcweb.ir.node import Node
-from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -245,8 +244,8 @@ class PythonSource(Visitor):
     def block(self, realize: S.BlockRealize) -> None:
         block, outer = realize.block, self.expressions.block
         self.expressions.block = block.name_hint
-        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            self.axis(axis, value, block.name_hint, block.span)
+        for axis, value in realize.iterators:
+            self.axis(axis, value, block.name_hint)
         for match in block.match_buffers:
             self.match(match)
         for buffer in block.alloc_buffers:
@@ -256,7 +255,7 @@ class PythonSource(Visitor):
         self.visit(block.body)
         self.expressions.block = outer
 
-    def axis(self, axis: S.IterVar, value: E.PrimExpr, block: str, span: Span | None) -> None:
+    def axis(self, axis: S.IterVar, value: E.PrimExpr, block: str) -> None:
         text, domain, ranges = self.text(value), axis.dom, self.expressions.ranges
         assert domain is not None
         low, extent = ranges.interval(domain.min), ranges.interval(domain.extent)

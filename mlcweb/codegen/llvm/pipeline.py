@@ -10,7 +10,6 @@ from mlcweb.codegen.processor.pipeline import lower_for_machine
 from mlcweb.lower.expand_instructions import expand_instructions
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize import optimizations
-from mlcweb.lower.pipeline import Observer
 from mlcweb.tir.function import PrimFunc
 
 
@@ -30,8 +29,7 @@ def lower_for_llvm(
     bounds_check: bool,
     checks: list[Check],
     distinct: bool | None = None,
-    observe: Observer | None = None,
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
     passes, expansion = _optimizations(processor), _expansion(processor)
-    return lower_for_machine(func, passes, bounds_check, checks, distinct, observe, expansion)
+    return lower_for_machine(func, passes, bounds_check, checks, distinct, expansion=expansion)

@@ -168,18 +168,20 @@ def _keeps_order_of(leaf: Leaf, data: E.Var, depth: int, kept: Sequence[Loop]) -
         shares_elements(accesses[0].buffer, access.buffer)
     cases = _used(leaf.loops[:depth], *accesses)
     touched = [_instances(leaf, access, leaf.loops[depth:], cases, kept) for access in accesses]
-    elements, times, turns, writes = (np.concatenate(part) for part in zip(*touched, strict=True))
+    elements, times, iterations, writes = (
+        np.concatenate(part) for part in zip(*touched, strict=True)
+    )
     if not elements.size:
         return True
     order = np.lexsort((times, elements))
-    elements, times, turns, writes = (x[order] for x in (elements, times, turns, writes))
+    elements, times, iterations, writes = (x[order] for x in (elements, times, iterations, writes))
     # One entry for each iteration that touches an element.
     new = np.flatnonzero((np.diff(elements) != 0) | (np.diff(times) != 0)) + 1
     starts = np.concatenate([np.zeros(1, np.intp), new])
     writes = np.logical_or.reduceat(writes, starts)
-    elements, turns = elements[starts], turns[starts]
+    elements, iterations = elements[starts], iterations[starts]
     same = elements[1:] == elements[:-1]
-    step = turns[1:] - turns[:-1]
+    step = iterations[1:] - iterations[:-1]
     return not (same & ((step < 0) | ((writes[1:] | writes[:-1]) & (step == 0)))).any()
 
 
@@ -190,11 +192,11 @@ def _instances(
     cases: Sequence[Loop],
     kept: Sequence[Loop],
 ) -> tuple[Array, Array, Array, Array]:
-    """For every iteration: the element touched, its time, its turn among the kept loops, and
+    """For every iteration: the element touched, its time, its iteration among the kept loops, and
     whether it writes."""
     points = enumerate_points([*cases, *loops], usable_guards(leaf.guards, [*cases, *loops]))
     times = iteration_number([*cases, *loops], points.values)
-    turns = iteration_number([*cases, *kept], points.values)
+    iterations = iteration_number([*cases, *kept], points.values)
     elements = _elements(access, points, cases)
     writes = np.full(elements.shape, access.writes)
-    return elements, points.keep(times), points.keep(turns), writes
+    return elements, points.keep(times), points.keep(iterations), writes

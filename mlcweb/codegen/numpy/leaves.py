@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from mlcweb.arith import conjunction, conjuncts
 from mlcweb.codegen.external import called_name
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import equal, logical_not
 from mlcweb.tir.buffer import Buffer, has_constant_layout
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 
@@ -104,9 +104,7 @@ def _collect(place: Leaf, allocations: list[Buffer]) -> Iterator[Leaf]:
 
 def _acts(value: E.PrimExpr) -> bool:
     """Whether computing a value may do something; what is assumed is not looked at."""
-    if not isinstance(value, E.Call):
-        return False
-    return not (isinstance(value.op, Op) and value.op.name == "tir.assume")
+    return isinstance(value, E.Call) and operator_name(value) != "assume"
 
 
 def _can_be_inlined(let: S.LetStmt) -> bool:

@@ -29,11 +29,9 @@ from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.builtins import OPS
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import WRITE_ACCESS
 
 Code = TypeVar("Code")
-
-WRITES = 2
-"""The bit of the mask of an access pointer that says that elements are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +175,7 @@ def part_of(function: PrimFunc, pointer: E.PrimExpr) -> Part:
         raise UnsupportedError(f"{pointer} is no pointer that can be passed", pointer.span)
     element, data, offset, extent, mask = pointer.args
     assert isinstance(data, E.Var)
-    writes = bool(mask.value & WRITES) if isinstance(mask, E.IntImm) else True
+    writes = bool(mask.value & WRITE_ACCESS) if isinstance(mask, E.IntImm) else True
     return Part(Pointer(element.dtype, writes), data, offset, extent, pointer.span)
 
 

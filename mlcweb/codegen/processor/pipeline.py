@@ -8,6 +8,8 @@ from functools import partial
 from mlcweb.codegen.external import for_arrays
 from mlcweb.codegen.processor.calls import calls_in_expressions
 from mlcweb.codegen.processor.checks import Check, check_accesses
+from mlcweb.codegen.processor.domain_checks import CHECK_DOMAINS
+from mlcweb.lower.bfloat16 import emulate_bfloat16
 from mlcweb.lower.expand_instructions import EXPANSION
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lowering_pass import LoweringPass
@@ -34,23 +36,22 @@ def lower_for_machine(
 
     Args:
         optimizations: the passes for that processor.
-        bounds_check: whether the code checks accesses.
+        bounds_check: whether the code checks accesses, and axes of blocks.
         checks: receives what the code will check, where the options ask for that.
         distinct: for functions that are called with arrays: whether those share no memory. None for
             micro-kernels, called with pointers, which share what the function says.
         observe: hears of each pass.
         expansion: what replaces instructions that the processor lacks.
     """
-    entry: list[LoweringPass] = [expansion]
+    entry: list[LoweringPass] = [expansion, emulate_bfloat16]
     if distinct is not None:
         entry += [CALLED_WITH_ARRAYS, OF_DISTINCT if distinct else OF_OVERLAPPING]
     if bounds_check:
         checking = partial(check_accesses, checks=checks)
         checked = LoweringPass(checking, "InstrumentBoundCheckers", needed=True)
         # Nothing is left out or moved, so that what is wrong is found where it stands.
-        return run_pipeline(
-            func, (*entry, *TO_SERIAL_LOOPS), (checked, flatten_buffers), observe=observe
-        )
+        lowering = *entry, CHECK_DOMAINS, *TO_SERIAL_LOOPS
+        return run_pipeline(func, lowering, (checked, flatten_buffers), observe=observe)
     # Optimisation takes expressions as free of effects.
     pure = not calls_in_expressions(func)
     return run_pipeline(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from enum import Enum
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,14 @@ Axes = Sequence[tuple[str, int]]
 
 class DataRace(ThreadError):
     """Two threads touch one element, one of them to write, and nothing says who comes first."""
+
+
+class PendingCopy(DataRace):
+    """A thread touches what an asynchronous copy writes, for which nobody has waited yet."""
+
+
+class UninitializedRead(ThreadError):
+    """A thread reads what neither it nor, where others can, another has written."""
 
 
 class BarrierDivergence(ThreadError):
@@ -65,12 +73,14 @@ class Statement(NamedTuple):
 
 
 class Access(NamedTuple):
-    """An access in the text. `in_launch`: whether other blocks see the memory."""
+    """An access in the text. `in_launch`: whether other blocks see the memory; `owner`: who has
+    a copy of it."""
 
     kind: Kind
     buffer: str
     statement: Statement
     in_launch: bool
+    owner: Literal["thread", "warp", "block"]
 
 
 class _Touch(NamedTuple):
@@ -80,6 +90,14 @@ class _Touch(NamedTuple):
     access: int
     thread: int
     block: tuple[int, ...]
+
+
+class _Pending(NamedTuple):
+    """An asynchronous copy to an address: who copies, where, and in which of its groups."""
+
+    thread: int
+    access: int
+    group: int
 
 
 class _Log:
@@ -104,11 +122,23 @@ class Simulation:
         self.accesses: list[Access] = []
         self.barriers: list[Statement] = []
         self.launch()
+        self.forget()
 
     def launch(self) -> None:
         """A kernel begins: what was done before is done."""
         self.in_launch = _Log()
         self.block_number = -1
+
+    def forget(self) -> None:
+        """A block has ended, and with it what its memory held: `fresh` are its arrays by their id,
+        which is theirs as long as they are here, `written` the addresses of elements that have a
+        value, `own_writes` who gave one to its own copy of an element, `pending` the asynchronous
+        copies by address, and `groups` what each thread copies to, by group, the open one last."""
+        self.fresh: dict[int, Array] = {}
+        self.written: set[int] = set()
+        self.own_writes: dict[tuple[str, str], tuple[int, int]] = {}
+        self.pending: dict[int, _Pending] = {}
+        self.groups: dict[int, list[set[int]]] = {}
 
     def run(
         self, block: Axes, threads: Axes, thread: Callable[..., Generator[int, None, None]]
@@ -124,26 +154,35 @@ class Simulation:
             DataRace, BarrierDivergence: the result depends on the order of threads, or there
                 is none.
             IndexOutOfBounds: an index is out of bounds; the message tells in which thread.
+            UninitializedRead: an element of the memory of a block or a thread has no value.
         """
         self.block_number += 1
         self.block, self.threads = block, threads
         if prod(extent for _, extent in threads) > MAX_THREADS:
             extents = " * ".join(f"{extent} ({tag})" for tag, extent in threads)
             raise ThreadError(f"A block has {extents} threads, and GPUs have {MAX_THREADS} at most")
-        running = [thread(*index) for index in product(*(range(n) for _, n in threads))]
+        try:
+            self.run_phases([thread(*i) for i in product(*(range(n) for _, n in threads))])
+        finally:
+            self.forget()
+
+    def run_phases(self, running: Sequence[Generator[int, None, None]]) -> None:
+        """Run threads from barrier to barrier."""
         stops: list[int | None] = [-1]
         while any(stop is not None for stop in stops):
             self.in_phase = _Log()
             self.bases: dict[int, tuple[Array, int]] = {}
             self.race: DataRace | None = None
+            self.unset: tuple[int, int, tuple[Any, ...]] | None = None
             self.outside: IndexOutOfBounds | None = None
             stops = [self.go_on(number, each) for number, each in enumerate(running)]
             if self.outside is not None:
-                # An index that comes out of a race is no cause.
-                raise self.race or self.outside
+                # An index that comes out of a race, or was never written, is no cause.
+                raise self.race or self.unset_error() or self.outside
             self.check_alike(stops)
-            if self.race is not None:
-                raise self.race
+            # What is read too early, another thread may write after all.
+            if (error := self.race or self.unset_error()) is not None:
+                raise error
 
     def go_on(self, number: int, thread: Generator[int, None, None]) -> int | None:
         """The barrier at which a thread stops; None where it ends."""
@@ -173,21 +212,83 @@ class Simulation:
             self.barriers[first].span,
         )
 
+    # Asynchronous copies
+
+    def copy(self, value: Any, number: int, array: Array, indices: tuple[Any, ...]) -> None:
+        """Stores a value that has not arrived before its thread has waited for its group."""
+        self.write(value, number, array, indices)
+        groups = self.groups.setdefault(self.thread, [set()])
+        for address in self.addresses(array, indices):
+            groups[-1].add(address)
+            self.pending[address] = _Pending(self.thread, number, len(groups) - 1)
+
+    def commit_group(self) -> None:
+        """What a thread has copied since it last did so is a group."""
+        self.groups.setdefault(self.thread, [set()]).append(set())
+
+    def wait_group(self, most: int) -> None:
+        """Waits until all groups of a thread have arrived but for the last ones, as many as
+        `most`."""
+        groups = self.groups.get(self.thread, [])
+        for number, addresses in enumerate(groups[: max(len(groups) - 1 - most, 0)]):
+            for address in addresses:
+                copy = self.pending.get(address)
+                if copy is not None and (copy.thread, copy.group) == (self.thread, number):
+                    del self.pending[address]
+            addresses.clear()
+
+    def check_arrived(self, number: int, array: Array, indices: tuple[Any, ...]) -> None:
+        """Notes it where an element is touched for which a copy is under way."""
+        if not self.pending or self.race is not None:
+            return
+        for copy in filter(None, map(self.pending.get, self.addresses(array, indices))):
+            access, theirs = self.accesses[number], self.accesses[copy.access]
+            element = f"{access.buffer}[{', '.join(map(str, indices))}]"
+            who, other = (self.who(n, self.block_indices) for n in (self.thread, copy.thread))
+            self.race = self.race or PendingCopy(
+                f"{_capital(who)} {access.kind.value} {element} {access.statement}, while {other} "
+                f"copies to it asynchronously {theirs.statement}, and has not waited for that: let "
+                "it commit the copy by T.ptx_commit_group(), wait by T.ptx_wait_group(0), and put "
+                "a barrier after that",
+                access.statement.span,
+            )
+
     # Accesses
 
     def read(self, number: int, array: Array, indices: tuple[Any, ...]) -> tuple[Any, ...]:
         """Notes a read, and hands the indices on."""
+        self.check_arrived(number, array, indices)
         for address in self.addresses(array, indices):
             for rival, other in self.rivals(number, address):
                 self.race = self.race or self.error(number, rival, other, indices)
+        return self.own_read(number, array, indices)
+
+    def own_read(self, number: int, array: Array, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Checks that what is read has a value, and hands the indices on."""
+        if id(array) in self.fresh and not self.written.issuperset(self.addresses(array, indices)):
+            self.unset = self.unset or (self.thread, number, indices)
         return indices
+
+    def own_write(self, value: Any, number: int, array: Array, indices: tuple[Any, ...]) -> None:
+        """Stores a value in memory of one thread."""
+        array[indices] = value
+        self.written.update(self.addresses(array, indices))
+        key = self.accesses[number].buffer, str(indices)
+        self.own_writes.setdefault(key, (self.thread, number))
+
+    def is_fresh(self, array: Array) -> None:
+        """Memory of a block or a thread begins."""
+        self.fresh[id(array)] = array
 
     def write(self, value: Any, number: int, array: Array, indices: tuple[Any, ...]) -> None:
         """Stores a value. Threads that write the same value do not race."""
+        self.check_arrived(number, array, indices)
         before = np.copy(array[indices]).reshape(-1)
         array[indices] = value
         after = np.asarray(array[indices]).reshape(-1)
-        for lane, address in enumerate(self.addresses(array, indices)):
+        addresses = self.addresses(array, indices)
+        self.written.update(addresses)
+        for lane, address in enumerate(addresses):
             for rival, other in self.rivals(number, address):
                 old, new = before[lane], after[lane]
                 both = self.accesses[number].kind is Kind.WRITE and rival is Kind.WRITE
@@ -233,6 +334,30 @@ class Simulation:
             )
             text += f" of block ({names})"
         return text
+
+    def unset_error(self) -> UninitializedRead | None:
+        """What to say of a thread that has read an element without a value; None if none has."""
+        if self.unset is None:
+            return None
+        reader, number, indices = self.unset
+        access, here = self.accesses[number], self.block_indices
+        element = f"{access.buffer}[{', '.join(map(str, indices))}]"
+        reads = f"{_capital(self.who(reader, here))} reads {element} {access.statement}"
+        other = (
+            self.own_writes.get((access.buffer, str(indices))) if access.owner == "thread" else None
+        )
+        if other is not None:
+            thread, write = other
+            reason = (
+                f"and {self.who(thread, here)} writes its own {self.accesses[write].statement}: "
+                f'each thread has a "{access.buffer}" of its own. Use "shared" memory'
+            )
+        else:
+            writer = "it" if access.owner == "thread" else f"no thread of its {access.owner}"
+            reason = f"which {writer} writes before. Write it first, or read it under a condition"
+            if access.owner == "warp":
+                reason += f'. Each warp has a "{access.buffer}" of its own: use "shared" memory'
+        return UninitializedRead(f"{reads}, {reason}", access.statement.span)
 
     def error(
         self,

@@ -22,16 +22,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mlcweb.analysis.threads import ATOMIC, is_barrier, thread_tag
+from mlcweb.analysis.threads import ATOMIC, is_barrier, is_shared, thread_tag
 from mlcweb.codegen.interpreter import support
 from mlcweb.codegen.interpreter.expressions import ExpressionText
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.simulated.simulation import Access, Kind, Simulation, Statement
 from mlcweb.ir.span import Span
-from mlcweb.ir.visitor import on
+from mlcweb.ir.visitor import on, walk
+from mlcweb.lower.async_stages import ASYNC_SCOPE
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 
 
 class SimulatedSource(PythonSource):
@@ -43,6 +46,7 @@ class SimulatedSource(PythonSource):
         self.constants["gpu"] = self.simulation
         self.expressions: _WatchedText = _WatchedText(self.simulation, support.namespace)
         self.blocks: list[S.For] = []
+        self.copies = False
 
     @on(S.For)
     def loop(self, loop: S.For) -> None:
@@ -108,13 +112,29 @@ class SimulatedSource(PythonSource):
         self.nested, self.calls, self.expressions.in_threads = outer, "", False
         self.defined = defined
 
+    def function(self, func: PrimFunc, name: str) -> str:
+        self.expressions.by_address = {part for part in walk(func.body) if isinstance(part, E.Var)}
+        return super().function(func, name)
+
     def allocate(self, buffer: Buffer) -> None:
+        """Memory; that of blocks and threads has no values yet. Not of all is it known who writes
+        it: calls may by its address, and instructions of matrix units do."""
+        of_a_block = buffer.data in self.expressions.of_a_block or is_shared(buffer)
         if self.expressions.in_threads:
             self.expressions.own.add(buffer.data)
         super().allocate(buffer)
+        told = buffer.data not in self.expressions.by_address and buffer.scope()[:4] != "wmma"
+        if told and (of_a_block or self.expressions.in_threads):
+            self.expressions.told.add(buffer.data)
+            self.line(f"gpu.is_fresh({self.name(buffer)})")
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> None:
+        if statement.attr_key == ASYNC_SCOPE:
+            outer, self.copies = self.copies, True
+            self.visit(statement.body)
+            self.copies = outer
+            return
         update = statement.body
         if statement.attr_key != ATOMIC or not isinstance(update, S.BufferStore):
             super().attribute(statement)
@@ -126,18 +146,25 @@ class SimulatedSource(PythonSource):
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> None:
         self.expressions.statement = Statement(str(store), store.span)
-        if not self.expressions.watches(store.buffer):
+        own = self.expressions.keeps(store.buffer)
+        if not own and not self.expressions.watches(store.buffer):
             super().store(store)
             return
         value = self.text(store.value)
         arguments = self.expressions.watched(Kind.WRITE, store.buffer, store.indices, store.span)
-        self.line(f"gpu.write({value}, {arguments})")
+        write = "own_write" if own else "copy" if self.copies else "write"
+        self.line(f"gpu.{write}({value}, {arguments})")
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> None:
         said = Statement(str(statement), statement.span or statement.value.span)
         self.expressions.statement = said
-        if not is_barrier(statement):
+        name = operator_name(statement.value)
+        if name in ("ptx_commit_group", "ptx_wait_group"):
+            groups = "".join(map(self.text, statement.value.args))  # type: ignore[attr-defined]
+            if self.expressions.in_threads:
+                self.line(f"gpu.{name[4:]}({groups})")
+        elif not is_barrier(statement):
             super().evaluate(statement)
         elif self.expressions.in_threads:
             self.simulation.barriers.append(said)
@@ -153,6 +180,8 @@ class _WatchedText(ExpressionText):
         self.in_threads = False
         self.own: set[E.Var] = set()
         self.of_a_block: set[E.Var] = set()
+        self.told: set[E.Var] = set()
+        self.by_address: set[E.Var] = set()
         self.updated: Buffer | None = None
         self.statement = Statement("", None)
 
@@ -162,9 +191,15 @@ class _WatchedText(ExpressionText):
     def access(
         self, action: str, buffer: Buffer, indices: tuple[E.PrimExpr, ...], span: Span | None
     ) -> str:
-        if action != "Reading" or not self.watches(buffer):
+        own = self.keeps(buffer)
+        if action != "Reading" or not (own or self.watches(buffer)):
             return super().access(action, buffer, indices, span)
-        return f"{self.names[buffer]}[gpu.read({self.watched(Kind.READ, buffer, indices, span)})]"
+        arguments = self.watched(Kind.READ, buffer, indices, span)
+        return f"{self.names[buffer]}[gpu.{'own_read' if own else 'read'}({arguments})]"
+
+    def keeps(self, buffer: Buffer) -> bool:
+        """Whether it is noted what a thread writes to memory that no other sees."""
+        return self.in_threads and buffer.data in self.own and buffer.data in self.told
 
     def watched(
         self, kind: Kind, buffer: Buffer, indices: Sequence[E.PrimExpr], span: Span | None
@@ -175,7 +210,10 @@ class _WatchedText(ExpressionText):
             kind = Kind.ATOMIC
         statement = self.statement if span is None else self.statement._replace(span=span)
         in_launch = buffer.data not in self.of_a_block
-        self.simulation.accesses.append(Access(kind, buffer.name, statement, in_launch))
+        owner = "warp" if buffer.scope().startswith("warp") else "block"
+        if buffer.data in self.own:
+            owner = "thread"
+        self.simulation.accesses.append(Access(kind, buffer.name, statement, in_launch, owner))
         texts = "".join(f"{self.text(index)}, " for index in indices)
         if self.ranges.in_bounds(buffer, tuple(indices)):
             return f"{number}, {name}, ({texts})"

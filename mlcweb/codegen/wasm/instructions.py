@@ -145,6 +145,7 @@ _SIMD: tuple[Row, ...] = (
     (148, "", _UNARY, "f64x2.nearest"),
     (149, "", _BINARY, "{}.mul", 32, "i16x8 i32x4 i64x2"),
     (167, "", _UNARY, "i32x4.extend_low_i16x8_s - i32x4.extend_low_i16x8_u"),
+    (186, "", _BINARY, "i32x4.dot_i16x8_s"),
     (199, "", _UNARY, "i64x2.extend_low_i32x4_s - i64x2.extend_low_i32x4_u"),
     (214, "", _BINARY, "i64x2.eq i64x2.ne i64x2.lt_s i64x2.gt_s i64x2.le_s i64x2.ge_s"),
     (224, "", _UNARY, "{}.abs {}.neg - {}.sqrt", 12, _FLOATS),

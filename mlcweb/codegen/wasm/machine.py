@@ -29,6 +29,7 @@ MACHINE = MachineModel(
     scalar_sums=2,
     shifts_alike=True,
     computed_in_float64=COMPUTED_IN_FLOAT64,
+    pair_products="llvm.wasm.dot",
     has_vector_operator=has_vector_operator,
     has_vector_cast=has_vector_cast,
     has_vectors=lambda dtype: dtype != "float16",

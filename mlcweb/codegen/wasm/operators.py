@@ -12,6 +12,7 @@ from mlcweb.codegen.wasm import select_scalar as scalar
 from mlcweb.codegen.wasm import select_vector as vector
 from mlcweb.codegen.wasm.calls import external_call
 from mlcweb.codegen.wasm.select_operation import Rule, bitwise, operation
+from mlcweb.lower.expand_instructions import instruction_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import unsupported
@@ -141,6 +142,9 @@ def _scalar_call(selector: FunctionSelector, call: E.Call) -> None:
 
 
 def _vector_call(selector: FunctionSelector, call: E.Call) -> None:
+    if instruction_of(call) is not None:
+        vector.instruction(selector, call)
+        return
     form = FORMS.get(operator_name(call))
     if form is None or form.vector is None:
         raise UnsupportedError(

@@ -6,11 +6,13 @@ from mlcweb.codegen.processor.checks import Check
 from mlcweb.codegen.processor.pipeline import lower_for_machine
 from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.select_function import Options
+from mlcweb.lower.expand_instructions import expand_instructions
 from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.pipeline import Observer
 from mlcweb.tir.function import PrimFunc
 
 OPTIMIZATIONS = optimizations(MACHINE)
+EXPANSION = expand_instructions({"simd128"})
 
 
 def lower_for_wasm(
@@ -21,4 +23,6 @@ def lower_for_wasm(
     observe: Observer | None = None,
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
-    return lower_for_machine(func, OPTIMIZATIONS, options.bounds_check, checks, distinct, observe)
+    return lower_for_machine(
+        func, OPTIMIZATIONS, options.bounds_check, checks, distinct, observe, EXPANSION
+    )

@@ -21,6 +21,7 @@ from mlcweb.lower.optimize.rewriter import loops_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import may_trap
 from mlcweb.tir.dtype import wrap_integer
 
 if TYPE_CHECKING:
@@ -142,8 +143,11 @@ class Addresses:
         """Whether a term is known here, and cannot change in the loop that is about to start."""
         if isinstance(atom, E.Var):
             return atom in self.selector.locals
-        return not self.selector.accesses.of(atom) and all(
-            var in self.selector.locals for var in self.indices.variables(atom)
+        # A condition in the loop may be what the check of an index, or a quotient, relies on.
+        return (
+            not may_trap(atom)
+            and not self.selector.accesses.of(atom)
+            and all(var in self.selector.locals for var in self.indices.variables(atom))
         )
 
     def push(self, place: Place) -> None:

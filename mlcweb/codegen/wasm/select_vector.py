@@ -207,6 +207,17 @@ def reinterpret(selector: FunctionSelector, call: E.Call) -> None:
     selector.push(call.args[0])
 
 
+def instruction(selector: FunctionSelector, call: E.Call) -> None:
+    """The one instruction that is not expanded, "llvm.wasm.dot" to LLVM: products of int16,
+    neighbours added."""
+    name, *operands = call.args
+    types = (call.dtype, *(operand.dtype for operand in operands))
+    if types != ("int32x4", "int16x8", "int16x8"):
+        raise UnsupportedError(f"WebAssembly has no instruction {name} of {types}", call.span)
+    selector.push(*operands)
+    selector.emit("i32x4.dot_i16x8_s")
+
+
 def copysign(selector: FunctionSelector, call: E.Call) -> None:
     element = dtypes.element_of(call.dtype)
     sign = wrap_integer(1 << (dtypes.bits(element) - 1), f"int{dtypes.bits(element)}")

@@ -48,6 +48,30 @@ class Accesses:
         )
 
 
+class Touched:
+    """The data of the buffers that parts of a function touch, found once for each part."""
+
+    def __init__(self) -> None:
+        self._known: dict[Node, frozenset[E.Var]] = {}
+
+    def by(self, node: Node) -> frozenset[E.Var]:
+        """The pointers in a statement or expression, those of the buffers accessed included."""
+        if isinstance(node, E.Var):
+            return frozenset((node,)) if node.dtype == "handle" else _NOTHING
+        known = self._known.get(node)
+        if known is None:
+            accesses = isinstance(node, (E.BufferLoad, S.BufferStore))
+            found = frozenset((node.buffer.data,)) if accesses else _NOTHING
+            for child in children(node):
+                if type(child) is not E.IntImm:
+                    found |= self.by(child)
+            known = self._known[node] = found
+        return known
+
+
+_NOTHING: frozenset[E.Var] = frozenset()
+
+
 class AccessMutator(Mutator):
     """Rewrites loads and stores, and leaves indices alone, which are most of a program, where no
     index reads memory. `changed` says what becomes of an access whose parts are done."""
@@ -104,13 +128,15 @@ def surely_runs(loop: S.For) -> bool:
 
 def sure_statements(statement: S.Stmt) -> Iterator[S.Stmt]:
     """A statement and those inside it that run whenever it does, outer ones first."""
-    yield statement
-    if isinstance(statement, S.SeqStmt):
-        for part in statement.seq:
-            yield from sure_statements(part)
-    elif isinstance(statement, (S.LetStmt, S.AllocBuffer, S.For)):
-        if not isinstance(statement, S.For) or surely_runs(statement):
-            yield from sure_statements(statement.body)
+    pending = [statement]
+    while pending:
+        part = pending.pop()
+        yield part
+        if isinstance(part, S.SeqStmt):
+            pending.extend(reversed(part.seq))
+        elif isinstance(part, (S.LetStmt, S.AllocBuffer, S.For)):
+            if not isinstance(part, S.For) or surely_runs(part):
+                pending.append(part.body)
 
 
 def has_effects(statement: S.Stmt) -> bool:

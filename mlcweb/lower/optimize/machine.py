@@ -23,6 +23,8 @@ class MachineModel:
         scalar_sums: As many scalar sums of neighbouring iterations go on side by side.
         shifts_alike: Whether all lanes of a vector are shifted by the same amount.
         computed_in_float64: Functions computed in float64 for float32, too: they take its room.
+        pair_products: The instruction, by its name in LLVM, that multiplies two vectors of int16
+            and adds neighbours, in int32; "" where there is none, or the code generator finds it.
         has_vector_operator: Whether vectors with operands of an element type have an operator.
         has_vector_cast: Whether vectors are converted from one element type to another.
         has_vectors: Whether there are vectors of an element type at all.
@@ -37,6 +39,7 @@ class MachineModel:
     scalar_sums: int
     shifts_alike: bool = False
     computed_in_float64: frozenset[str] = frozenset()
+    pair_products: str = ""
     has_vector_operator: Callable[[Key, str], bool] = lambda operator, dtype: True
     has_vector_cast: Callable[[str, str], bool] = lambda source, target: True
     has_vectors: Callable[[str], bool] = lambda dtype: True

@@ -136,7 +136,9 @@ def _let(lowering: VectorLowering, let: S.LetStmt) -> S.Stmt:
     value = lowering.vector(let.value)
     var = E.Var(let.var.name, value.dtype)
     lowering.vectors[let.var] = var
-    return S.LetStmt(var, value, lowering.statement(let.body), span=let.span)
+    body = lowering.statement(let.body)
+    del lowering.vectors[let.var]  # Another copy of the body may define it as a scalar.
+    return S.LetStmt(var, value, body, span=let.span)
 
 
 _STATEMENTS: dict[type, Callable[[VectorLowering, Any], S.Stmt]] = {

@@ -31,9 +31,10 @@ from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import decl_buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import call
 from mlcweb.tir.operators import OPERATORS, operator_name
 from mlcweb.tir.substitute import reads_memory, uses_any
 
@@ -198,8 +199,9 @@ class _Vectorize(Rewriter):
         assert isinstance(value, E.BinaryExpr)
         operation, dtype = type(value), store.buffer.dtype
         length = loop.extent.value if isinstance(loop.extent, E.IntImm) else 0
+        step = lanes * self.terms_in_a_lane(value.b, lanes, length)
         many = self.machine.vector_sums
-        vectors = many if length >= 2 * many * lanes else 1
+        vectors = many if length >= 2 * many * step else 1
         name = f"{store.buffer.name}_partial"
         partial = decl_buffer((vectors * lanes,), dtype, name, scope=REGISTER_SCOPE)
         places = [E.Ramp(const(n * lanes), const(1), lanes) for n in range(vectors)]
@@ -208,39 +210,49 @@ class _Vectorize(Rewriter):
         assert identity is not None
         neutral = const(identity(dtype), dtypes.with_lanes(dtype, lanes))
         statements: list[S.Stmt] = [S.BufferStore(partial, neutral, (p,)) for p in places]
-        statements.append(self.accumulation(loop, store, sums))
-        done = length - length % (vectors * lanes)
-        if vectors > 1 and length - done >= lanes:
+        statements.append(self.accumulation(loop, store, sums, step))
+        done = length - length % (vectors * step)
+        if vectors > 1 and length - done >= step:
             end = self.rewrite(loop.min + done)
             remaining = replace(loop, min=end, extent=const(length - done, end.dtype))
-            statements.append(self.accumulation(remaining, store, sums[:1]))
+            statements.append(self.accumulation(remaining, store, sums[:1], step))
         for other in sums[1:]:
             statements.append(S.BufferStore(partial, operation(sums[0], other), (places[0],)))
         total: E.PrimExpr = value.a
         for lane in range(lanes):
             total = operation(total, E.BufferLoad(partial, (const(lane),)))
         statements.append(replace(store, value=total))
-        count, rest = self.divided(loop.extent, lanes)
-        statements.append(self.leftover(loop, loop.body, count, rest, lanes))
+        count, rest = self.divided(loop.extent, step)
+        statements.append(self.leftover(loop, loop.body, count, rest, step))
         return S.AllocBuffer(partial, in_sequence(statements))
 
+    def terms_in_a_lane(self, term: E.PrimExpr, lanes: int, length: int) -> int:
+        """How many terms a lane of a vector of sums takes at once."""
+        fits = lanes * dtypes.size_in_bytes(term.dtype) == self.machine.vector_bytes
+        enough = length == 0 or length >= 2 * lanes
+        return 2 if fits and enough and self.machine.pair_products and _factors(term) else 1
+
     def accumulation(
-        self, loop: S.For, store: S.BufferStore, sums: Sequence[E.BufferLoad]
+        self, loop: S.For, store: S.BufferStore, sums: Sequence[E.BufferLoad], step: int
     ) -> S.Stmt:
-        """A loop over chunks of as many vectors as there are sums, each of which takes its own."""
+        """A loop over chunks of `step` terms for each vector of sums."""
         value = store.value
         assert isinstance(value, E.BinaryExpr)
-        lanes = dtypes.lanes(sums[0].dtype)
-        length = len(sums) * lanes
+        length = len(sums) * step
         chunk = E.Var(f"{loop.loop_var.name}_v", loop.loop_var.dtype)
         count, _ = self.divided(loop.extent, length)
         most = int(self.indices.interval(loop.extent)[1]) // length
         self.indices.bind(chunk, 0, max(most - 1, 0))
         body: list[S.Stmt] = []
         for number, total in enumerate(sums):
-            base = loop.min + chunk * length + number * lanes
-            lowering = VectorLowering(self, self.machine, loop.loop_var, base, lanes, gathers=False)
-            wide = lowering.vector(value.b)
+            base = loop.min + chunk * length + number * step
+            lowering = VectorLowering(self, self.machine, loop.loop_var, base, step, gathers=False)
+            if step == dtypes.lanes(total.dtype):
+                wide = lowering.vector(value.b)
+            else:
+                a, b = (lowering.vector(factor) for factor in _factors(value.b))
+                name = E.StringImm(self.machine.pair_products)
+                wide = call(total.dtype, "call_llvm_pure_intrin", name, a, b)
             new = type(value)(total, wide)
             body.append(S.BufferStore(total.buffer, new, total.indices, span=store.span))
         start, kind = const(0, chunk.dtype), S.ForKind.SERIAL
@@ -250,6 +262,19 @@ class _Vectorize(Rewriter):
             )
         )
 
+
+def _factors(term: E.PrimExpr) -> tuple[E.PrimExpr, ...]:
+    """Two factors in int16 of a product in int32; nothing where there are none."""
+    if not isinstance(term, E.Mul) or term.dtype != "int32":
+        return ()
+    factors = term.a, term.b
+    if not all(isinstance(f, E.Cast) and f.value.dtype in _NARROW for f in factors):
+        return ()
+    return tuple(cast("int16", factor.value) for factor in factors)  # type: ignore[attr-defined]
+
+
+_NARROW = ("int8", "uint8", "int16")
+"""The types whose numbers int16 has, too."""
 
 ANY_VECTORS = MachineModel(
     vector_bytes=0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -16,7 +17,10 @@ from mlcweb.codegen.gpu.wide_integers import check_integers_fit, is_wide
 from mlcweb.codegen.registry import Kernel
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.span import Span
+from mlcweb.ir.transform import PassContext
+from mlcweb.lower.async_copies import USE_ASYNC_COPY
 from mlcweb.lower.specialize import size_symbols
+from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.runtime.gpu.limits import check_grid, check_kernel
 from mlcweb.runtime.gpu.storage import GpuStorage, allocate_on
 from mlcweb.runtime.host.gpu import (
@@ -87,7 +91,10 @@ class _Compiled(NamedTuple):
 
     device: GpuDevice
     language: Language
+    lowered: PrimFunc
+    kernels: list[DeviceKernel]
     pipelines: list[Any]
+    plans: dict[tuple[Any, ...], HostPlan]
     calls: dict[tuple[Any, ...], _Call]
 
 
@@ -98,15 +105,15 @@ class GpuFunction:
         self.name = name
         self.function = func
         self.kind = kind
-        self.lowered, self.kernels = kernels_of(func, name)
-        self._wide = [is_wide(kernel) for kernel in self.kernels]
         self._symbols = size_symbols(func)
         self._compiled: _Compiled | None = None
-        self._plans: dict[tuple[Any, ...], HostPlan] = {}
+        # The kernels are compiled when they first run, as the options at the build say.
+        self._asynchronous = bool(PassContext.current().config.get(USE_ASYNC_COPY))
 
     @property
     def source(self) -> str:
-        return write_kernels(self.kernels, self.compiled().language)
+        compiled = self.compiled()
+        return write_kernels(compiled.kernels, compiled.language)
 
     def compiled(self) -> _Compiled:
         """The programs for the GPU that is there."""
@@ -115,11 +122,17 @@ class GpuFunction:
             if device is None:
                 raise GpuLost(f'"{self.name}" was built for a GPU, and now {why_no_gpu(self.kind)}')
             language = LANGUAGES[device.language]
+            warp = WARP_SIZE if language.exchange else 1
+            options = PassContext(config={USE_ASYNC_COPY: True})
+            with options if self._asynchronous else nullcontext():
+                lowered, kernels = kernels_of(
+                    self.function, self.name, warp=warp, asynchronous=language.async_copies
+                )
             pipelines = [
                 self._pipeline(device, kernel, *write_kernel(kernel, language))
-                for kernel in self.kernels
+                for kernel in kernels
             ]
-            self._compiled = _Compiled(device, language, pipelines, {})
+            self._compiled = _Compiled(device, language, lowered, kernels, pipelines, {}, {})
         return self._compiled
 
     def _pipeline(
@@ -162,7 +175,7 @@ class GpuFunction:
 
     def _bound(self, compiled: _Compiled, arguments: tuple[Any, ...]) -> _Call:
         device = compiled.device
-        plan = self._plan(arguments)
+        plan = self._plan(compiled, arguments)
         memory: dict[E.Var, GpuStorage] = {}
         for position, data in self._arrays.items():
             memory[data] = _on(device, arguments[position])
@@ -170,21 +183,22 @@ class GpuFunction:
         memory |= allocated
         launches: list[Launch] = []
         for index, grid, scalars in plan.launches:
-            kernel, pipeline = self.kernels[index], compiled.pipelines[index]
+            kernel, pipeline = compiled.kernels[index], compiled.pipelines[index]
             check_grid(kernel, grid, device)
             pieces = [memory[buffer.data] for buffer in kernel.buffers]
             _refuse_shared_memory(kernel, pieces)
             buffers = [(piece.buffer, piece.nbytes) for piece in pieces]
-            numbers = self._packed(index, scalars, compiled.language)
+            numbers = self._packed(kernel, scalars, compiled.language)
             bindings = device.create_bindings(pipeline, buffers, numbers)
             launches.append(Launch(pipeline, bindings, grid, kernel.block_size()))
         return _Call(launches, list(allocated.values()))
 
-    def _packed(self, index: int, scalars: Sequence[Number], language: Language) -> list[bytes]:
+    def _packed(
+        self, kernel: DeviceKernel, scalars: Sequence[Number], language: Language
+    ) -> list[bytes]:
         """The scalars of a launch as its program has them."""
-        kernel = self.kernels[index]
         narrow = not language.has_int64
-        if narrow and self._wide[index]:
+        if narrow and is_wide(kernel):
             values = dict(zip(kernel.scalars, scalars, strict=True))
             try:
                 check_integers_fit(kernel, language.name, values)
@@ -193,7 +207,7 @@ class GpuFunction:
         types = ("int32" if narrow and v.dtype == "int64" else v.dtype for v in kernel.scalars)
         return [struct.pack(f"={_FORMATS[t]}", x) for t, x in zip(types, scalars, strict=True)]
 
-    def _plan(self, arguments: tuple[Any, ...]) -> HostPlan:
+    def _plan(self, compiled: _Compiled, arguments: tuple[Any, ...]) -> HostPlan:
         """What the host does, by the sizes and scalars of a call."""
         values: dict[E.Var, Number] = {
             symbol: arguments[position].shape[axis]
@@ -203,10 +217,10 @@ class GpuFunction:
             if param not in self.function.buffer_map:
                 values[param] = argument
         key = tuple(values.values())
-        plan = self._plans.get(key)
+        plan = compiled.plans.get(key)
         if plan is None:
-            plan = plan_launches(self.lowered, self.kernels, values)
-            _keep(self._plans, key, plan)
+            plan = plan_launches(compiled.lowered, compiled.kernels, values)
+            _keep(compiled.plans, key, plan)
         return plan
 
     @cached_property

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 
 def in_browser() -> bool:
@@ -32,6 +33,17 @@ def clock_source() -> Callable[[], float]:
 def clock() -> float:
     """Seconds since some fixed moment, never going back."""
     return clock_source()()
+
+
+def timer_of(function: Callable[..., Any]) -> Callable[..., float]:
+    """A function that gives the seconds that a call takes."""
+
+    def run(*arguments: Any) -> float:
+        start = clock()
+        function(*arguments)
+        return clock() - start
+
+    return run
 
 
 @lru_cache(maxsize=1)

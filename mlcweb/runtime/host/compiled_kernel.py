@@ -18,10 +18,11 @@ from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.build import UnknownFunction
 from mlcweb.runtime.direct_call import PointerCall
+from mlcweb.runtime.module import in_place
 from mlcweb.tir.function import PrimFunc
 
 MAX_VARIANTS = 64
-"""A function keeps the code for so many combinations of sizes."""
+"""Combinations of sizes for which a function caches its code."""
 
 Variant = TypeVar("Variant")
 
@@ -63,8 +64,37 @@ class CompiledKernel(ABC, Generic[Variant]):
         """How to call the kernel with addresses alone, for arrays of the shapes of these."""
 
     @abstractmethod
+    def run_code(self, *arguments: Any) -> None:
+        """Call the code for the sizes of these arrays.
+
+        Raises:
+            UnsupportedError: as in `new_variant`, before anything runs.
+        """
+
     def run(self, *arguments: Any) -> None:
         """Call the kernel with arrays and numbers."""
+        if not self.symbols or self._has_code(arguments):
+            self.run_code(*arguments)
+            return
+        with in_place(arguments) as views:
+            self._in_numpy.run_aliased(*views)
+
+    def _has_code(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether there is code for the sizes of these arrays; what forms a function with symbolic
+        sizes needs shows only here."""
+        if "_in_numpy" in self.__dict__:
+            return False
+        try:
+            self.variant_for(arguments)
+        except UnsupportedError as error:
+            _log.info('"%s" runs in NumPy: %s', self.name, error.message)
+            assert self._in_numpy
+            return False
+        return True
+
+    @cached_property
+    def _in_numpy(self) -> Any:
+        return find_target("numpy").build({self.name: self.function}, self.lookup)[self.name]
 
     @abstractmethod
     def for_shared_arrays(self) -> Self:

@@ -40,6 +40,7 @@ class CudaDevice:
     """
 
     language = "cuda"
+    is_software = False
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver

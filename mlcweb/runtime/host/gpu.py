@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.clock import clock, in_browser
-from mlcweb.runtime.host.waiting import can_suspend
+from mlcweb.runtime.host.waiting import can_wait_for_gpu
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,11 @@ LIMITS = (
     "maxComputeWorkgroupsPerDimension",
 )
 """The limits that kernels meet; a device is asked for the highest that its adapter has."""
+
+CANNOT_WAIT = (
+    "this browser cannot suspend Python while a GPU works; it takes JavaScript Promise "
+    "Integration, or a page that is cross-origin isolated (headers COOP and COEP)"
+)
 
 FEATURES = ("shader-f16", "timestamp-query")
 """What a device is asked for where its adapter has it."""
@@ -71,9 +76,11 @@ class Launch(NamedTuple):
 
 class GpuDevice(Protocol):
     """A GPU. `lost` says why it is of no use any more; "" while it is of use. `language` is that of
-    its programs: "webgpu", "opencl" or "cuda"."""
+    its programs: "webgpu", "opencl" or "cuda". `is_software` says that it is no GPU: a program that
+    computes on this machine's processor as one would."""
 
     language: str
+    is_software: bool
     description: str
     limits: Mapping[str, int]
     features: frozenset[str]
@@ -161,26 +168,35 @@ _devices: dict[str, GpuDevice | NoGpu] = {}
 
 def gpu_device(kind: str = "webgpu") -> GpuDevice | None:
     """The GPU that devices of a kind are here, found when first asked for; another one after that
-    was lost. It is that of the kind's own driver, or else the one that WebGPU reaches. None where
-    there is neither, and `why_no_gpu` says why."""
+    was lost. It is that of the kind's own driver, or else the one that WebGPU reaches, unless that
+    is software: on the processor compiled loops are many times faster. None where there is neither,
+    and `why_no_gpu` says why."""
     for driver in _drivers(kind):
         device = _device(driver)
-        if device is not None:
+        if device is not None and not _is_poor_stand_in(driver, kind, device):
             return device
     return None
+
+
+def _is_poor_stand_in(driver: str, kind: str, device: GpuDevice) -> bool:
+    return driver != kind and device.is_software
 
 
 def why_no_gpu(kind: str = "webgpu") -> str:
     """Why drivers give no GPU for a kind, in half sentences; "" where the first of them does."""
     reasons: list[str] = []
     for driver in _drivers(kind):
-        if _device(driver) is not None:
+        device = _device(driver)
+        if device is not None and not _is_poor_stand_in(driver, kind, device):
             break
+        if device is not None:
+            reasons.append(f"WebGPU reaches {device.description}, which is this processor")
+            continue
         device = _devices.get(driver)
         if isinstance(device, NoGpu):
             reasons.append(device.message)
         else:
-            reasons.append("this browser cannot suspend Python while a GPU works")
+            reasons.append(CANNOT_WAIT)
     return "; ".join(reasons)
 
 
@@ -193,7 +209,7 @@ def _drivers(kind: str) -> tuple[str, ...]:
 def _device(driver: str) -> GpuDevice | None:
     device = _devices.get(driver)
     if _is_useless(device):
-        if not can_suspend():
+        if not can_wait_for_gpu():
             return None
         try:
             device = _open_device(driver)

@@ -20,7 +20,7 @@ from typing import Any
 from mlcweb.codegen.llvm.machine import Processor
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower.expand_instructions import INSTRUCTIONS
-from mlcweb.runtime.host.clock import clock
+from mlcweb.runtime.host.clock import timer_of
 
 _C_TYPES: dict[str, Any] = {
     "ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
@@ -36,7 +36,9 @@ _NARROW = ("pentium-m", "pentium4", "pentium4m", "prescott", "yonah")
 
 _X86_FEATURES = ("avx", "avx512f", "fma", "f16c")
 
-_INSTRUCTIONS = frozenset(instruction.feature for instruction in INSTRUCTIONS.values())
+_INSTRUCTIONS = frozenset(
+    instruction.feature for name, instruction in INSTRUCTIONS.items() if name.startswith("llvm.x86")
+)
 
 
 @lru_cache(maxsize=1)
@@ -307,14 +309,7 @@ class Instance:
     def timer(self, name: str, kinds: Sequence[str]) -> Callable[..., float]:
         """For a function whose first argument says how often to repeat: one that gives the seconds
         that it took."""
-        function = self.function(name, ["i64", *kinds])
-
-        def run(*arguments: float) -> float:
-            start = clock()
-            function(*arguments)
-            return clock() - start
-
-        return run
+        return timer_of(self.function(name, ["i64", *kinds]))
 
     def variable(self, name: str, kind: str) -> int:
         """The value of a variable of the module."""

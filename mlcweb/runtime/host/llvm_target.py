@@ -177,7 +177,7 @@ class LlvmKernel(CompiledKernel["_Variant"]):
         memory, base = _arrays_memory()
         return PointerCall(memory, partial(variant.bind, base), Stopped, variant.explain)
 
-    def run(self, *arguments: Any) -> None:
+    def run_code(self, *arguments: Any) -> None:
         self._call(lambda variant, values: variant.run(*values), arguments)
 
     def time_batch(self, number: int, *arguments: Any) -> float:

@@ -54,6 +54,7 @@ class OpenclDevice:
         self.context: Any = cl.Context([device])
         self.queue: Any = cl.CommandQueue(self.context)
         self.description = str(device.name).strip()
+        self.is_software = not device.type & cl.device_type.GPU
         self.lost = ""
         sizes = device.max_work_item_sizes
         self.limits: Mapping[str, int] = {

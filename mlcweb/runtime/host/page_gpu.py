@@ -1,4 +1,5 @@
-"""The GPU in a page: WebGPU of the browser, in the worker that runs Python (`page_gpu.js`)."""
+"""The GPU in a page: WebGPU of the browser, in the worker that runs Python (`page_gpu.js`), or in
+another one where Python can only be blocked while it waits (`GpuLine` of the page)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from mlcweb.runtime.host.gpu import (
     check_lost,
     uniform_bytes,
 )
-from mlcweb.runtime.host.page_script import page_script
+from mlcweb.runtime.host.page_script import page_gpu_line, page_script
 from mlcweb.runtime.host.waiting import can_suspend
 
 if TYPE_CHECKING:
@@ -37,20 +38,24 @@ def find_device() -> PageGpu:
     Raises:
         NoGpu: the browser has none to offer.
     """
+    line = page_gpu_line()
+    script = page_script("page_gpu") if line is None else line
     try:
-        opened = page_script("page_gpu").open(to_js(LIMITS), to_js(FEATURES), PATIENCE_S)
-        return PageGpu(_wait(opened))
+        opened = script.open(to_js(LIMITS), to_js(FEATURES), PATIENCE_S)
+        return PageGpu(_wait(opened) if line is None else opened, line is not None)
     except JsException as error:
         raise NoGpu(getattr(error, "message", "") or "this browser offers no GPU") from None
 
 
 class PageGpu:
-    """A device of the browser."""
+    """A device of the browser, which offers no software unless it is told to."""
 
     language = "webgpu"
+    is_software = False
 
-    def __init__(self, gpu: Any) -> None:
+    def __init__(self, gpu: Any, blocks: bool = False) -> None:
         self._gpu = gpu
+        self._wait = _at_once if blocks else _wait
         self.description = str(gpu.description)
         self.limits: Mapping[str, int] = {name: int(getattr(gpu.limits, name)) for name in LIMITS}
         self.features = frozenset(gpu.features)
@@ -63,7 +68,7 @@ class PageGpu:
         check_lost(self.lost)
         if nbytes < LARGE:
             return self._gpu.createSmallBuffer(nbytes)
-        buffer = _wait(self._gpu.createBuffer(nbytes))
+        buffer = self._wait(self._gpu.createBuffer(nbytes))
         if not buffer:
             raise GpuMemoryError(f"The GPU has no {nbytes} bytes left")
         return buffer
@@ -82,14 +87,14 @@ class PageGpu:
         check_lost(self.lost)
         result = np.empty(nbytes, np.uint8)
         if nbytes:
-            data = _wait(self._gpu.read(buffer, nbytes))
+            data = self._wait(self._gpu.read(buffer, nbytes))
             check_lost(self.lost)
             data.assign_to(result)
         return result
 
     def create_pipeline(self, source: str, entry: str) -> Any:
         check_lost(self.lost)
-        compiled = _wait(self._gpu.createPipeline(source, entry))
+        compiled = self._wait(self._gpu.createPipeline(source, entry))
         if not hasattr(compiled, "pipeline"):
             raise ShaderError(compiled.message, int(compiled.line))
         return compiled.pipeline
@@ -106,16 +111,21 @@ class PageGpu:
 
     def wait(self) -> None:
         check_lost(self.lost)
-        _wait(self._gpu.wait())
+        self._wait(self._gpu.wait())
         check_lost(self.lost)
 
     def time(self, launches: Sequence[Launch], number: int) -> float:
         """By the GPU's clock, where the browser tells it."""
         check_lost(self.lost)
         plain = to_js([[each.pipeline, each.bindings, *each.grid] for each in launches])
-        seconds = _wait(self._gpu.time(plain, number))
+        seconds = self._wait(self._gpu.time(plain, number))
         check_lost(self.lost)
         return seconds
+
+
+def _at_once(result: Any) -> Any:
+    """What was waited for by a blocked worker."""
+    return result
 
 
 def _wait(promise: Any) -> Any:

@@ -19,6 +19,15 @@ def page_threads() -> Any:
     return getattr(js, "mlcwebThreads", None) if shares_memory() else None
 
 
+def page_gpu_line() -> Any:
+    """The GPU that another worker has, for a Python that is blocked while it waits; None where it
+    can be suspended instead, and where the page is not isolated."""
+    import js  # pyright: ignore[reportMissingImports]
+
+    # Null of JavaScript is no None, but false as well.
+    return getattr(js, "mlcwebGpuLine", None) or None
+
+
 def script_text(name: str = "page_script") -> str:
     """A script as an expression."""
     text = files("mlcweb.runtime.host").joinpath(f"{name}.js").read_text(encoding="utf-8")

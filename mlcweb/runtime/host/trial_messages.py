@@ -51,12 +51,12 @@ class CalibrationWork:
 
     Attributes:
         code: a module with a loop.
-        turns: iterations of the loop that are timed.
+        iterations: of the loop that are timed.
         min_ms: milliseconds that the clock needs; the work is repeated where it is faster.
     """
 
     code: Uint8Array
-    turns: int
+    iterations: int
     min_ms: float
 
 
@@ -64,8 +64,16 @@ class CalibrationWork:
 class TrialWorkload:
     """What the kernels of a search have in common."""
 
-    pace: CalibrationWork
+    calibration: CalibrationWork
     arrays: list[TrialArray]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedArray:
+    """A buffer that a kernel takes in place of one of the workload."""
+
+    index: int
+    array: TrialArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,7 @@ class TrialJob:
         min_ms: milliseconds that a batch takes at least.
         early_stop_ms: if the first calls all take longer than so many milliseconds, they are all
             that is timed; may be infinite.
+        replaced: the buffers that are not those of the workload.
     """
 
     code: Uint8Array
@@ -92,6 +101,7 @@ class TrialJob:
     min_ms: float
     enough_ms: float
     early_stop_ms: float
+    replaced: list[ReplacedArray] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +110,14 @@ class TrialSuccess:
 
     Attributes:
         seconds: per call, for each batch.
-        paces: what the fixed work took before the first batch and after each; empty where it was
-            not timed.
+        calibration: what the fixed work took before the first batch and after each; empty where it
+            was not timed.
         arrays: the buffers after the first call; missing if all of them are as expected.
     """
 
     ok: Literal[True]
     seconds: list[float]
-    paces: list[float]
+    calibration: list[float]
     arrays: list[Uint8Array] | None = None
 
 

@@ -27,10 +27,10 @@ from mlcweb.runtime.host.trial_messages import (
     Uint8Array,
     plain,
 )
-from mlcweb.runtime.speed_calibration import MIN_STEPS, TURNS, Timed, calibration_code
+from mlcweb.runtime.speed_calibration import ITERATIONS, MIN_STEPS, Timed, calibration_code
 
 MAX_WORKERS = 4
-"""So many by default, also where there are more cores: they share caches and the clock rate."""
+"""Workers by default, at most: more cores share caches and the clock rate."""
 
 
 class WorkerDied(TVMError, RuntimeError):
@@ -70,10 +70,10 @@ class TrialWorkers:
 
     def open(self, arrays: list[TrialArray]) -> None:
         """Have the buffers of all kernels to come ready in all workers."""
-        pace = CalibrationWork(
-            Uint8Array(calibration_code()), TURNS, MIN_STEPS * clock_step() * 1e3
+        calibration = CalibrationWork(
+            Uint8Array(calibration_code()), ITERATIONS, MIN_STEPS * clock_step() * 1e3
         )
-        workload = _to_js(TrialWorkload(pace, arrays))
+        workload = _to_js(TrialWorkload(calibration, arrays))
         self._line.open(self._owner, workload, self.workers, self.timeout_s * 1e3)
 
     async def run(self, trial: TrialJob) -> tuple[Timed, tuple[bytes, ...] | None]:
@@ -97,7 +97,7 @@ class TrialWorkers:
         if not outcome.ok:
             raise self._failure(outcome)
         content = getattr(outcome, "arrays", None)
-        timed = Timed(tuple(outcome.seconds.to_py()), tuple(outcome.paces.to_py()))
+        timed = Timed(tuple(outcome.seconds.to_py()), tuple(outcome.calibration.to_py()))
         return timed, (
             tuple(array.to_bytes() for array in content) if content is not None else None
         )

@@ -18,9 +18,7 @@ def wait_for(work: Coroutine[Any, Any, Result]) -> Result:
     result. In a page whose browser cannot suspend Python its worker is blocked meanwhile."""
     if in_browser():
         return _wait_in_page(work)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if asyncio._get_running_loop() is None:
         return asyncio.run(work)
     # A notebook: its loop runs in this thread and cannot be entered again.
     with ThreadPoolExecutor(1) as thread:
@@ -31,6 +29,16 @@ def _wait_in_page(work: Coroutine[Any, Any, Result]) -> Result:
     from pyodide.ffi import can_run_sync, run_sync  # pyright: ignore[reportMissingImports]
 
     return run_sync(work) if can_run_sync() else run_blocking(work)
+
+
+def can_wait_for_gpu() -> bool:
+    """Whether a plain function can wait for a GPU: suspended, or blocked while another worker of
+    the page has it."""
+    if can_suspend():
+        return True
+    from mlcweb.runtime.host.page_script import page_gpu_line
+
+    return page_gpu_line() is not None
 
 
 def can_suspend() -> bool:

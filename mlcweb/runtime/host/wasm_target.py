@@ -168,7 +168,7 @@ class WasmKernel(CompiledKernel["_Variant"]):
             return None
         return PointerCall(self.host, variant.bind, variant.failure, variant.explain)
 
-    def run(self, *arguments: Any) -> None:
+    def run_code(self, *arguments: Any) -> None:
         variant = self.variant_for(arguments)
         with self._in_memory(arguments) as values:
             variant.run(*values)

@@ -24,7 +24,7 @@ from mlcweb.codegen.wasm.select_parallel import THREADS_ADDRESS
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host import engine
 from mlcweb.runtime.host.arena import FIRST_ADDRESS, Arena, ArenaStorage
-from mlcweb.runtime.host.clock import clock
+from mlcweb.runtime.host.clock import timer_of
 from mlcweb.runtime.host.parallel_launch import Explain, Launcher
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.thread_pool import on_change
@@ -243,14 +243,7 @@ class Instance(engine.Instance):
         return slots, run
 
     def timer(self, name: str, types: Sequence[str]) -> Callable[..., float]:
-        function = self.function(name, types)
-
-        def run(*arguments: float) -> float:
-            start = clock()
-            function(*arguments)
-            return clock() - start
-
-        return run
+        return timer_of(self.function(name, types))
 
     def variable(self, name: str) -> int:
         return self.exports[name].value(self.store)

@@ -72,6 +72,7 @@ class WgpuDevice:
         self.memory_error: Any = wgpu.GPUOutOfMemoryError
         self.validation_error: Any = wgpu.GPUValidationError
         self.description = str(adapter.info["device"] or adapter.info["vendor"])
+        self.is_software = adapter.info["adapter_type"] == "CPU"
         self.limits: Mapping[str, int] = {names[name]: self.device.limits[name] for name in names}
         self.features = frozenset(self.device.features)
         self.lost = ""

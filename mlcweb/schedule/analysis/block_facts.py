@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.iteration_order import loop_type
-from mlcweb.schedule.analysis.scopes import scope_at, why_not_reduction
+from mlcweb.schedule.analysis.products import constant_extent
+from mlcweb.schedule.analysis.scopes import scope_around, why_not_reduction
 from mlcweb.schedule.errors import StaleReferenceError
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.buffer import Buffer, BufferRegion, compact_strides
 from mlcweb.tir.expr import Add, Mul, PrimExpr, Sub, Var
-from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, IterVar, SeqStmt
+from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, SeqStmt
 from mlcweb.tir.substitute import substitute, uses, variables_in
 
 if TYPE_CHECKING:
-    from mlcweb.schedule import BlockRV, Schedule
+    from mlcweb.schedule import BlockRV, LoopRV, Schedule
 
 TILING_STRUCTURE = "meta_schedule.tiling_structure"
 """The annotation of a block that was tiled."""
@@ -38,6 +38,13 @@ def place_of(sch: Schedule, block: BlockRV) -> BlockPlace:
     statement = sch.get(block)
     assert isinstance(statement, Block)
     return sch.state.block(statement.identity)
+
+
+def loop_of(sch: Schedule, loop: LoopRV) -> For:
+    """A loop as it is in the program."""
+    statement = sch.get(loop)
+    assert isinstance(statement, For)
+    return statement
 
 
 def has_block(sch: Schedule, block: BlockRV) -> bool:
@@ -85,21 +92,26 @@ def extent_of(loop: For) -> int | None:
     return None if value is None else int(value)
 
 
+def axis_of(loop: For) -> str:
+    """The axis that a loop is bound to; "" where it is to none."""
+    return loop.thread_binding.thread_tag if loop.thread_binding is not None else ""
+
+
 def is_reduction_block(state: ScheduleState, place: BlockPlace) -> bool:
     """Whether a block is a reduction block of its scope."""
     if is_root(place):
         return False
-    return why_not_reduction(scope_at(state, state.scope_of(place)), place.block) is None
+    return why_not_reduction(scope_around(state, place), place.block) is None
 
 
 def producers_of(state: ScheduleState, place: BlockPlace) -> list[BlockPlace]:
     """The blocks that write what a block reads."""
-    return scope_at(state, state.scope_of(place)).producers(place)
+    return scope_around(state, place).producers(place)
 
 
 def consumers_of(state: ScheduleState, place: BlockPlace) -> list[BlockPlace]:
     """The blocks that read what a block writes."""
-    return scope_at(state, state.scope_of(place)).consumers(place)
+    return scope_around(state, place).consumers(place)
 
 
 def cumulative_lengths(place: BlockPlace) -> tuple[int, int] | None:
@@ -136,7 +148,7 @@ def needs_multi_level_tiling(place: BlockPlace) -> bool:
     spatial = {
         iter_var.var
         for iter_var in block.iter_vars
-        if iter_var.iter_type == SPATIAL and not _is_unit(iter_var)
+        if iter_var.iter_type == SPATIAL and constant_extent(iter_var) != 1
     }
     unused = 0
     for _, region in inputs_of(block):
@@ -145,10 +157,6 @@ def needs_multi_level_tiling(place: BlockPlace) -> bool:
         used = set().union(*(variables_in(dimension.min) for dimension in region.region))
         unused += len(spatial - used)
     return unused > 0
-
-
-def _is_unit(iter_var: IterVar) -> bool:
-    return iter_var.dom is not None and constant_value(iter_var.dom.extent) == 1
 
 
 def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, cores: int) -> bool:
@@ -169,8 +177,7 @@ def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, cores: int) 
     ):
         return False
     loops = place.loops
-    inner = [*loops[1:], place.realize]
-    if any(loop.body is not below for loop, below in zip(loops, inner, strict=True)):
+    if len(place.own_loops) < len(loops):
         return False
     lengths = cumulative_lengths(place)
     if lengths is None or not any(loop_type(loop) == REDUCTION for loop in loops):
@@ -236,6 +243,15 @@ def is_write_cache(block: Block) -> bool:
     )
 
 
+def reads_in_order(consumer: BlockPlace, buffer: Buffer) -> bool:
+    """Whether a spatial block reads each element of a buffer once, at its own iterators."""
+    reads = [read for read in consumer.block.reads if read.buffer is buffer]
+    if not is_spatial(consumer.block) or not has_trivial_binding(consumer) or len(reads) != 1:
+        return False
+    iterators: Sequence[object] = [iter_var.var for iter_var in consumer.block.iter_vars]
+    return [dimension.min for dimension in reads[0].region] == iterators
+
+
 def coefficient(index: PrimExpr, var: Var) -> int | None:
     """By how much an index grows with a variable; None where it does not grow evenly."""
     if index is var:
@@ -256,11 +272,7 @@ def coefficient(index: PrimExpr, var: Var) -> int | None:
 
 def bound_regions(realize: BlockRealize) -> list[BufferRegion]:
     """What a block reads and writes, in terms of the loops around it."""
-    values = {
-        iter_var.var: value
-        for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
-    }
-    regions = (*realize.block.reads, *realize.block.writes)
+    regions, values = (*realize.block.reads, *realize.block.writes), realize.bindings
     return [substitute(region, values) for region in regions]
 
 
@@ -276,11 +288,19 @@ def strides(region: BufferRegion, loops: Sequence[For]) -> list[int | None]:
     return steps
 
 
+def shares_operands(place: BlockPlace, level: int) -> bool:
+    """Whether a block reads something along its inner loops that is the same for all iterations of
+    the loop at a level around it, so that several of these can load it once."""
+    loops = place.loops[level:]
+    moves = [strides(region, loops) for region in bound_regions(place.realize)]
+    return any(steps[0] == 0 and any(steps[1:]) for steps in moves)
+
+
 def _strides(
     region: BufferRegion, loops: Sequence[For], indices: Sequence[PrimExpr]
 ) -> list[int | None]:
     shape = [int(constant_value(extent) or 0) for extent in region.buffer.shape]
-    rows = [prod(shape[position + 1 :]) for position in range(len(shape))]
+    rows = compact_strides(shape)
     moves: list[int | None] = []
     for loop in loops:
         steps = [coefficient(index, loop.loop_var) for index in indices]

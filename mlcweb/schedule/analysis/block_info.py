@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from mlcweb.schedule.analysis.block_facts import is_root
 from mlcweb.schedule.analysis.effects import is_covered
-from mlcweb.schedule.analysis.scopes import Scope, is_affine, scope_at
+from mlcweb.schedule.analysis.scopes import Scope, is_affine, scope_around, scope_at
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.analysis.units import RawPlace
 from mlcweb.schedule.errors import DataflowError
@@ -72,7 +72,7 @@ def cached_flags(state: ScheduleState, place: BlockPlace) -> CachedFlags:
     blocks = scope_at(state, place)
     return CachedFlags(
         is_affine(state, place),
-        is_root(place) or _is_covered(scope_at(state, state.scope_of(place)), place),
+        is_root(place) or _is_covered(scope_around(state, place), place),
         _holds(lambda: check_stage_pipeline(state, place))
         and all(_is_covered(blocks, child) for child in blocks.children),
     )
@@ -80,10 +80,8 @@ def cached_flags(state: ScheduleState, place: BlockPlace) -> CachedFlags:
 
 def _is_covered(scope: Scope, reader: BlockPlace) -> bool:
     """Whether what a block reads has been written, of buffers that earlier blocks write."""
-    here = scope.position(reader.block)
     for buffer in {region.buffer for region in reader.block.reads}:
-        writers = scope.writers.get(buffer, ())
-        producers = [writer for writer in writers if scope.position(writer.block) < here]
+        producers = scope.writers_before(buffer, reader)
         if producers and not is_covered(buffer, producers, reader):
             return False
     return True

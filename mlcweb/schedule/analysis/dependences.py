@@ -18,7 +18,7 @@ from itertools import product
 
 from mlcweb.analysis.access_regions import element_region
 from mlcweb.analysis.effects import exposed_reads, uses_addresses
-from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
+from mlcweb.arith.iter_map import BIJECTIVE, is_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.distances import (
     NEGATIVE,
@@ -27,11 +27,17 @@ from mlcweb.schedule.analysis.distances import (
     Access,
     Signs,
     distances_of,
+    possible_signs,
     reversals,
 )
 from mlcweb.schedule.analysis.effects import have_run, must_write
 from mlcweb.schedule.analysis.regions import regions_of, touched
-from mlcweb.schedule.analysis.scopes import Scope, runs_one_to_one, scope_at
+from mlcweb.schedule.analysis.scopes import (
+    Scope,
+    driving_variables,
+    runs_one_to_one,
+    scope_at,
+)  # fmt: skip
 from mlcweb.schedule.analysis.units import RawPlace, guards, stands_in
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
@@ -63,9 +69,13 @@ def find_dependence(
     chain; None where there is none. `at_once` says that iterations do not only change places."""
     analysis = _Analysis(state, below, tuple(chain), at_once)
     for first, second in _pairs(below):
-        if analysis.is_harmless(first, second):
+        possible = possible_signs(first, second, chain, signs)
+        if not possible:
             continue
-        distances = distances_of(first, second, chain, signs, analysis.distinct(first, second))
+        distinct = analysis.distinct(first, second)
+        if distinct is not None and _are_told_apart(distinct, first, second):
+            continue
+        distances = distances_of(first, second, chain, possible, distinct)
         if distances is not None and not analysis.is_overwritten(first, second):
             return Dependence(first, second, distances)
     return None
@@ -77,7 +87,7 @@ def _pairs(below: Scope) -> Iterator[tuple[Access, Access]]:
         readers = below.readers.get(buffer, ())
         users = {place.block.identity: place for place in (*writers, *readers)}
         ordered = sorted(users.values(), key=lambda place: below.position(place.block))
-        accesses = [_accesses(place, buffer) for place in ordered]
+        accesses = [accesses_of(place, buffer) for place in ordered]
         for n, own in enumerate(accesses):
             writes = [access for access in own if access.writes]
             yield from ((write, write) for write in writes)
@@ -89,7 +99,7 @@ def _pairs(below: Scope) -> Iterator[tuple[Access, Access]]:
                 )
 
 
-def _accesses(place: BlockPlace, buffer: Buffer) -> list[Access]:
+def accesses_of(place: BlockPlace, buffer: Buffer) -> list[Access]:
     """What a unit reads and writes of a buffer. It does not depend on others for what it has
     written before it reads it."""
     reads = regions_of(exposed_reads(place.block), buffer)
@@ -120,6 +130,22 @@ def _written(block: Block, buffer: Buffer) -> list[BufferRegion]:
     return [element_region(buffer, store.indices) for store in stores]
 
 
+def _are_told_apart(distinct: Sequence[Var], first: Access, second: Access) -> bool:
+    """Whether two iterations of a block that touch one element are the same in some iterators: each
+    of these is an index, or the indices tell all of their values apart."""
+    same = {
+        a.min
+        for a, b in zip(first.region.region, second.region.region, strict=True)
+        if a.min is b.min and is_const_int(a.extent, 1) and is_const_int(b.extent, 1)
+    }
+    if all(var in same for var in distinct):
+        return True
+    iterators = first.unit.block.domains
+    domains = {var: iterators[var] for var in distinct if var in iterators}
+    own = [index for index in same if variables_in(index) <= domains.keys()]
+    return len(domains) == len(distinct) and is_iter_map(own, domains, check_level=BIJECTIVE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Analysis:
     """What is known of the units below the loops of a chain."""
@@ -145,28 +171,6 @@ class _Analysis:
             reduced = set()
         return [i.var for i in block.iter_vars if i.var not in reduced]
 
-    def is_harmless(self, first: Access, second: Access) -> bool:
-        """Whether only iterations of a block that need not differ touch the same element: each of
-        the iterators is an index, or the indices tell all of their values apart."""
-        distinct = self.distinct(first, second)
-        if distinct is None:
-            return False
-        same = {
-            a.min
-            for a, b in zip(first.region.region, second.region.region, strict=True)
-            if a.min is b.min and is_const_int(a.extent, 1) and is_const_int(b.extent, 1)
-        }
-        if all(var in same for var in distinct):
-            return True
-        domains = {
-            i.var: i.dom
-            for i in first.unit.block.iter_vars
-            if i.var in distinct and i.dom is not None
-        }
-        own = [index for index in same if variables_in(index) <= domains.keys()]
-        apart = detect_iter_map(own, domains, check_level=BIJECTIVE)
-        return len(domains) == len(distinct) and apart.indices is not None
-
     def _uses_loops(self, unit: BlockPlace) -> bool:
         """Whether a unit uses loops by no iterator that would say what they mean to it."""
         if isinstance(unit, RawPlace):
@@ -184,35 +188,33 @@ class _Analysis:
             for writer in self.below.writers.get(region.buffer, ())
             if writer.block is not unit.block
         ]
-        is_sum = self.at_once and unit.block.init is not None and not self._is_private(buffer)
-        if not others and not is_sum:
+        updates = self.at_once and unit.block.init is not None
+        if not (others or updates) or self._runs_once(unit):
             return True
-        if self._runs_once(unit):
-            return True
-        return not is_sum and all(self._is_written_first(read, by) for by, read in others)
+        if updates and not self._is_private(buffer):
+            return False
+        return all(self._is_written_first(read, by) for by, read in others)
 
     def _runs_once(self, unit: BlockPlace) -> bool:
         """Whether the loops from the outermost of the chain on run each iteration of a block at
         most once."""
         around = unit.loops
         loops = around[around.index(self.chain[0]) :]
-        used = {var for value in unit.realize.iter_values for var in variables_in(value)}
-        # What all loops around run once, those from the chain on run once for each of the others.
-        nests = (loops, around) if len(loops) < len(around) else (loops,)
-        return any(runs_one_to_one(unit.realize, nest) for nest in nests) and all(
+        used = driving_variables(self.state, unit)
+        return all(
             loop.loop_var in used or is_const_int(loop.extent, 1) for loop in loops
-        )
+        ) and runs_one_to_one(self.state, unit, loops)
 
     def _is_private(self, buffer: Buffer) -> bool:
         """Whether a buffer is allocated in the scope and used below the loops alone, so that each
         iteration can have one of its own."""
         loop = self.state.loop(self.chain[0].loop_var)
         scope = self.state.scope_of(loop)
+        if buffer not in scope.block.alloc_buffers:
+            return False
         whole = scope_at(self.state, scope)
         users = (*whole.writers.get(buffer, ()), *whole.readers.get(buffer, ()))
-        return buffer in scope.block.alloc_buffers and all(
-            stands_in(user, loop.loop) for user in users
-        )
+        return all(stands_in(user, loop.loop) for user in users)
 
     def is_overwritten(self, first: Access, second: Access) -> bool:
         """Whether the same iteration writes what the later access reads before it, or writes again
@@ -235,9 +237,7 @@ class _Analysis:
     def _is_written_first(self, read: Access, by: BlockPlace) -> bool:
         """Whether, in the same iteration, an earlier unit surely writes what is read, or `by` is
         earlier and writes all that it ever writes of it."""
-        here = self.below.position(read.unit.block)
-        writers = self.below.writers.get(read.region.buffer, ())
-        earlier = [w for w in writers if self.below.position(w.block) < here]
+        earlier = self.below.writers_before(read.region.buffer, read.unit)
         return any(self._surely_writes(w, read, w.block is by.block) for w in earlier)
 
     def _surely_writes(self, writer: BlockPlace, access: Access, or_never: bool = True) -> bool:
@@ -266,6 +266,16 @@ def check_keeps_order(
     _check(state, below, chain, signs, "which this order of the loops would turn around")
 
 
+def check_any_order(state: ScheduleState, below: Scope, chain: Sequence[For]) -> None:
+    """Raise DataflowError where iterations of a chain of loops depend on each other."""
+    signs = [
+        {**dict.fromkeys(range(n), ZERO), n: sign}
+        for n in range(len(chain))
+        for sign in (POSITIVE, NEGATIVE)
+    ]
+    _check(state, below, chain, signs, "which the new order may turn around")
+
+
 def check_carries_nothing(state: ScheduleState, below: Scope, loop: For) -> None:
     """Raise DataflowError where the iterations of a loop depend on each other."""
     signs = [{0: POSITIVE}, {0: NEGATIVE}]
@@ -280,7 +290,7 @@ def check_stays_before(
     signs = [{**dict.fromkeys(range(n), ZERO), n: NEGATIVE} for n in range(len(chain))]
     for buffer in scope.conflicts(first, second):
         scope.check_declared(buffer)
-        for a, b in product(_accesses(first, buffer), _accesses(second, buffer)):
+        for a, b in product(accesses_of(first, buffer), accesses_of(second, buffer)):
             distances = distances_of(a, b, chain, signs, None) if a.writes or b.writes else None
             if distances is not None:
                 verbs = ["write" if access.writes else "read" for access in (a, b)]

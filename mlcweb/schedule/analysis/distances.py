@@ -13,12 +13,19 @@ from itertools import combinations
 from math import inf
 
 from mlcweb.arith import conjuncts
-from mlcweb.arith.linear_system import Bound, Form, LinearSystem, constant_ends
+from mlcweb.arith.linear_system import (
+    Bound,
+    Form,
+    LinearSystem,
+    constant_ends,
+    digit_units,
+    number,
+)
 from mlcweb.schedule.analysis.units import let_variables
 from mlcweb.schedule.state import BlockPlace
-from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import BufferRegion
-from mlcweb.tir.expr import Var
+from mlcweb.tir.arithmetic import constant_value, is_const_int
+from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import For, ForKind
 
 Signs = Mapping[int, Bound]
@@ -54,6 +61,34 @@ def reversals(chain: Sequence[For], new_order: Sequence[For]) -> list[Signs]:
     return found
 
 
+def possible_signs(
+    first: Access, second: Access, chain: Sequence[For], signs: Sequence[Signs]
+) -> list[Signs]:
+    """Those of some signs that two accesses of one element may have, as far as indices tell that
+    are loops: where both accesses have one, it is in the same iteration."""
+    loops = {
+        loop
+        for a, b in zip(first.region.region, second.region.region, strict=True)
+        if (loop := _index(first, a)) is not None and loop is _index(second, b)
+    }
+    same = [n for n, loop in enumerate(chain) if loop.loop_var in loops]
+    return [
+        wanted
+        for wanted in signs
+        if all(low <= 0 <= high for low, high in (wanted.get(n, ZERO) for n in same))
+    ]
+
+
+def _index(access: Access, side: Range) -> PrimExpr | None:
+    """The index that an access has in a dimension, in terms of the loops; None for a range."""
+    if not is_const_int(side.extent, 1):
+        return None
+    for iter_var, value in access.unit.realize.iterators:
+        if iter_var.var is side.min:
+            return value
+    return side.min
+
+
 def distances_of(
     first: Access,
     second: Access,
@@ -67,16 +102,20 @@ def distances_of(
     for var, domain in first.unit.domains_around.items():
         if not any(loop.loop_var is var for loop in chain):
             system.name(var, *constant_ends(domain))
+    units = digit_units(
+        each
+        for unit, region in ((a.unit.realize, a.region) for a in (first, second))
+        for each in (*unit.iter_values, unit.predicate, *(side.min for side in region.region))
+    )
     starts: dict[Var, Form] = {}
     ends: dict[Var, Form] = {}
     steps: list[int] = []
+    kept: set[int] = set()
     for loop in chain:
-        low, high = constant_ends(loop.domain)
-        step = system.variable(low - high, high - low)
-        steps.extend(step.terms)
-        starts[loop.loop_var] = system.variable(low, high)
-        ends[loop.loop_var] = starts[loop.loop_var].plus(step)
-        system.require(ends[loop.loop_var], low, high)
+        var = loop.loop_var
+        starts[var], ends[var], moves = _moving(loop, units.get(var, ()), system)
+        steps.append(moves[0])
+        kept.update(moves)
     one = _values(first.unit, chain, starts, system)
     other = _values(second.unit, chain, ends, system)
     for a, b in zip(first.region.region, second.region.region, strict=True):
@@ -89,7 +128,7 @@ def distances_of(
         difference = system.variable()
         differences.extend(difference.terms)
         system.require(other[var].plus(one[var], -1).plus(difference, -1), 0, 0)
-    system.eliminate({*steps, *differences})
+    system.eliminate(kept.union(differences))
     if not system.propagate(system.bounds):
         return None
     cases = [{d: sign} for d in differences for sign in (POSITIVE, NEGATIVE)] or [{}]
@@ -100,6 +139,28 @@ def distances_of(
             if found is not None:
                 return tuple(int(a) if a == b else None for a, b in (found[n] for n in steps))
     return None
+
+
+def _moving(loop: For, units: Sequence[int], system: LinearSystem) -> tuple[Form, Form, list[int]]:
+    """A loop's variable in two iterations, and the variables that tell by how much the second is
+    later: in all, then in each digit, where the program takes digits of it."""
+    low, high = constant_ends(loop.domain)
+    step = system.variable(low - high, high - low)
+    if not units:
+        start = system.variable(low, high)
+        end = start.plus(step)
+        system.require(end, low, high)
+        return start, end, [*step.terms]
+    digits, later = (system.digits(low, high, units) for _ in range(2))
+    moves = {unit: system.variable() for unit in digits}
+    for unit, move in moves.items():
+        system.require(later[unit].plus(digits[unit], -1).plus(move, -1), 0, 0)
+    system.require(number(moves).plus(step, -1), 0, 0)
+    return (
+        number(digits),
+        number(later),
+        [variable for m in (step, *moves.values()) for variable in m.terms],
+    )
 
 
 def _values(

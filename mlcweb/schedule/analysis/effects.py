@@ -8,11 +8,12 @@ written, or it would put what happens to be in it over values that the program k
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
+from mlcweb.analysis.access_regions import same_range
 from mlcweb.analysis.effects import exact_box, may_be_empty, sure_stores
 from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import (
@@ -21,7 +22,6 @@ from mlcweb.arith import (
     conjunction,
     conjuncts,
     estimate_region,
-    estimate_region_upper_bound,
     intersect,
     same_expression,
     union,
@@ -30,6 +30,7 @@ from mlcweb.arith.linear_system import LinearSystem, constant_ends
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.iteration_domain import executed_domains, needed_iterations
 from mlcweb.schedule.analysis.regions import (
+    accessed,
     bound_ranges,
     regions_of,
     relaxed,
@@ -41,8 +42,8 @@ from mlcweb.schedule.analysis.units import guards
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, shared_prefix
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.expr import GE, LT, FloorDiv, FloorMod, IntImm, PrimExpr, Var
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
+from mlcweb.tir.expr import GE, LT, FloorMod, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterType
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
@@ -63,7 +64,10 @@ def must_write(
     if _may_not_run(place, buffer, outer):
         return False
     analyzer = Analyzer(place.domains_around)
-    return any(contains(part, box, analyzer) for part in _written(place, buffer, outer))
+    return any(
+        part is not None and contains(part, box, analyzer)
+        for part in _written(place, buffer, outer)
+    )
 
 
 def must_write_each_time(place: BlockPlace, buffer: Buffer) -> bool:
@@ -105,22 +109,20 @@ def _differences(one: Box, other: Box, analyzer: Analyzer) -> list[int]:
     ]
 
 
-def _written(place: BlockPlace, buffer: Buffer, outer: For | None) -> list[Box]:
-    """Boxes that a block writes, seen from inside of a loop."""
+def _written(place: BlockPlace, buffer: Buffer, outer: For | None) -> Iterator[Box | None]:
+    """Boxes that a block writes, seen from inside of a loop; None for what is no box."""
     realize, inner = place.realize, place.inner_loops(outer)
     bound = realize.bindings
-    boxes: list[Box | None] = []
     for region in regions_of(place.block.writes, buffer):
         if not _writes_region(place.block, region):
             continue
         if outer is None and runs_whole_domain(place):
-            boxes.append(exact_box(region, place.block.domains, const(True)))
-        boxes.append(exact_box(substitute(region, bound), inner, realize.predicate))
+            yield exact_box(region, place.block.domains, const(True))
+        yield exact_box(substitute(region, bound), inner, realize.predicate)
     for store in sure_stores(place.block, buffer):
         seen = store.substituted(bound)
         predicate = logical_and(realize.predicate, seen.predicate)
-        boxes.append(exact_box(seen.region, {**inner, **seen.domains}, predicate))
-    return [box for box in boxes if box is not None]
+        yield exact_box(seen.region, {**inner, **seen.domains}, predicate)
 
 
 @lru_cache(maxsize=1024)
@@ -207,35 +209,29 @@ def _cut(producer: BlockPlace, inner: Mapping[Var, Range]) -> PrimExpr:
         condition
         for condition in conjuncts(producer.realize.predicate)
         if uses_any(condition, inner)
-        and not _ends_domain(condition, producer, analyzer)
+        and not _ends_domain(condition, producer)
         and not variables_in(analyzer.simplify(condition)) <= iterators
     )
 
 
-def _ends_domain(condition: PrimExpr, place: BlockPlace, analyzer: Analyzer) -> bool:
-    """Whether an iterator is behind the end of its domain wherever `a < c` does not hold: its value
-    is a and its end c, or c is a constant, and its value at least k * a for a constant k."""
+def _ends_domain(condition: PrimExpr, place: BlockPlace) -> bool:
+    """Whether some iterator is outside of its domain wherever a condition does not hold."""
     if not isinstance(condition, LT):
         return False
-    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
-        if iter_var.dom is not None and same_expression(value, condition.a):
-            if same_expression(iter_var.dom.min + iter_var.dom.extent, condition.b):
-                return True
-    if not isinstance(condition.b, IntImm):
-        return False
-    a, c = condition.a, condition.b.value
-    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
-        dom = iter_var.dom
-        if dom is None or not isinstance(dom.min, IntImm) or not isinstance(dom.extent, IntImm):
+    system = LinearSystem()
+    around = place.domains_around.items()
+    values = {var: system.variable(*constant_ends(domain)) for var, domain in around}
+    for iter_var, value in place.realize.iterators:
+        if iter_var.dom is None:
             continue
-        end = dom.min.value + dom.extent.value
-        if isinstance(value, FloorDiv) and isinstance(value.b, IntImm):
-            value, end = value.a, end * value.b.value
-        for k in {1, -(-end // max(c, 1))}:
-            rest = analyzer.const_int_bound(analyzer.canonical(value - a * k))
-            if rest.min_value + k * c >= end:
-                return True
-    return False
+        low, end = iter_var.dom.min, iter_var.dom.min + iter_var.dom.extent
+        if same_expression(value, condition.a) and same_expression(end, condition.b):
+            return True
+        index = system.form(value, values)
+        system.require(index.plus(system.form(low, values), -1), 0, inf)
+        system.require(index.plus(system.form(end, values), -1), -inf, -1)
+    system.require_condition(GE(condition.a, condition.b), values)
+    return system.solution() is None
 
 
 def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
@@ -275,19 +271,13 @@ def _is_uncovered(buffer: Buffer, reader: _Nest, *producers: _Nest) -> bool:
         if any(_is_whole(item, buffer) for item in written):
             return False
     analyzer = Analyzer(loop_ranges(loop for chain in chains for loop in chain))
-    limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
     inner = loop_ranges([*threads, *chains[0][len(shared) :]])
     around = loop_ranges([loop for loop in shared if not thread_tag(loop)])
     predicate = reader.realize.predicate
     for region in regions_of(reader.realize.block.reads, buffer):
-        sides = bound_ranges(reader.realize, region)
-        read = (
-            relaxed(sides, inner, analyzer)
-            if is_trivially_true(predicate)
-            else estimate_region_upper_bound(sides, inner, predicate, analyzer)
-        )
-        for n, side in enumerate(read):
-            needed = intersect(side, limits[n], analyzer)
+        box_of = touched if is_trivially_true(predicate) else accessed
+        read = box_of(reader.realize, region, inner, analyzer)
+        for n, needed in enumerate(_inside(buffer, read, analyzer)):
             covered = union([item[n] for item in written], analyzer)
             if _exceeds(needed, covered, analyzer) or (
                 around and _exceeds_once(needed, covered, loop_ranges(chains[0]), predicate)
@@ -313,16 +303,18 @@ def is_covered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPla
         for region in regions_of(producer.block.writes, buffer)
     ]
     boxes = _merged([box for box in written if box is not None], analyzer)
-    whole = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
     for region in regions_of(reader.block.reads, buffer):
-        sides = bound_ranges(reader.realize, region)
-        read = estimate_region_upper_bound(sides, inner[0], reader.realize.predicate, analyzer)
-        needed = [
-            intersect(side, side_of, analyzer) for side, side_of in zip(read, whole, strict=True)
-        ]
+        read = accessed(reader.realize, region, inner[0], analyzer)
+        needed = _inside(buffer, read, analyzer)
         if not any(contains(box, needed, analyzer) for box in boxes):
             return False
     return True
+
+
+def _inside(buffer: Buffer, box: Reads, analyzer: Analyzer) -> list[IntSet]:
+    """The part of a box that lies in a buffer."""
+    whole = map(IntSet.from_range, full_region(buffer).region)
+    return [intersect(side, limit, analyzer) for side, limit in zip(box, whole, strict=True)]
 
 
 def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:
@@ -356,13 +348,19 @@ def contains(
     box: Sequence[Range], part: Sequence[IntSet] | Sequence[Range], analyzer: Analyzer
 ) -> bool:
     """Whether a region is known to lie in a box."""
-    sides = [IntSet.from_range(side) if isinstance(side, Range) else side for side in part]
-    return all(
-        inner.min_value is not None
-        and inner.max_value is not None
-        and _is_known(inner.min_value >= outer.min, analyzer)
-        and _is_known(inner.max_value < outer.min + outer.extent, analyzer)
-        for inner, outer in zip(sides, box, strict=True)
+    return all(_holds(outer, side, analyzer) for outer, side in zip(box, part, strict=True))
+
+
+def _holds(outer: Range, part: IntSet | Range, analyzer: Analyzer) -> bool:
+    if isinstance(part, Range):
+        if same_range(part, outer):
+            return True
+        part = IntSet.from_range(part)
+    return (
+        part.min_value is not None
+        and part.max_value is not None
+        and _is_known(part.min_value >= outer.min, analyzer)
+        and _is_known(part.max_value < outer.min + outer.extent, analyzer)
     )
 
 

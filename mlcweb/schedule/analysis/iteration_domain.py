@@ -34,7 +34,7 @@ from mlcweb.tir.arithmetic import (
 )
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
-from mlcweb.tir.substitute import substitute, variables_in
+from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
 Box = Sequence[IntSet]
 Solution = dict[Var, IntSet]
@@ -61,6 +61,10 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
     conditions = [c for c in conjuncts(place.realize.predicate) if not analyzer.can_prove(c)]
     if not conditions and _are_loops(values, domains, loops):
         return domains
+    # What a predicate says of nothing that moves leaves out all iterations or none.
+    moving = {var for var, domain in loops.items() if not is_const_int(domain.extent, 1)}
+    if not all(uses_any(condition, moving) for condition in conditions):
+        return None
     result = detect_iter_map(values, loops, conjunction(conditions), SURJECTIVE)
     if result.indices is None:
         return None

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
+from mlcweb.arith import Analyzer, conjuncts
+from mlcweb.arith.iter_map import is_iter_map
 from mlcweb.schedule.analysis.dependences import check_carries_nothing
 from mlcweb.schedule.analysis.scopes import (
     check_affine,
@@ -26,10 +27,10 @@ from mlcweb.schedule.analysis.scopes import (
 from mlcweb.schedule.analysis.units import bound_reads, hidden_accesses
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
-from mlcweb.tir.arithmetic import is_const_int
-from mlcweb.tir.expr import Var
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
+from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import BlockRealize, For, IterType
-from mlcweb.tir.substitute import variables_in
+from mlcweb.tir.substitute import substitute, uses, variables_in
 
 
 def loop_type(loop: For) -> IterType:
@@ -97,13 +98,12 @@ def check_driven_affine(state: ScheduleState, place: BlockPlace, loops: Sequence
         return
     driven = [value for value in place.realize.iter_values if variables_in(value) & set(loops)]
     ranges = loop_ranges(place.loops)
-    found = detect_iter_map(driven, ranges, place.realize.predicate, SURJECTIVE)
-    if place.block.init is not None or found.indices is None:
+    if place.block.init is not None or not is_iter_map(driven, ranges, place.realize.predicate):
         check_affine(state, place, even_without_predicate=True)
 
 
 def check_init_stays_first(
-    realize: BlockRealize, old_order: Sequence[Var], new_order: Sequence[For]
+    state: ScheduleState, place: BlockPlace, old_order: Sequence[Var], new_order: Sequence[For]
 ) -> None:
     """The init of a reduction runs where all its reduction iterators start, which must stay before
     all updates of the same element.
@@ -112,12 +112,13 @@ def check_init_stays_first(
     loops that drive the same iterators; a loop that drives none, and so repeats the reduction,
     keeps its place among the reduction loops.
     """
+    realize = place.realize
     if realize.block.init is None:
         return
     driven = iterators_by_variable(realize)
     drives = {loop: driven.get(loop, {}) for loop in old_order}
     after = {loop.loop_var: place for place, loop in enumerate(new_order)}
-    repeats_parts = not runs_one_to_one(realize, new_order)
+    repeats_parts = not runs_one_to_one(state, place, new_order)
     repeating = {
         loop.loop_var
         for loop in new_order
@@ -138,6 +139,65 @@ def check_init_stays_first(
                 [loop for loop in new_order if loop.loop_var in pair],
                 "decompose_reduction first, or fuse spatial and reduction loops separately",
             )
+
+
+def check_repeats_no_reduction(realize: BlockRealize, loop: For, advice: str) -> None:
+    """Raise LoopError where a loop repeats a whole reduction, its init with it."""
+    repeats = not driven_iterators(realize, loop.loop_var)
+    if realize.block.init is not None and repeats and not is_const_int(loop.extent, 1):
+        raise LoopError(
+            f'The loop "{loop.loop_var.name}" repeats the whole reduction of block '
+            f'"{realize.block.name_hint}", which a single init before it would not do',
+            [loop, realize],
+            advice,
+        )
+
+
+def init_predicate(
+    realize: BlockRealize,
+    predicate: PrimExpr,
+    around: Sequence[For],
+    inner: Sequence[For],
+    values: Sequence[PrimExpr],
+) -> PrimExpr:
+    """The predicate of a block as far as it limits its init, whose iterators have `values`.
+
+    Of the loops `around` the block, the init runs without those of `inner` that `values` do not
+    use.
+    """
+    dropped = [loop for loop in inner if not any(uses(value, loop.loop_var) for value in values)]
+    unit = {loop.loop_var: loop.min for loop in dropped if is_const_int(loop.extent, 1)}
+    gone = {loop.loop_var for loop in dropped} - set(unit)
+    kept = {loop.loop_var for loop in around} - gone
+    limits: PrimExpr = const(True)
+    for condition in conjuncts(predicate):
+        used = variables_in(condition) - set(unit)
+        if not used & gone:
+            if used != variables_in(condition):
+                condition = Analyzer().simplify(substitute(condition, unit))
+            limits = logical_and(limits, condition)
+        elif used & kept and not _holds_at_start(realize, condition, around, gone):
+            raise BindingError(
+                f'The predicate {condition!r} of block "{realize.block.name_hint}" ties spatial '
+                "and reduction loops together, so the init alone could not keep it",
+                [realize],
+                "decompose before spatial and reduction loops are fused or split unevenly",
+            )
+    return limits
+
+
+def _holds_at_start(
+    realize: BlockRealize, condition: PrimExpr, around: Sequence[For], gone: set[Var]
+) -> bool:
+    """Whether a condition holds for every init: where the loops `gone` start, as the reduction
+    iterators do."""
+    analyzer = Analyzer(loop_ranges(around))
+    start = {loop.loop_var: loop.min for loop in around if loop.loop_var in gone}
+    return analyzer.can_prove(substitute(condition, start)) and all(
+        axis.dom is not None and analyzer.can_prove_equal(substitute(value, start), axis.dom.min)
+        for axis, value in realize.iterators
+        if axis.iter_type == IterType.COMM_REDUCE
+    )
 
 
 def check_iterators_reorderable(realize: BlockRealize) -> None:

@@ -131,6 +131,19 @@ def _accesses(store: BufferStore, domains: Mapping[E.Var, Range]) -> _Accesses:
     )
 
 
+def computes_alike(block: Block, description: Block) -> bool:
+    """Whether a block makes the same of its elements as the block of an intrinsic's description,
+    whatever the iterators and indices of both are."""
+    described = next(part for part in statements_in(description.body) if isinstance(part, Block))
+    ours, theirs = _update(block), _update(described)
+    if ours is None or theirs is None or len(block.writes) != 1:
+        return False
+    loads: list[tuple[Buffer, Buffer]] = [(ours.buffer, theirs.buffer)]
+    return _same_form(ours.value, theirs.value, loads) and not any(
+        (one is ours.buffer) is not (other is theirs.buffer) for one, other in loads
+    )
+
+
 def product_of(block: Block, description: Block) -> Product | None:
     """A block as the products whose tiles an intrinsic computes, by the block that describes it;
     None where it is none.
@@ -140,12 +153,7 @@ def product_of(block: Block, description: Block) -> Product | None:
     """
     described = next(part for part in statements_in(description.body) if isinstance(part, Block))
     ours, theirs = _update(block), _update(described)
-    if ours is None or theirs is None or len(block.writes) != 1:
-        return None
-    loads: list[tuple[Buffer, Buffer]] = [(ours.buffer, theirs.buffer)]
-    if not _same_form(ours.value, theirs.value, loads):
-        return None
-    if any((one is ours.buffer) is not (other is theirs.buffer) for one, other in loads):
+    if ours is None or theirs is None or not computes_alike(block, description):
         return None
     accesses, pattern = _accesses(ours, block.domains), _accesses(theirs, described.domains)
     read = [region.buffer for region in block.reads if region.buffer is not ours.buffer]

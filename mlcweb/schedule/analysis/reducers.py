@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mlcweb.arith import same_expression
+from mlcweb.arith import same_expressions
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BlockKindError
 from mlcweb.schedule.state import BlockPlace
@@ -144,7 +144,7 @@ def _matched(
         for reducer in REDUCERS.get(len(buffers), ()):
             if any(value.dtype != b.dtype for value, b in zip(given, buffers, strict=True)):
                 continue
-            if not _same(reducer.combine(accumulators, given), combined):
+            if not same_expressions(reducer.combine(accumulators, given), combined):
                 continue
             reduction = Reduction(reducer, buffers, indices, tuple(given))
             _check_identity(place, reduction, initial)
@@ -160,7 +160,7 @@ def _matched(
 
 
 def _check_identity(place: BlockPlace, reduction: Reduction, initial: Values) -> None:
-    if _same(reduction.identity, initial):
+    if same_expressions(reduction.identity, initial):
         return
     found = ", ".join(repr(value) for value in initial)
     wanted = ", ".join(repr(value) for value in reduction.identity)
@@ -191,10 +191,12 @@ def _check_same_places(
 ) -> None:
     if initial.keys() != set(buffers) or stored.keys() != set(buffers):
         raise _refusal(place, "its init and its update do not store to the same buffers")
-    if not all(_same(buffer.shape, buffers[0].shape) for buffer in buffers):
+    if not all(same_expressions(buffer.shape, buffers[0].shape) for buffer in buffers):
         raise _refusal(place, "the buffers that it writes have different shapes")
     first = next(iter(stored.values())).indices
-    if not all(_same(store.indices, first) for store in (*initial.values(), *stored.values())):
+    if not all(
+        same_expressions(store.indices, first) for store in (*initial.values(), *stored.values())
+    ):
         raise _refusal(place, "its init and its update do not all store at the same indices")
 
 
@@ -224,10 +226,6 @@ def _last_operand(value: PrimExpr) -> PrimExpr | None:
     if isinstance(value, (BinaryExpr, ComparisonExpr)):
         return value.b
     return value.false_value if isinstance(value, Select) else None
-
-
-def _same(left: Values, right: Values) -> bool:
-    return len(left) == len(right) and all(map(same_expression, left, right))
 
 
 def _refusal(place: BlockPlace, reason: str, advice: str = "") -> BlockKindError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
-from mlcweb.arith import Analyzer, IntSet, eval_range
+from mlcweb.analysis.threads import thread_tag
+from mlcweb.arith import Analyzer, IntSet, bounding_box, eval_range
 from mlcweb.arith.int_set import EVERYTHING
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
@@ -17,32 +18,22 @@ from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.dtype import lanes
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BlockRealize, BufferStore, DeclBuffer, For
+from mlcweb.tir.stmt import BlockRealize, BufferStore, DeclBuffer, For, Stmt, statements_in
 from mlcweb.tir.substitute import substitute, uses_any
-
-_STORAGE_RANKS = {"global": 0, "shared": 1, "warp": 2}
-"""How far apart the threads may be that see one memory; all others are of a single thread."""
 
 
 def threads_sharing(place: BlockPlace, outer: For, storage_scope: str) -> dict[Var, Range]:
     """The domains of the thread loops at or around `outer` whose threads all see one copy of a
     buffer in `storage_scope`: what they access together is accessed at once."""
-    rank = _STORAGE_RANKS.get(storage_scope.split(".")[0], 3)
-    if rank == 0:
-        return {}
+    memory = storage_scope.split(".")[0]
     domains: dict[Var, Range] = {}
     for parent in place.parents:
-        if isinstance(parent, For) and parent.thread_binding is not None:
-            tag = parent.thread_binding.thread_tag
-            if tag == "threadIdx.x" if rank == 2 else rank <= _thread_rank(tag):
-                domains.update(domains_of(parent))
+        tag = thread_tag(parent)
+        if (memory == "shared" and tag) or (memory == "warp" and tag == "threadIdx.x"):
+            domains.update(domains_of(parent))
         if parent is outer:
             break
     return domains
-
-
-def _thread_rank(tag: str) -> int:
-    return 0 if tag.startswith("blockIdx") else 1
 
 
 def bound_ranges(realize: BlockRealize, region: BufferRegion) -> tuple[Range, ...]:
@@ -62,6 +53,15 @@ def touched(
 ) -> list[IntSet]:
     """A box that holds what a block declares by a region, for all values of some variables."""
     return relaxed(bound_ranges(realize, region), domains, analyzer)
+
+
+def accessed(
+    realize: BlockRealize, region: BufferRegion, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> list[IntSet]:
+    """A box that holds what a block accesses by a region where its predicate holds, for all values
+    of some variables; exact where it can be."""
+    sides = bound_ranges(realize, region)
+    return bounding_box(sides, domains, realize.predicate, analyzer)
 
 
 def and_unproved(
@@ -116,9 +116,9 @@ def use_of_memory(node: Node, buffer: Buffer) -> str | None:
     return None
 
 
-def check_no_declared_view(place: BlockPlace, around: Node, buffer: Buffer) -> None:
+def check_no_declared_view(place: BlockPlace, around: Stmt, buffer: Buffer) -> None:
     """Raise ArgumentError where T.decl_buffer declares a buffer in the memory of `buffer`."""
-    for node in walk(around):
+    for node in statements_in(around):
         if isinstance(node, DeclBuffer) and node.buffer.data is buffer.data:
             view = "is declared as a view" if node.buffer is buffer else "has a declared view"
             raise ArgumentError(

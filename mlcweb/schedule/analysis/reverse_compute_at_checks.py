@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlcweb.arith import Analyzer
+from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.schedule.analysis.effects import have_run, reads_only_written
 from mlcweb.schedule.analysis.regions import regions_of, touched
@@ -41,6 +41,28 @@ def check_written_before(
                     [target.loop, realize],
                     "choose a loop further outside, whose iterations write all that is read",
                 )
+            if boxes and buffer.scope() != "global" and _is_left_out(producer, target):
+                raise DataflowError(
+                    f'In some iterations of the loops around "{target.loop.loop_var.name}" the '
+                    f'{producer.title} writes nothing to "{buffer.name}", which threads of an '
+                    "earlier iteration do not leave to those of a later one",
+                    [target.loop, producer.realize, realize],
+                    "move it before the split of a loop that the elements do not depend on",
+                )
+
+
+def _is_left_out(producer: BlockPlace, target: LoopPlace) -> bool:
+    """Whether there are launches of threads in which a block does not run: a part of its predicate
+    is about loops alone that tell nothing of its iterators."""
+    outer = (*target.loops, target.loop)
+    if not any(loop.thread_binding for loop in outer):
+        return False
+    driving = variables_in(*producer.realize.iter_values)
+    around = {loop.loop_var for loop in outer}
+    return any(
+        (used := variables_in(part)) & around and used.isdisjoint(driving)
+        for part in conjuncts(producer.realize.predicate)
+    )
 
 
 def check_all_executed(
@@ -75,7 +97,7 @@ def check_reduction_order(
     outer = (*target.loops, target.loop)
     variables = {loop.loop_var for loop in outer}
     spread: set[Var] = set()
-    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for iter_var, value in realize.iterators:
         if iter_var.iter_type == IterType.COMM_REDUCE:
             spread |= variables_in(value) & variables
     if not spread:
@@ -114,7 +136,7 @@ def _check_init_first(
         return
     analyzer = Analyzer(ranges)
     starts = {loop: domain.min for loop, domain in ranges.items()}
-    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for iter_var, value in realize.iterators:
         if iter_var.iter_type != IterType.COMM_REDUCE or iter_var.dom is None:
             continue
         upwards = all(

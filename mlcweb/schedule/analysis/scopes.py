@@ -8,12 +8,15 @@ only writer of its buffers, reads none of what it writes and has spatial iterato
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mlcweb.analysis.effects import reads_old_elements
-from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
+from mlcweb.arith import conjuncts
+from mlcweb.arith.iter_map import BIJECTIVE, is_iter_map
+from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.units import (
     RawPlace,
     blocks_among,
@@ -24,8 +27,9 @@ from mlcweb.schedule.analysis.units import (
 )
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, block_realizes_below
+from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType
 from mlcweb.tir.substitute import uses, variables_in
 
@@ -80,6 +84,11 @@ class Scope:
         self.check_declared(buffer)
         return self.readers.get(buffer, ())
 
+    def writers_before(self, buffer: Buffer, unit: BlockPlace) -> list[BlockPlace]:
+        """The units that stand before one and write a buffer."""
+        here = self.position(unit.block)
+        return [w for w in self.writers.get(buffer, ()) if self.position(w.block) < here]
+
     def conflicts(self, first: BlockPlace, second: BlockPlace) -> list[Buffer]:
         """The buffers that two units use, declared or not, and one of them writes."""
         (written, read), (other_written, other_read) = map(self._used_by, (first, second))
@@ -110,7 +119,13 @@ class Scope:
     def check_links(self, place: BlockPlace) -> None:
         """Raise DataflowError where another block uses what `place` accesses, and one of the two
         does not declare it."""
-        for region in (*place.block.reads, *place.block.writes):
+        for region in place.block.writes:
+            self.check_declared(region.buffer)
+        self.check_links_of_reads(place)
+
+    def check_links_of_reads(self, place: BlockPlace) -> None:
+        """`check_links` of all but what `place` declares to write."""
+        for region in place.block.reads:
             self.check_declared(region.buffer)
         for buffer in itertools.chain(*undeclared_accesses(place.realize)):
             users = (*self.writers.get(buffer, ()), *self.readers.get(buffer, ()))
@@ -145,6 +160,11 @@ class Scope:
 def scope_at(state: ScheduleState, scope: BlockPlace) -> Scope:
     """The scope inside a block."""
     return state.cached(("scope", scope.block.identity), lambda: scope_below(state, scope))
+
+
+def scope_around(state: ScheduleState, place: Place) -> Scope:
+    """The scope that a loop or block is in."""
+    return scope_at(state, state.scope_of(place))
 
 
 def scope_below(state: ScheduleState, around: Place) -> Scope:
@@ -182,7 +202,7 @@ def driven_iterators(realize: BlockRealize, loop: Var) -> dict[Var, IterType]:
     """The iterators of a block whose value depends on a loop, and what they mean."""
     return {
         iter_var.var: iter_var.iter_type
-        for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        for iter_var, value in realize.iterators
         if uses(value, loop)
     }
 
@@ -190,23 +210,39 @@ def driven_iterators(realize: BlockRealize, loop: Var) -> dict[Var, IterType]:
 def iterators_by_variable(realize: BlockRealize) -> dict[Var, dict[Var, IterType]]:
     """`driven_iterators` of every variable that the values of a block's iterators depend on."""
     driven: dict[Var, dict[Var, IterType]] = {}
-    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for iter_var, value in realize.iterators:
         for variable in variables_in(value):
             driven.setdefault(variable, {})[iter_var.var] = iter_var.iter_type
     return driven
 
 
-def runs_one_to_one(realize: BlockRealize, loops: Iterable[For]) -> bool:
+def runs_one_to_one(state: ScheduleState, place: BlockPlace, loops: Sequence[For]) -> bool:
     """Whether those of `loops` that drive iterators of a block run through iterations of their own:
-    with the other loops fixed, no two of them repeat the same values."""
-    driven = iterators_by_variable(realize)
-    driving = tuple(loop for loop in loops if loop.loop_var in driven)
-    return any(
-        detect_iter_map(
-            realize.iter_values, loop_ranges(driving), predicate, BIJECTIVE
-        ).indices is not None
-        for predicate in (realize.predicate, True)
-    )  # fmt: skip
+    with the other loops fixed, no two of them repeat the same values. So do some loops where all do
+    around the block."""
+    return _all_run_one_to_one(state, place) or (
+        len(loops) < len(place.loops) and _is_one_to_one(state, place, loops)
+    )
+
+
+def _all_run_one_to_one(state: ScheduleState, place: BlockPlace) -> bool:
+    return state.cached(
+        ("one to one", place.block.identity), lambda: _is_one_to_one(state, place, place.loops)
+    )
+
+
+def _is_one_to_one(state: ScheduleState, place: BlockPlace, loops: Iterable[For]) -> bool:
+    realize, used = place.realize, driving_variables(state, place)
+    driving = loop_ranges(loop for loop in loops if loop.loop_var in used)
+    predicates = (True,) if is_trivially_true(realize.predicate) else (realize.predicate, True)
+    return any(is_iter_map(realize.iter_values, driving, p, BIJECTIVE) for p in predicates)
+
+
+def driving_variables(state: ScheduleState, place: BlockPlace) -> set[Var]:
+    """The variables that the values of a block's iterators depend on."""
+    return state.cached(
+        ("driving", place.block.identity), lambda: variables_in(*place.realize.iter_values)
+    )
 
 
 def is_trivially_true(predicate: PrimExpr) -> bool:
@@ -215,23 +251,14 @@ def is_trivially_true(predicate: PrimExpr) -> bool:
 
 def is_affine(state: ScheduleState, place: BlockPlace) -> bool:
     """Whether the loops around a block run its iterators through their domains one to one."""
-    return state.cached(
-        ("affine", place.block.identity),
-        lambda: _is_affine(place, place.realize.predicate),
-    )
+    predicate = place.realize.predicate
+    if is_trivially_true(predicate) and _all_run_one_to_one(state, place):
+        return True
+    return state.cached(("affine", place.block.identity), lambda: _is_affine(place, predicate))
 
 
 def _is_affine(place: BlockPlace, predicate: PrimExpr | bool) -> bool:
-    if not place.realize.iter_values:
-        return True
-    result = detect_iter_map(
-        place.realize.iter_values,
-        loop_ranges(place.loops),
-        predicate=predicate,
-        check_level="surjective",
-        simplify_trivial_iterators=True,
-    )
-    return result.indices is not None
+    return is_iter_map(place.realize.iter_values, loop_ranges(place.loops), predicate)
 
 
 def check_affine(
@@ -241,15 +268,30 @@ def check_affine(
 
     `even_without_predicate` is for those to whom it does not matter that the predicate leaves out
     iterations: it may bound iterators together that are bound to loops of their own, as that of a
-    reduction whose parts are of unequal lengths.
+    reduction whose parts are of unequal lengths, or quotients and remainders of loops, as that of
+    copies of tiles that stick out.
     """
-    if not is_affine(state, place) and not (even_without_predicate and _is_affine(place, True)):
+    if not is_affine(state, place) and not (
+        even_without_predicate and any(_is_affine(place, p) for p in _parts(place))
+    ):
         raise BindingError(
             f"The iterators of {place.title} are not bound to its loops one to one (the binding "
             "is not affine), so its iterations cannot be rearranged",
             [place.realize],
             "bind every iterator to a sum of scaled loop variables that covers its domain once",
         )
+
+
+def _parts(place: BlockPlace) -> tuple[PrimExpr | bool, ...]:
+    """What may be left of a predicate: its bounds of sums of loops, which say how far the loops of
+    a split go, and nothing."""
+    divisions = (FloorDiv, FloorMod)
+    bounds = [
+        part
+        for part in conjuncts(place.realize.predicate)
+        if not any(isinstance(node, divisions) for node in walk(part))
+    ]
+    return (functools.reduce(logical_and, bounds), True) if bounds else (True,)
 
 
 def check_binds_loops(place: BlockPlace, loops: Sequence[For]) -> None:
@@ -330,7 +372,7 @@ def short_title(place: BlockPlace) -> str:
 
 def check_complete(state: ScheduleState, place: BlockPlace) -> None:
     """Raise BlockKindError unless the block is complete in its scope."""
-    reason = why_not_complete(scope_at(state, state.scope_of(place)), place.block)
+    reason = why_not_complete(scope_around(state, place), place.block)
     if reason:
         raise BlockKindError(
             f"The {place.title} is not a complete block: {reason}",
@@ -341,7 +383,7 @@ def check_complete(state: ScheduleState, place: BlockPlace) -> None:
 
 def check_complete_or_reduction(state: ScheduleState, place: BlockPlace) -> None:
     """Raise BlockKindError unless the block is complete or a reduction block in its scope."""
-    scope = scope_at(state, state.scope_of(place))
+    scope = scope_around(state, place)
     complete = why_not_complete(scope, place.block)
     reduction = why_not_reduction(scope, place.block)
     if complete and reduction:
@@ -355,7 +397,7 @@ def check_complete_or_reduction(state: ScheduleState, place: BlockPlace) -> None
 
 def check_reduction(state: ScheduleState, place: BlockPlace, advice: str) -> None:
     """Raise BlockKindError unless the block is a reduction block in its scope."""
-    reason = why_not_reduction(scope_at(state, state.scope_of(place)), place.block)
+    reason = why_not_reduction(scope_around(state, place), place.block)
     if reason:
         raise BlockKindError(
             f"The {place.title} is not a reduction block: {reason}",
@@ -365,8 +407,11 @@ def check_reduction(state: ScheduleState, place: BlockPlace, advice: str) -> Non
 
 
 def check_not_output(state: ScheduleState, place: BlockPlace, advice: str) -> None:
-    """Raise BlockKindError where a block writes a buffer that lives on outside of its scope."""
-    if is_output_block(state, place):
+    """Raise BlockKindError where a block writes a buffer that lives on outside of its scope,
+    whether it declares that or not."""
+    stored, _ = undeclared_accesses(place.realize)
+    own = state.scope_of(place).block.alloc_buffers
+    if is_output_block(state, place) or any(buffer not in own for buffer in stored):
         raise BlockKindError(
             f"The {place.title} is an output block: what it writes is seen outside of the block "
             f'"{state.scope_of(place).block.name_hint}"',

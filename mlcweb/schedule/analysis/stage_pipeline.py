@@ -62,14 +62,8 @@ def check_cover(
     write."""
     read = dict.fromkeys(region.buffer for region in reader.block.reads)
     for buffer in read if of is None else [of]:
-        here = blocks.position(reader.block)
-        producers = [
-            writer
-            for writer in blocks.writers.get(buffer, ())
-            if writer.block is not reader.block
-            and blocks.position(writer.block) < here
-            and not _stays_before(writer, reader)
-        ]
+        writers = blocks.writers_before(buffer, reader)
+        producers = [writer for writer in writers if not _stays_before(writer, reader)]
         if producers and is_uncovered(buffer, producers, reader):
             names = ", ".join(f'"{p.block.name_hint}"' for p in producers)
             raise DataflowError(

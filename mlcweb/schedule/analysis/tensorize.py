@@ -144,7 +144,7 @@ def get_tensorize_loop_mapping(
     realize, loops = _described(desc_func)
     if any(not is_const_int(loop.min, 0) for loop in (*around, *loops)):
         return None
-    rest = list(zip(place.block.iter_vars, place.realize.iter_values, strict=True))
+    rest = place.realize.iterators
     mapped: dict[For, For] = {}
     paddings: dict[Var, int] = {}
     for described in reversed(realize.block.iter_vars):
@@ -176,7 +176,8 @@ def get_tensorize_loop_mapping(
 
 
 def _single_loops(place: BlockPlace) -> list[For]:
-    """The loops around a block that hold nothing else."""
+    """The loops around a block up to the first that holds several statements, as TVM takes them:
+    a condition may stand between them."""
     loops = list(place.loops)
     for n in range(len(loops) - 1, -1, -1):
         if isinstance(loops[n].body, SeqStmt):

@@ -12,18 +12,19 @@ Accesses that no block declares are what it uses all the same, and other buffers
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.analysis.effects import may_be_empty
+from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, executed_substatements
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
     AllocBuffer,
@@ -55,7 +56,7 @@ _HEADERS: dict[type, tuple[str, ...]] = {
 """The expressions that a statement with a body computes itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class RawPlace(BlockPlace):
     """A statement outside of blocks, seen as an opaque block. Its `realize` stands nowhere in the
     program; `statement` does. For a header it is the statement that computes the header."""
@@ -267,9 +268,9 @@ def in_the_same_memory(
 ) -> dict[Buffer, None]:
     """Other buffers in the memory of some, as T.decl_buffer declares them: what is done to one is
     done to all, and no region says to which elements."""
-    views = state.cached(("views", place.function), lambda: _views(state, place.function))
-    if not views:
+    if place.function not in state.index.views:
         return {}
+    views = state.cached(("views", place.function), lambda: _views(state, place.function))
     return {
         view: None
         for buffer in buffers
@@ -285,9 +286,29 @@ def _views(state: ScheduleState, function: str) -> dict[Var, tuple[Buffer, ...]]
     views: dict[Var, dict[Buffer, None]] = {data: {} for data in shared}
     if shared:
         for node in walk(body):
-            if isinstance(node, (BufferLoad, BufferStore)) and node.buffer.data in shared:
+            if isinstance(node, _ACCESSES) and node.buffer.data in shared:
                 views[node.buffer.data][node.buffer] = None
     return {data: tuple(buffers) for data, buffers in views.items() if len(buffers) > 1}
+
+
+_ACCESSES = (BufferLoad, BufferStore, BufferRegion)
+"""What uses a buffer; a region, where the block calls the buffer by another name."""
+
+_LEAVES = frozenset((Var, IntImm))
+
+
+def _nodes_but_leaves(block: Block) -> Iterator[Node]:
+    """The nodes of a block but for variables and integers, which are most of its regions."""
+    yield block
+    ranges = [side for region in (*block.reads, *block.writes) for side in region.region]
+    ranges += [iter_var.dom for iter_var in block.iter_vars if iter_var.dom is not None]
+    sides = [side for domain in ranges for side in (domain.min, domain.extent)]
+    parts = (*sides, block.body, block.init, *block.match_buffers)
+    for part in parts:
+        if part is not None and type(part) not in _LEAVES:
+            for node in walk(part):
+                if type(node) not in _LEAVES:
+                    yield node
 
 
 @lru_cache(maxsize=4096)
@@ -296,13 +317,12 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
     declaring it. A reduction loads what it declares to write alone."""
     written = {region.buffer for region in block.writes}
     readable = {region.buffer for region in block.reads}
-    if any(isinstance(node, Block) and node.init is not None for node in walk(block)):
-        readable |= written
+    reduces = False
     own: set[Buffer] = set()
     matched: dict[Buffer, Buffer] = {}
     stored: dict[Buffer, None] = {}
     loaded: dict[Buffer, None] = {}
-    for node in walk(block):
+    for node in _nodes_but_leaves(block):
         if isinstance(node, (BufferStore, BufferLoad)):
             buffer = node.buffer
             while buffer in matched:
@@ -312,11 +332,13 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
             if isinstance(node, BufferLoad) and buffer not in readable:
                 loaded[buffer] = None
         elif isinstance(node, Block):
+            reduces = reduces or node.init is not None
             own.update(node.alloc_buffers)
             matched.update({match.buffer: match.source.buffer for match in node.match_buffers})
         elif isinstance(node, (AllocBuffer, DeclBuffer)):
             own.add(node.buffer)
-    return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in own)
+    declared = own | written if reduces else own
+    return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in declared)
 
 
 def undeclared_accesses(

@@ -211,7 +211,7 @@ def _check_iterators(
     realize: BlockRealize, place: LoopPlace, primitive: str, across_threads: bool
 ) -> None:
     loop = place.loop.loop_var
-    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for iter_var, value in realize.iterators:
         if iter_var.iter_type == IterType.DATA_PARALLEL or not uses(value, loop):
             continue
         if across_threads and iter_var.iter_type == IterType.COMM_REDUCE:

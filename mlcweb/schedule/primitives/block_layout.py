@@ -3,22 +3,26 @@ reorder_block_iter_var."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mlcweb.arith.index_map import IndexMap, IndexMapError
+from mlcweb.arith.iter_map import sum_of_digits
 from mlcweb.ir.node import replace
-from mlcweb.schedule.analysis.scopes import check_affine, check_binds_loops
+from mlcweb.schedule.analysis.dependences import check_any_order, check_keeps_order
+from mlcweb.schedule.analysis.iteration_order import check_declares_all, check_own_predicate
+from mlcweb.schedule.analysis.scopes import check_affine, check_binds_loops, scope_below
 from mlcweb.schedule.arguments import Integers
-from mlcweb.schedule.errors import ArgumentError, BindingError
+from mlcweb.schedule.errors import ArgumentError, BindingError, DataflowError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import AccessSimplifier
-from mlcweb.schedule.rewriting.nests import loop_nest, only_block_in
+from mlcweb.schedule.rewriting.nests import loop_nest, only_block_in_loops
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Range
-from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import BlockIdentity, For, IterType, IterVar
-from mlcweb.tir.substitute import substitute, variables_in
+from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.stmt import BlockIdentity, For, IterType, IterVar, Stmt
+from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
 
 @primitive("TransformBlockLayout", title="transform_block_layout")
@@ -29,7 +33,8 @@ def transform_block_layout(
 
     Checked: the loops hold the block alone and are bound to its iterators one by one, in order; the
     map takes as many indices as the block has iterators and is bijective on their domains; no new
-    iterator mixes spatial and reduction iterators.
+    iterator mixes spatial and reduction iterators; iterations that depend on each other stay in
+    order.
 
     rewrite, by lambda i, j: [i * 24 + j]:
         for i, j in T.grid(16, 24):                   for ax0 in range(384):
@@ -37,7 +42,7 @@ def transform_block_layout(
     """
     place = state.block(block)
     loops = place.loops
-    nest = only_block_in(place, loops, "transform_block_layout")
+    nest = only_block_in_loops(place, "transform_block_layout")
     check_affine(state, place)
     check_binds_loops(place, loops)
     values = list(place.realize.iter_values)
@@ -69,6 +74,11 @@ def transform_block_layout(
     )
     inside = _inverted(inverse, loops, [iter_var.var for iter_var in iter_vars], new_vars)
     outside = _inverted(inverse, loops, [loop.loop_var for loop in loops], loop_vars)
+    domains = {
+        var: Range(const(0, var.dtype), extent)
+        for var, extent in zip(loop_vars, extents, strict=True)
+    }
+    _check_order(state, place, nest, outside, domains)
     changed = replace(substitute(replace(place.block, iter_vars=()), inside), iter_vars=made)
     realize = replace(
         place.realize,
@@ -86,6 +96,80 @@ def _inverted(
     at = dict(zip(inverse.initial_indices, new, strict=True))
     parts = zip(old, inverse.final_indices, loops, strict=True)
     return {var: substitute(index, at) + loop.min for var, index, loop in parts}
+
+
+def _check_order(
+    state: ScheduleState,
+    place: BlockPlace,
+    nest: Stmt,
+    values: Mapping[Var, PrimExpr],
+    domains: Mapping[Var, Range],
+) -> None:
+    """Raise a ScheduleError where iterations of a block that depend on each other would change
+    places in new loops over `domains`, in terms of which the loops around it now have `values`.
+
+    Where these are sums of digits of the new loops, a loop over each digit is written instead of
+    the nest, so that the new order is one of loops. Where they are not, it may be any.
+    """
+    digits = _digits(values, domains)
+    if digits is not None and digits.new_order == [*digits.extents]:
+        return
+    check_declares_all(place)
+    check_own_predicate(place.realize)
+    if digits is not None:
+        iter_values = tuple(substitute(v, digits.sums) for v in place.realize.iter_values)
+        predicate = substitute(place.realize.predicate, digits.sums)
+        realize = replace(place.realize, iter_values=iter_values, predicate=predicate)
+        loops = loop_nest([*digits.extents], [*digits.extents.values()], realize)
+        state = state.replaced(place.function, {nest: loops})
+    chain = state.block(place.block.identity).loops
+    below = scope_below(state, state.loop(chain[0].loop_var))
+    try:
+        if digits is not None:
+            new_order = [state.loop(var).loop for var in digits.new_order]
+            check_keeps_order(state, below, chain, new_order)
+        else:
+            check_any_order(state, below, chain)
+    except DataflowError as error:
+        raise DataflowError(error.reason, [place.realize], error.advice) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Digits:
+    """Loops over digits of some loops, those that count most first: their extents, in the order of
+    these loops; the order of others that run through the same digits; the value of each of these
+    loops."""
+
+    extents: dict[Var, PrimExpr]
+    new_order: list[Var]
+    sums: dict[Var, PrimExpr]
+
+
+def _digits(values: Mapping[Var, PrimExpr], domains: Mapping[Var, Range]) -> _Digits | None:
+    """The digits that loops with some values and the loops over `domains`, in terms of which these
+    are, have in common; None where a value is no sum of digits, or not known to count up."""
+    numbers = {var: n for n, var in enumerate(domains)}
+    extents: dict[Var, PrimExpr] = {}
+    places: dict[Var, tuple[int, int]] = {}
+    sums: dict[Var, PrimExpr] = {}
+    for var, value in values.items():
+        total = sum_of_digits(value, domains)
+        if uses_any(total.constant, domains):
+            return None
+        sums[var] = total.constant
+        terms: list[tuple[int, tuple[int, int], PrimExpr]] = []
+        for split, scale in total.items():
+            loop_var, unit = split.source.source, split.lower_factor
+            if not (isinstance(loop_var, Var) and isinstance(unit, IntImm)):
+                return None
+            if not (isinstance(scale, IntImm) and scale.value > 0):
+                return None
+            terms.append((scale.value, (numbers[loop_var], -unit.value), split.extent))
+        for n, (scale, place, extent) in enumerate(sorted(terms, key=lambda term: -term[0])):
+            digit = Var(f"{var.name}_{n}" if len(terms) > 1 else var.name, var.dtype)
+            extents[digit], places[digit] = extent, place
+            sums[var] += digit * scale
+    return _Digits(extents, sorted(places, key=lambda digit: places[digit]), sums)
 
 
 def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:

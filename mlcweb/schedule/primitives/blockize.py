@@ -63,11 +63,11 @@ def blockize(
     if not isinstance(target, Var):
         return _blockize_blocks(state, target, preserve_unit_iters)
     place = state.loop(target)
-    realize = blockized(state, place, preserve_unit_iters)
+    realize = blockized(place, preserve_unit_iters)
     return state.replaced(place.function, {place.loop: realize}), realize.block.identity
 
 
-def blockized(state: ScheduleState, place: LoopPlace, preserve_unit_iters: bool) -> BlockRealize:
+def blockized(place: LoopPlace, preserve_unit_iters: bool) -> BlockRealize:
     """The block that `blockize` makes of the nest that starts at a loop."""
     nest = nest_at(place.loop)
     parts = divided(nest, place.loops, preserve_unit_iters)
@@ -264,7 +264,7 @@ def tensorize(
         new = _tensorized(place.block, tensor_intrin, place.realize)
         return state.replaced(place.function, {place.block: new})
     place = state.loop(block_or_loop)
-    realize = blockized(state, place, preserve_unit_iters)
+    realize = blockized(place, preserve_unit_iters)
     new = _tensorized(realize.block, tensor_intrin, place.loop)
     return state.replaced(place.function, {place.loop: replace(realize, block=new)})
 

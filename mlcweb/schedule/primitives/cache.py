@@ -7,13 +7,19 @@ from operator import is_
 
 from mlcweb.analysis.access_regions import covering
 from mlcweb.analysis.effects import reads_old_elements
-from mlcweb.arith import Analyzer, estimate_region_upper_bound
+from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, is_local, must_write
-from mlcweb.schedule.analysis.regions import bound_ranges, known_sides, regions_of, relaxed
-from mlcweb.schedule.analysis.scopes import Scope, only_writer, scope_at
+from mlcweb.schedule.analysis.regions import (
+    accessed,
+    bound_ranges,
+    known_sides,
+    regions_of,
+    relaxed,
+)
+from mlcweb.schedule.analysis.scopes import Scope, only_writer, scope_around, scope_at
 from mlcweb.schedule.analysis.stage_pipeline import check_cover, check_not_overwritten
 from mlcweb.schedule.analysis.units import stands_in
 from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer
@@ -172,12 +178,7 @@ def _touched_region(
     region = regions_of(writer.block.writes, buffer)[0]
     outer = location.loop
     analyzer = Analyzer(writer.domains_around)
-    box = estimate_region_upper_bound(
-        bound_ranges(writer.realize, region),
-        writer.inner_loops(outer),
-        writer.realize.predicate,
-        analyzer,
-    )
+    box = accessed(writer.realize, region, writer.inner_loops(outer), analyzer)
     box = known_sides(box, writer, outer, blocks)
     return covering(box, buffer, analyzer).region
 
@@ -202,13 +203,7 @@ def _reads_inside(
         return True
     inner = reader.inner_loops(outer)
     return all(
-        contains(
-            box,
-            estimate_region_upper_bound(
-                bound_ranges(reader.realize, region), inner, reader.realize.predicate, analyzer
-            ),
-            analyzer,
-        )
+        contains(box, accessed(reader.realize, region, inner, analyzer), analyzer)
         for region in regions_of(reader.block.reads, buffer)
     )
 
@@ -228,11 +223,11 @@ def _with_stage(
     In a loop the copy has the buffer's whole shape, so that blocks outside of the loop can read it;
     else it has the shape of the region.
     """
-    keeps_shape = location.loop is not None
+    loop = location.loop
+    keeps_shape = loop is not None
     origin: list[PrimExpr] = [const(0, d.min.dtype) if keeps_shape else d.min for d in region]
     shape = buffer.shape if keeps_shape else tuple(dimension.extent for dimension in region)
     cache = copy_of(buffer, storage_scope, shape)
-    loop = location.loop
     analyzer = (scope if loop is None else state.loop(loop.loop_var)).analyzer_inside()
     stage = copy_stage(buffer, cache, region, origin, analyzer, reads=writer is None)
     redirection = Redirection(buffer, cache, None if keeps_shape else origin)
@@ -272,7 +267,7 @@ def cache_inplace(
     place = state.block(block)
     buffer = accessed_buffer(place, read_buffer_index, "read")
     _check_in_order(place)
-    boxes = _boxes(place, buffer, scope_at(state, state.scope_of(place)))
+    boxes = _boxes(place, buffer, scope_around(state, place))
     copy = copy_of(buffer, storage_scope, buffer.shape)
     scope = state.scope_of(place)
     predicate = place.realize.predicate

@@ -19,11 +19,10 @@ from mlcweb.schedule.analysis.iteration_domain import (
 )
 from mlcweb.schedule.analysis.regions import (
     and_unproved,
-    bound_ranges,
     known_sides,
     regions_of,
-    relaxed,
     threads_sharing,
+    touched,
 )
 from mlcweb.schedule.analysis.reverse_compute_at_checks import (
     check_all_executed,
@@ -296,8 +295,7 @@ def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntS
                 inner = {**shared, **inner}
             block = partner.block
             for region in regions_of(block.reads if move.is_producer else block.writes, buffer):
-                ranges = bound_ranges(partner.realize, region)
-                box = relaxed(ranges, inner, analyzer)
+                box = touched(partner.realize, region, inner, analyzer)
                 box = known_sides(box, partner, move.target.loop, move.blocks)
                 found.setdefault(buffer, []).append(box)
     return {
@@ -360,7 +358,7 @@ def _is_digit_in(
 
 
 def _within_all(values: Range, limits: IntSet) -> Iterator[PrimExpr]:
-    """That all of `values` are in `limits`."""
+    """That all of `values` are in `limits`; there may be none, by a symbolic extent."""
     if limits.min_value is not None:
         yield values.min >= limits.min_value
     if limits.max_value is not None:

@@ -14,7 +14,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, must_write
 from mlcweb.schedule.analysis.regions import bound_ranges, regions_of, relaxed, threads_sharing
-from mlcweb.schedule.analysis.scopes import scope_at
+from mlcweb.schedule.analysis.scopes import scope_around
 from mlcweb.schedule.analysis.units import check_all_blocks, hidden_accesses, stands_in
 from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer
 from mlcweb.schedule.errors import DataflowError
@@ -27,7 +27,7 @@ from mlcweb.schedule.rewriting.nests import (
     statements_of,
     with_stages,
 )
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, domains_of
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, Var
@@ -145,7 +145,7 @@ class _Plan:
         return statements_of(self.place.loop)
 
     def units(self, step: int) -> list[BlockPlace]:
-        units = scope_at(self.state, self.state.scope_of(self.place)).units
+        units = scope_around(self.state, self.place).units
         return [unit for unit in units if stands_in(unit, self.steps[step])]
 
     def accesses(self, step: int, *kinds: str) -> Iterator[_Access]:
@@ -200,7 +200,7 @@ def _planned(
     plan = _Plan(state, target, buffer, storage_scope, access, target.analyzer_inside())
     blocks = [user.block for step in range(len(plan.steps)) for user in plan.units(step)]
     if any(buffer in found for block in blocks for found in hidden_accesses(block)):
-        scope_at(state, state.scope_of(target)).check_declared(buffer)
+        scope_around(state, target).check_declared(buffer)
     return plan
 
 
@@ -276,7 +276,7 @@ def _copying_block(
         for var in walk(side):
             if isinstance(var, Var) and var in loops and var not in iter_vars:
                 iterator = Var(f"v{len(iter_vars)}", var.dtype)
-                iter_vars[var] = IterVar(domains_of(loops[var])[var], iterator)
+                iter_vars[var] = IterVar(loops[var].domain, iterator)
     inside = substitute(
         BufferRegion(source, tuple(box)), {var: i.var for var, i in iter_vars.items()}
     )

@@ -10,7 +10,6 @@ from mlcweb.arith import Analyzer, conjunction, conjuncts, eval_set
 from mlcweb.arith.linear_system import Form, LinearSystem, constant_ends
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
-from mlcweb.ir.op import Op
 from mlcweb.schedule.analysis.scopes import check_affine, check_complete
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.errors import BlockKindError, LoopError, StaleReferenceError
@@ -26,6 +25,7 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, subtract
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Call, FloatImm, IntImm, PrimExpr, Var
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.stmt import (
     BlockIdentity,
     BlockRealize,
@@ -64,7 +64,7 @@ def decompose_padding(
     check_complete(state, place)
     check_affine(state, place)
     inner = loops_from(place, loop_place.loop)
-    own = _loops_of_its_own(place, inner)
+    own = place.own_loops[-len(inner) :]
     if len(own) < len(inner):
         _check_alone_in(state, place, inner)
     store, condition, value, constant = _padding_pattern(place)
@@ -88,16 +88,6 @@ def can_decompose_padding(state: ScheduleState, block: BlockIdentity, loop: Var)
     except TVMError:
         return False
     return True
-
-
-def _loops_of_its_own(place: BlockPlace, loops: Sequence[For]) -> Sequence[For]:
-    """The innermost of some loops that hold the block alone."""
-    inside: Stmt = place.realize
-    for count, loop in enumerate(reversed(loops)):
-        if loop.body is not inside:
-            return loops[len(loops) - count :]
-        inside = loop
-    return loops
 
 
 def _check_alone_in(state: ScheduleState, place: BlockPlace, loops: Sequence[For]) -> None:
@@ -125,11 +115,7 @@ def _padding_pattern(place: BlockPlace) -> Pattern:
         reason = "its body is not one store"
     else:
         value = store.value
-        if not (
-            isinstance(value, Call)
-            and isinstance(value.op, Op)
-            and value.op.name == "tir.if_then_else"
-        ):
+        if not isinstance(value, Call) or operator_name(value) != "if_then_else":
             reason = "the value stored is not T.if_then_else(condition, value, constant)"
         elif not isinstance(value.args[2], (IntImm, FloatImm)):
             reason = f"the value outside, {value.args[2]!r}, is not a constant"
@@ -152,7 +138,7 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
     analyzer = Analyzer({**place.domains_around, **loops})
     system = LinearSystem()
     values: dict[Var, Form] = {}
-    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+    for iter_var, value in place.realize.iterators:
         first, last = (-inf, inf) if iter_var.dom is None else constant_ends(iter_var.dom)
         if first == -inf or last == inf:
             raise BlockKindError(
@@ -225,7 +211,7 @@ def _inside_nest(
     guarded: dict[Var, PrimExpr] = {}
     analyzer = Analyzer({**place.domains_around, **place.inner_loops(None)})
     used_once = _used_once(place, inner)
-    for iter_var, bound in zip(block.iter_vars, realize.iter_values, strict=True):
+    for iter_var, bound in realize.iterators:
         low, high = inside[iter_var.var]
         dtype = iter_var.var.dtype
         extent = const(high - low, dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mlcweb.analysis import block_access_regions
-from mlcweb.arith import Analyzer, conjunction, conjuncts, same_expression
+from mlcweb.arith import Analyzer, conjunction, conjuncts, same_expressions
 from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
 from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import Node, replace
@@ -34,11 +34,12 @@ from mlcweb.schedule.analysis.units import (
 )
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.buffer_rewriting import with_accesses
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.arithmetic import equal
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, Stmt
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore
 from mlcweb.tir.substitute import substitute, variables_in
 
 
@@ -61,8 +62,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
     blocks = scope_at(state, scope)
-    for region in place.block.reads:
-        blocks.check_declared(region.buffer)
+    blocks.check_links_of_reads(place)
     check_not_output(state, place, "cache_write first, or inline the block's own producers")
     check_complete(state, place)
     _check_all_written(place)
@@ -148,7 +148,7 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     predicate = _use_predicate(state, producer, inner, place, values, indices, stored.indices)
     store = substitute(store, values)
     if updates:
-        changed = _storing_to(inner.block, buffer, store)
+        changed = with_accesses(inner.block, buffer, store.buffer, store.indices)
     else:
         value = stored.value
         taken = rewrite_nodes(
@@ -183,27 +183,8 @@ def _updates_one_element(block: Block, buffer: Buffer) -> bool:
         if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer
     ]
     return isinstance(block.init, BufferStore) and all(
-        _same_indices(access, accesses[0]) for access in accesses
+        same_expressions(access.indices, accesses[0].indices) for access in accesses
     )
-
-
-def _storing_to(block: Block, buffer: Buffer, target: BufferStore) -> Block:
-    """A block that sets and updates the element that `target` stores, in place of one of a
-    buffer."""
-    new, indices = target.buffer, target.indices
-
-    def moved(statement: Stmt | None) -> Stmt | None:
-        if statement is None:
-            return None
-        return rewrite_nodes(
-            statement,
-            (BufferLoad, BufferStore),
-            lambda access: (
-                replace(access, buffer=new, indices=indices) if access.buffer is buffer else access
-            ),
-        )
-
-    return replace(block, init=moved(block.init), body=moved(block.body))
 
 
 class _Inliner(Mutator):
@@ -369,7 +350,7 @@ def _consuming_store(
         reason = "its loops and predicate leave out combinations of its iterators' values"
     elif not loads:
         reason = f'it does not load "{buffer.name}"'
-    elif any(not _same_indices(load, loads[0]) for load in loads):
+    elif any(not same_expressions(load.indices, loads[0].indices) for load in loads):
         reason = f'it reads "{buffer.name}" at several places'
     else:
         domains = place.block.domains
@@ -387,10 +368,6 @@ def _consuming_store(
             f"a body of the form C[…] = g(i, j, …, {buffer.name}[f(i, j, …)])",
         )
     return store, loads[0].indices, inverse
-
-
-def _same_indices(a: BufferLoad | BufferStore, b: BufferLoad | BufferStore) -> bool:
-    return all(same_expression(x, y) for x, y in zip(a.indices, b.indices, strict=True))
 
 
 def _use_predicate(

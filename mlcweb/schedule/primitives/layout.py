@@ -83,7 +83,7 @@ def transform_layout(
             "factors that divide the shape, or a pad_value for the new elements",
         )
     new = replace(old, shape=shape, axis_separators=())
-    top = owner if owner is not None else _root(state, place)
+    top = owner if owner is not None else _root(place)
     rewritten = top
     if inverse is not None and pad_value is not None and not is_const_int(padding, 0):
         rewritten = with_padding(top, old, new, inverse, padding, pad_value)
@@ -132,7 +132,7 @@ def set_axis_separator(
         return replace(buffer, axis_separators=cuts)
 
     separated = BufferReplacement(old, changed)
-    top = owner if owner is not None else _root(state, place)
+    top = owner if owner is not None else _root(place)
     state = state.replaced(place.function, {top: separated.rewrite(top)})
     return state if owner is not None else _with_parameter(state, place.function, old, new)
 
@@ -155,7 +155,7 @@ def _owner(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> Block | N
     return None
 
 
-def _root(state: ScheduleState, place: BlockPlace) -> Block:
+def _root(place: BlockPlace) -> Block:
     around = (*place.parents, place.block)
     return next(parent for parent in around if isinstance(parent, Block))
 

@@ -7,8 +7,8 @@ from itertools import accumulate, pairwise
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, eval_range, eval_set
-from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import on, rewrite_nodes, walk
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import rewrite_nodes, walk
 from mlcweb.schedule.analysis.regions import regions_of
 from mlcweb.schedule.analysis.scopes import driven_iterators
 from mlcweb.schedule.arguments import Factors
@@ -24,9 +24,9 @@ from mlcweb.schedule.state import (
     with_substatements,
 )
 from mlcweb.tir.arithmetic import const, constant_value, is_const_int
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.expr import IntImm, Let, PrimExpr, Var
-from mlcweb.tir.fresh_copy import FreshCopy
+from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.fresh_copy import fresh_statement
 from mlcweb.tir.stmt import (
     Block,
     BlockRealize,
@@ -34,7 +34,6 @@ from mlcweb.tir.stmt import (
     ForKind,
     IterType,
     IterVar,
-    LetStmt,
     Stmt,
     sequence,
 )
@@ -58,8 +57,8 @@ def loop_partition(
 
     Checked: the loop has constant bounds and no annotation or thread binding; at most one factor is
     None, the others are positive constants that leave an iteration over; the loop holds a single
-    block, which may hold others; it drives no reduction iterator of a block with an init, which
-    would run again in each part.
+    block, which may hold others; it drives no reduction iterator of a block in it with an init,
+    which would run again in each part.
 
     rewrite:
         for i in range(16):                             (block "C_i_common")
@@ -72,7 +71,7 @@ def loop_partition(
     cuts = _cuts(place, factors)
     advice = "partition the loops of each block before compute_at brings them together"
     realize = only_block_below(state, place, advice).realize
-    _check_init(place, realize)
+    _check_inits(place)
     prefix = f"{realize.block.name_hint}_{loop.name}"
     variables: list[Var] = []
     parts: list[Stmt] = []
@@ -117,24 +116,27 @@ def _cuts(place: LoopPlace, factors: Sequence[PrimExpr | int | None]) -> list[in
     return list(accumulate(known, initial=loop.min.value))
 
 
-def _check_init(place: LoopPlace, realize: BlockRealize) -> None:
+def _check_inits(place: LoopPlace) -> None:
     loop = place.loop.loop_var
-    driven = driven_iterators(realize, loop)
-    reduced = [v for v, t in driven.items() if t != IterType.DATA_PARALLEL]
-    if reduced and realize.block.init is not None:
-        raise LoopError(
-            f'The loop "{loop.name}" drives the reduction iterator "{reduced[0].name}" of block '
-            f'"{realize.block.name_hint}", whose init would run again in each part and drop what '
-            "the parts before have added",
-            [place.loop, realize],
-            "decompose_reduction first, or partition a loop of spatial iterators",
-        )
+    for realize in walk(place.loop.body):
+        if not isinstance(realize, BlockRealize) or realize.block.init is None:
+            continue
+        driven = driven_iterators(realize, loop)
+        reduced = [v for v, t in driven.items() if t != IterType.DATA_PARALLEL]
+        if reduced:
+            raise LoopError(
+                f'The loop "{loop.name}" drives the reduction iterator "{reduced[0].name}" of '
+                f'block "{realize.block.name_hint}", whose init would run again in each part and '
+                "drop what the parts before have added",
+                [place.loop, realize],
+                "decompose_reduction first, or partition a loop of spatial iterators",
+            )
 
 
 def _part(place: LoopPlace, variable: Var, domain: Range, name: str) -> Stmt:
     """The loop over a part of the iterations, with a copy of the body."""
     old = place.loop
-    body = _Copy(_defined_in(old.body)).rewrite(substitute(old.body, {old.loop_var: variable}))
+    body = fresh_statement(substitute(old.body, {old.loop_var: variable}))
     body = rewrite_nodes(
         body, Block, lambda block: replace(block, name_hint=f"{block.name_hint}_{variable.name}")
     )
@@ -224,42 +226,3 @@ def _whole(region: BufferRegion, limits: dict[Var, Range]) -> BufferRegion:
 def _in_block(name: str, body: Stmt) -> BlockRealize:
     """A block without iterators or declared accesses."""
     return BlockRealize((), const(True), Block((), (), (), name, body))
-
-
-class _Copy(FreshCopy):
-    """A copy whose own variables, buffers and blocks are new; what comes from outside stays."""
-
-    def __init__(self, defined: set[Node]) -> None:
-        super().__init__()
-        self.defined = defined
-
-    @on(Var)
-    def variable(self, var: Var) -> Var:
-        return super().variable(var) if var in self.defined else var
-
-    @on(Buffer)
-    def buffer(self, buffer: Buffer) -> Buffer:
-        return super().buffer(buffer) if buffer in self.defined else buffer
-
-
-def _defined_in(statement: Stmt) -> set[Node]:
-    """The variables and buffers that a statement defines."""
-    defined: set[Node] = set()
-    for node in walk(statement):
-        if isinstance(node, For):
-            defined.add(node.loop_var)
-        elif isinstance(node, (IterVar, Let, LetStmt)):
-            defined.add(node.var)
-        elif isinstance(node, Block):
-            defined.update(node.alloc_buffers)
-            defined.update(buffer.data for buffer in node.alloc_buffers)
-            for match in node.match_buffers:
-                defined.add(match.buffer)
-                # What the region is in terms of is there already.
-                known = {part for side in match.source.region for part in walk(side)}
-                defined.update(
-                    part
-                    for part in walk(match.buffer)
-                    if isinstance(part, Var) and part not in known
-                )
-    return defined

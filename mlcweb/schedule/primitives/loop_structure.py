@@ -7,7 +7,7 @@ from itertools import combinations, pairwise, product
 
 from mlcweb.arith import Analyzer
 from mlcweb.schedule.analysis.dependences import check_stays_before
-from mlcweb.schedule.analysis.scopes import Scope, scope_at
+from mlcweb.schedule.analysis.scopes import Scope, scope_around
 from mlcweb.schedule.analysis.units import stands_in
 from mlcweb.schedule.errors import ArgumentError, DataflowError, LoopError
 from mlcweb.schedule.primitives.loops import check_plain
@@ -72,7 +72,7 @@ def merge(state: ScheduleState, *loops: Var) -> tuple[ScheduleState, Var]:
             check_plain(state.loop(loop.loop_var))
     _check_same_extents(places, chains)
     nests = [chain[0] for chain in chains]
-    units = scope_at(state, state.scope_of(places[0]))
+    units = scope_around(state, places[0])
     _check_nothing_crossed(units, shared, nests)
 
     names = [Var(f"{loop.loop_var.name}_m", loop.loop_var.dtype) for loop in chains[0]]
@@ -178,7 +178,7 @@ def _check_ready(
     """No iteration of a body comes before iterations of an earlier body that it depends on."""
     target = state.loop(merged[-1])
     chain = [loop for loop in (*target.loops, target.loop) if loop.loop_var in merged]
-    units = scope_at(state, state.scope_of(target))
+    units = scope_around(state, target)
     for earlier, later in combinations(_merged_units(units, before, nests, target), 2):
         for first, second in product(earlier, later):
             check_stays_before(units, first, second, chain)

@@ -113,7 +113,8 @@ def fuse(
             )
     extents = [constant_value(place.loop.extent) for place in places]
     _check_extent_fits([place.loop for place in places], [n for n in extents if isinstance(n, int)])
-    _check_symbolic_fits(state.function(places[0].function), places)
+    if None in extents:
+        _check_symbolic_fits(state.function(places[0].function), places)
     first = places[0]
     name = "_".join(loop.name for loop in loops) + "_fused"
     fused = Var(name, loops[0].dtype)
@@ -171,7 +172,7 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
         check_iterators_reorderable(realize)
         old_order = [loop.loop_var for loop in chain]
         check_driven_affine(state, inner, old_order)
-        check_init_stays_first(realize, old_order, new_order)
+        check_init_stays_first(state, inner, old_order, new_order)
     inside: set[Var] = set()
     for loop in reversed(new_order):
         inside.add(loop.loop_var)

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, conjunction
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes, walk
@@ -15,12 +14,13 @@ from mlcweb.schedule.analysis.scopes import (
     check_affine,
     check_binds_loops,
     check_complete_or_reduction,
-    scope_at,
+    scope_around,
 )
 from mlcweb.schedule.analysis.units import hidden_accesses
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import BlockKindError, DataflowError, FactorError
 from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.buffer_rewriting import with_new_regions
 from mlcweb.schedule.rewriting.nests import copy_of, in_loops, nest_of, stage, with_allocated
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less
@@ -70,7 +70,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
         )
     check_complete_or_reduction(state, place)
     check_affine(state, place)
-    scope_at(state, state.scope_of(place)).check_links(place)
+    scope_around(state, place).check_links(place)
     check_binds_loops(place, place.loops)
     nest = nest_of(place, "pad_einsum")
     _check_einsum(place)
@@ -335,21 +335,12 @@ def _grown_realize(
     )
     block = replace(substitute(replace(place.block, iter_vars=()), {}, copies), iter_vars=iter_vars)
     # What was declared by hand may cover the old extents alone.
-    exact = block_access_regions(block)
-    accessed = {
-        region.buffer: region
-        for region in (*exact.reads, *exact.writes)
-        if region.buffer in copies.values()
-    }
-    reads, writes = (
-        tuple(accessed.get(region.buffer, region) for region in regions)
-        for regions in (block.reads, block.writes)
-    )
-    return replace(place.realize, block=replace(block, reads=reads, writes=writes))
+    block = with_new_regions(block, {copy: copy for copy in copies.values()})
+    return replace(place.realize, block=block)
 
 
 def _grown_loop(loop: For, place: BlockPlace, grown: Mapping[Var, PrimExpr]) -> PrimExpr:
-    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+    for iter_var, value in place.realize.iterators:
         if value is loop.loop_var and iter_var.var in grown:
             return grown[iter_var.var]
     return loop.extent

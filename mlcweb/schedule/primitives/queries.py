@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlcweb.schedule.analysis.scopes import is_output_block, scope_at
+from mlcweb.schedule.analysis.scopes import is_output_block, scope_around
 from mlcweb.schedule.analysis.units import blocks_among
 from mlcweb.schedule.arguments import FunctionName
 from mlcweb.schedule.errors import NotFoundError
@@ -40,14 +40,14 @@ def get_child_blocks(state: ScheduleState, block_or_loop: Place) -> list[BlockId
 def get_producers(state: ScheduleState, block: BlockIdentity) -> list[BlockIdentity]:
     """The blocks of the same scope that write what a block reads."""
     place = state.block(block)
-    return _identities(scope_at(state, state.scope_of(place)).producers(place))
+    return _identities(scope_around(state, place).producers(place))
 
 
 @primitive("GetConsumers", pure=True)
 def get_consumers(state: ScheduleState, block: BlockIdentity) -> list[BlockIdentity]:
     """The blocks of the same scope that read what a block writes."""
     place = state.block(block)
-    return _identities(scope_at(state, state.scope_of(place)).consumers(place))
+    return _identities(scope_around(state, place).consumers(place))
 
 
 @primitive("GetOutputBlocks", pure=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mlcweb.analysis.access_regions import with_access_regions
-from mlcweb.arith import Analyzer, conjuncts, same_expression
+from mlcweb.arith import same_expression, same_expressions
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.effects import (
     is_uncovered,
     reads_only_written,
     runs_whole_domain,
+)
+from mlcweb.schedule.analysis.iteration_order import (
+    check_repeats_no_reduction,
+    init_predicate,
 )
 from mlcweb.schedule.analysis.regions import loads_of
 from mlcweb.schedule.analysis.scopes import (
@@ -20,9 +22,8 @@ from mlcweb.schedule.analysis.scopes import (
     check_complete,
     check_not_output,
     check_reduction,
-    iterators_by_variable,
-    loop_ranges,
     runs_one_to_one,
+    scope_around,
     scope_at,
     short_title,
 )
@@ -37,11 +38,11 @@ from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError, 
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.nests import in_fresh_loops, loops_from, part_of_block
 from mlcweb.schedule.state import BlockPlace, ScheduleState
-from mlcweb.tir.arithmetic import const, constant_value, is_const_int, logical_and
+from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Add, BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, BufferStore, For, IterType, Stmt, sequence
-from mlcweb.tir.substitute import substitute, uses, variables_in
+from mlcweb.tir.substitute import substitute, uses
 
 
 @primitive("DecomposeReduction")
@@ -49,6 +50,9 @@ def decompose_reduction(
     state: ScheduleState, block: BlockIdentity, loop: Var
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Move the init of a reduction block into a block of its own, right before `loop`.
+
+    A reduction of symbolic extent is taken to have iterations, as in TVM: of one without any, the
+    init would be there after this, where before nothing was written.
 
     Checked: the block is a reduction block with an affine binding; `loop` is around it and not
     inside of one of its reduction loops; no loop from there on repeats the whole reduction; what
@@ -65,7 +69,7 @@ def decompose_reduction(
     check_affine(state, place, even_without_predicate=True)
     inner = loops_from(place, loop_place.loop)
     _check_above_reduction(place, loop_place.loop)
-    _check_not_repeated(place, inner)
+    _check_not_repeated(state, place, inner)
     check_unguarded(place, loop_place.loop, "the init would run whatever it says")
     init_realize = _init_realize(place, inner)
     check_binds_loops(BlockPlace(place.function, init_realize, place.parents), inner)
@@ -85,17 +89,10 @@ def decompose_reduction(
     return state, init_realize.block.identity
 
 
-def _check_not_repeated(place: BlockPlace, inner: tuple[For, ...]) -> None:
-    driven = iterators_by_variable(place.realize)
+def _check_not_repeated(state: ScheduleState, place: BlockPlace, inner: tuple[For, ...]) -> None:
     for loop in inner:
-        if loop.loop_var not in driven and not is_const_int(loop.extent, 1):
-            raise LoopError(
-                f'The loop "{loop.loop_var.name}" repeats the whole reduction of block '
-                f'"{place.block.name_hint}", which a single init before it would not do',
-                [loop, place.realize],
-                "decompose at a loop inside of it",
-            )
-    if not runs_one_to_one(place.realize, inner):
+        check_repeats_no_reduction(place.realize, loop, "decompose at a loop inside of it")
+    if not runs_one_to_one(state, place, inner):
         raise BindingError(
             f'The loops from "{inner[0].loop_var.name}" on repeat parts of the reduction of block '
             f'"{place.block.name_hint}", which a single init before them would not do',
@@ -109,7 +106,7 @@ def _check_above_reduction(place: BlockPlace, loop: For) -> None:
     for outer in place.loops:
         if outer is loop:
             return
-        for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+        for iter_var, value in place.realize.iterators:
             if iter_var.iter_type == IterType.COMM_REDUCE and uses(value, outer.loop_var):
                 raise LoopError(
                     f'The loop "{name}" is inside of the reduction loop "{outer.loop_var.name}", '
@@ -124,7 +121,7 @@ def _check_init_moves(
 ) -> None:
     """The init may run before all that the loop holds: nothing there changes what it reads, nor
     reads what it writes, unless the reduction has written it by then."""
-    blocks = scope_at(state, state.scope_of(place))
+    blocks = scope_around(state, place)
     here = blocks.position(place.block)
     read = {region.buffer for region in init.block.reads} | set(bound_reads(init))
     written = {region.buffer for region in init.block.writes}
@@ -155,7 +152,7 @@ def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
     assert old.init is not None
     bound = [
         (iter_var, value)
-        for iter_var, value in zip(old.iter_vars, place.realize.iter_values, strict=True)
+        for iter_var, value in place.realize.iterators
         if iter_var.iter_type == IterType.DATA_PARALLEL
     ]
     values = [value for _, value in bound]
@@ -163,53 +160,6 @@ def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
     block = replace(block, annotations=old.annotations)
     predicate = init_predicate(place.realize, place.realize.predicate, place.loops, inner, values)
     return BlockRealize(tuple(values), predicate, block, span=place.realize.span)
-
-
-def init_predicate(
-    realize: BlockRealize,
-    predicate: PrimExpr,
-    around: Sequence[For],
-    inner: Sequence[For],
-    values: Sequence[PrimExpr],
-) -> PrimExpr:
-    """The predicate of a block as far as it limits its init, whose iterators have `values`.
-
-    Of the loops `around` the block, the init runs without those of `inner` that `values` do not
-    use.
-    """
-    dropped = [loop for loop in inner if not any(uses(value, loop.loop_var) for value in values)]
-    unit = {loop.loop_var: loop.min for loop in dropped if is_const_int(loop.extent, 1)}
-    gone = {loop.loop_var for loop in dropped} - set(unit)
-    kept = {loop.loop_var for loop in around} - gone
-    limits: PrimExpr = const(True)
-    for condition in conjuncts(predicate):
-        used = variables_in(condition) - set(unit)
-        if not used & gone:
-            if used != variables_in(condition):
-                condition = Analyzer().simplify(substitute(condition, unit))
-            limits = logical_and(limits, condition)
-        elif used & kept and not _holds_at_start(realize, condition, around, gone):
-            raise BindingError(
-                f'The predicate {condition!r} of block "{realize.block.name_hint}" ties spatial '
-                "and reduction loops together, so the init alone could not keep it",
-                [realize],
-                "decompose before spatial and reduction loops are fused or split unevenly",
-            )
-    return limits
-
-
-def _holds_at_start(
-    realize: BlockRealize, condition: PrimExpr, around: Sequence[For], gone: set[Var]
-) -> bool:
-    """Whether a condition holds for every init: where the loops `gone` start, as the reduction
-    iterators do."""
-    analyzer = Analyzer(loop_ranges(around))
-    start = {loop.loop_var: loop.min for loop in around if loop.loop_var in gone}
-    return analyzer.can_prove(substitute(condition, start)) and all(
-        axis.dom is not None and analyzer.can_prove_equal(substitute(value, start), axis.dom.min)
-        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
-        if axis.iter_type == IterType.COMM_REDUCE
-    )
 
 
 def _merge_regions(
@@ -289,7 +239,7 @@ def _sum(state: ScheduleState, place: BlockPlace) -> tuple[Buffer, tuple[PrimExp
         and isinstance(store.value, Add)
         and len(loads_of(store.value, store.buffer)) == 1
         and any(_is_load(end, store.buffer) for end in (store.value.a, store.value.b))
-        and all(same_expression(a, b) for a, b in zip(init.indices, store.indices, strict=True))
+        and same_expressions(init.indices, store.indices)
         and {index for index in store.indices if isinstance(index, Var)} == spatial
         and len(set(store.indices)) == len(store.indices) == len(spatial)
     )

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mlcweb.analysis.effects import reads_old_elements
-from mlcweb.arith import Analyzer, eval_set, same_expression
+from mlcweb.arith import Analyzer, eval_set, same_expressions
 from mlcweb.arith.index_map import IndexMap, IndexMapError
-from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import rewrite_nodes, walk
+from mlcweb.ir.visitor import walk
 from mlcweb.schedule.accessed_buffer import AccessedBuffer
 from mlcweb.schedule.analysis.effects import is_local, must_write_each_time, runs_whole_domain
+from mlcweb.schedule.analysis.iteration_domain import executed_domains
 from mlcweb.schedule.analysis.scopes import (
     check_affine,
     check_binds_loops,
     check_leaf,
     is_trivially_true,
+    scope_around,
     scope_at,
 )
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.rewriting.buffer_rewriting import with_new_regions
+from mlcweb.schedule.rewriting.buffer_rewriting import with_accesses, with_new_regions
 from mlcweb.schedule.rewriting.locations import StageLocation, location_after
 from mlcweb.schedule.rewriting.nests import (
     Access,
@@ -35,7 +36,8 @@ from mlcweb.schedule.rewriting.nests import (
 )
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, is_const_int
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.dtype import lanes
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore, For, IterVar, SeqStmt, Stmt
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
@@ -50,8 +52,9 @@ def reindex(
     copies back right after them.
 
     Checked: the block holds no other block, and its loops hold it alone; its scope is a stage
-    pipeline; all accesses of the buffer have the same indices, which stay inside of the buffer;
-    a buffer that is read is not written, and one that is written has no earlier contents to keep.
+    pipeline; all accesses of the buffer have the same indices, of one element, which stay inside of
+    the buffer; a buffer that is read is not written, and one that is written has no earlier
+    contents to keep.
 
     rewrite:
                                                  for ax0, ax1 in T.grid(…): (block "W_reindex_…")
@@ -228,7 +231,7 @@ def _single_indices(
     name = place.block.name_hint
     check_leaf(place, "reindex the block inside of it")
     check_stage_pipeline(state, state.scope_of(place))
-    scope_at(state, state.scope_of(place)).check_declared(buffer)
+    scope_around(state, place).check_declared(buffer)
     check_affine(state, place)
     check_binds_loops(place, place.loops)
     found: list[tuple[PrimExpr, ...]] = []
@@ -241,8 +244,15 @@ def _single_indices(
                 [place.realize],
                 "reindex before tensorize",
             )
+    if any(lanes(index.dtype) > 1 for indices in found for index in indices):
+        raise BlockKindError(
+            f'The block "{name}" accesses the buffer "{buffer.name}" by vectors, but its copy has '
+            "one place per iteration",
+            [place.realize],
+            "a block that accesses one element in each iteration, whose loop is vectorized later",
+        )
     for other in found[1:]:
-        if not all(same_expression(a, b) for a, b in zip(found[0], other, strict=True)):
+        if not same_expressions(found[0], other):
             raise BlockKindError(
                 f'The block "{name}" accesses the buffer "{buffer.name}" at different indices, '
                 f"{_text(found[0])} and {_text(other)}, but its copy has one place per iteration",
@@ -262,7 +272,8 @@ def _single_indices(
                 [place.realize],
                 "iterators whose domains start at 0",
             )
-    _check_inside(place, buffer, found[0])
+    domains = (in_loops_of_block and executed_domains(place)) or place.block.domains
+    _check_inside(place, buffer, found[0], domains)
     if access == "write":
         _check_copied_back(state, place, buffer, in_loops_of_block)
     elif any(region.buffer is buffer for region in place.block.writes):
@@ -286,8 +297,13 @@ def _simplified(place: BlockPlace, indices: Sequence[PrimExpr]) -> tuple[PrimExp
     )
 
 
-def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
-    domains = place.block.domains
+def _check_inside(
+    place: BlockPlace,
+    buffer: Buffer,
+    indices: Sequence[PrimExpr],
+    domains: Mapping[Var, Range],
+) -> None:
+    """`domains` are those that the iterators of the copy run through."""
     analyzer = Analyzer({**place.domains_around, **domains})
     for index, extent in zip(indices, buffer.shape, strict=True):
         low, high = eval_set(analyzer.simplify(index), domains, analyzer)
@@ -305,7 +321,7 @@ def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]
 def _check_copied_back(
     state: ScheduleState, place: BlockPlace, buffer: Buffer, in_loops_of_block: bool
 ) -> None:
-    scope = scope_at(state, state.scope_of(place))
+    scope = scope_around(state, place)
     if len(scope.writers.get(buffer, ())) > 1 or reads_old_elements(place.block, buffer):
         raise DataflowError(
             f'The {place.title} updates elements of "{buffer.name}" that were written before, and '
@@ -396,14 +412,7 @@ def _staged(
     container, position = location.container, location.position
     state, (made,) = with_stages(state, state.scope_of(place), container, position, [nest], copy[0])
     old, new = original[0], copy[0]
-    changed = rewrite_nodes(
-        place.block,
-        (BufferLoad, BufferStore),
-        lambda access: (
-            replace(access, buffer=new, indices=tuple(copy[1])) if access.buffer is old else access
-        ),
-    )
-    changed = with_new_regions(changed, old, new)
+    changed = with_new_regions(with_accesses(place.block, old, new, copy[1]), {old: new})
     return state.replaced(place.function, {place.block: changed}), made
 
 

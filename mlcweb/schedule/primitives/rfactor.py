@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.analyzer import conjunction, conjuncts
@@ -83,7 +82,7 @@ def rfactor(
     _check_loops(place, target, loops)
     own = _own_loops(state, place, target, loops)
     check_binds_loops(place, own)
-    _check_init_runs_first(place, target, loops)
+    _check_init_runs_first(state, place, target, loops)
 
     partials = {buffer: _partial(buffer, axis, target.loop) for buffer in reduction.buffers}
     parts = _parts(place, target.loop, loops, reduction, partials, axis)
@@ -188,11 +187,8 @@ def _own_loops(
     state: ScheduleState, place: BlockPlace, target: LoopPlace, loops: Sequence[For]
 ) -> Sequence[For]:
     """The loops that hold nothing but each other and the block: all of its reduction loops are."""
-    first, inner = len(loops), cast(Stmt, place.realize)
-    while first > 0 and loops[first - 1].body is inner:
-        first -= 1
-        inner = loops[first]
-    for loop in loops[:first]:
+    own = place.own_loops
+    for loop in loops[: len(loops) - len(own)]:
         if loop is target.loop or _is_reduction_loop(place, loop):
             below = state.child_blocks(state.loop(loop.loop_var))
             raise LoopError(
@@ -201,7 +197,7 @@ def _own_loops(
                 [loop, *(p.realize for p in below if p.block is not place.block)],
                 "move the other blocks to loops of their own first",
             )
-    return loops[first:]
+    return own
 
 
 def _is_first_below(state: ScheduleState, place: BlockPlace, loop: For) -> bool:
@@ -217,15 +213,17 @@ def _is_first_below(state: ScheduleState, place: BlockPlace, loop: For) -> bool:
     return not read & written and all(isinstance(p, (For, SeqStmt)) for p in around)
 
 
-def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> None:
+def _check_init_runs_first(
+    state: ScheduleState, place: BlockPlace, target: LoopPlace, loops: Sequence[For]
+) -> None:
     """The whole reduction starts in the first iteration of its loops, and so does each part: what
     the predicate says of reduction loops holds there, and leaves out no part."""
     realize, name = place.realize, place.block.name_hint
     analyzer = Analyzer(place.domains_around)
     reducing = [loop for loop in loops if _is_reduction_loop(place, loop)]
     start: dict[Var, PrimExpr] = {loop.loop_var: loop.min for loop in reducing}
-    affine = runs_one_to_one(realize, loops)
-    for iter_var, value in zip(place.block.iter_vars, realize.iter_values, strict=True):
+    affine = runs_one_to_one(state, place, loops)
+    for iter_var, value in realize.iterators:
         if iter_var.iter_type == IterType.COMM_REDUCE:
             assert iter_var.dom is not None
             first = substitute(value, start)
@@ -260,8 +258,7 @@ def _partial(buffer: Buffer, axis: int, loop: For) -> Buffer:
     """The buffer of the parts: as `buffer`, with a dimension for the iterations of the loop."""
     shape = (*buffer.shape[:axis], loop.extent, *buffer.shape[axis:])
     partial = copy_of(buffer, buffer.scope(), shape, buffer.name + "_rf")
-    offset = const(0, buffer.elem_offset.dtype)
-    return replace(partial, elem_offset=offset, axis_separators=())
+    return replace(partial, axis_separators=())
 
 
 def _new_iterator(loop: For, iter_type: IterType) -> IterVar:
@@ -284,7 +281,7 @@ def _parts(
     bound: dict[IterVar, PrimExpr] = {by_loop[factored.loop_var]: factored.loop_var}
     values: dict[Var, PrimExpr] = {}
     domains = {loop.loop_var: loop for loop in loops}
-    for iter_var, binding in zip(old.iter_vars, realize.iter_values, strict=True):
+    for iter_var, binding in realize.iterators:
         if iter_var.iter_type == IterType.DATA_PARALLEL or not uses(binding, factored.loop_var):
             values[iter_var.var] = var = Var(iter_var.var.name, iter_var.var.dtype)
             bound[replace(iter_var, var=var)] = binding
@@ -328,7 +325,7 @@ def _total(
     old, realize = place.block, place.realize
     iterator = _new_iterator(factored, IterType.COMM_REDUCE)
     bound: dict[IterVar, PrimExpr] = {iterator: factored.loop_var}
-    for iter_var, binding in zip(old.iter_vars, realize.iter_values, strict=True):
+    for iter_var, binding in realize.iterators:
         if iter_var.iter_type == IterType.DATA_PARALLEL:
             bound[iter_var] = binding
     indices = (*reduction.indices[:axis], iterator.var, *reduction.indices[axis:])

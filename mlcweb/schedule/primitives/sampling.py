@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import inf, prod
 
 from mlcweb.schedule.analysis.iteration_order import loop_type
-from mlcweb.schedule.analysis.scopes import scope_at
+from mlcweb.schedule.analysis.scopes import scope_around
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import FactorError, ScheduleError
 from mlcweb.schedule.primitives.compute_location import LAST, Location, SpecialLocation, compute_at
@@ -179,7 +179,7 @@ def locations(state: ScheduleState, block: BlockIdentity) -> list[tuple[int, Loc
     found: list[tuple[int, Location]] = [(-1, SpecialLocation.ROOT)]
     if _is_possible(lambda: compute_inline(state, block)):
         found.insert(0, (-2, SpecialLocation.INLINE))
-    consumers = scope_at(state, state.scope_of(place)).consumers(place)
+    consumers = scope_around(state, place).consumers(place)
     candidates = _shared_loops(consumers)
     kinds = [loop_type(loop) for loop in candidates]
     spatial = [n for n, kind in enumerate(kinds) if kind == IterType.DATA_PARALLEL]

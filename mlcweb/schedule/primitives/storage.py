@@ -137,6 +137,8 @@ def _check_not_exchanged(place: BlockPlace, owner: Block, buffer: Buffer) -> Non
 def _check_read_by_writer(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> None:
     """Raise ArgumentError where a thread may read of a buffer in global memory what another thread
     writes: each would have a buffer of its own."""
+    if not any(map(thread_tag, place.loops)):
+        return
     for consumer in consumers_of(state, place):
         found = reads_of_other_threads(place, consumer, {buffer})
         if found is not None:

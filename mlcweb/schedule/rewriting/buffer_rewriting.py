@@ -3,7 +3,7 @@ or one that is the same but for its name, scope or type; and simplifying indices
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,28 +12,47 @@ from mlcweb.arith import Analyzer, conjunction
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.arith.iter_map import iter_map_simplify
 from mlcweb.ir.node import replace
-from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, on, rewrite_nodes
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import domains_of
 from mlcweb.tir.arithmetic import is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
 from mlcweb.tir.dtype import lanes
 from mlcweb.tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
-from mlcweb.tir.substitute import BufferMutator
+from mlcweb.tir.substitute import BufferMutator, NodeType
 
 
-def with_new_regions(block: Block, old: Buffer, new: Buffer) -> Block:
-    """A block whose declared regions of `old` become what its body accesses of `new`: what it
-    reads, or else writes, in place of what it has read, and so for what it writes."""
+def with_accesses(
+    node: NodeType, old: Buffer, new: Buffer, indices: Sequence[PrimExpr]
+) -> NodeType:
+    """A part of a program in which all accesses of `old` are of one element of `new`. What blocks
+    declare stays."""
+
+    def moved(access: Any) -> Any:
+        return replace(access, buffer=new, indices=tuple(indices))
+
+    return rewrite_nodes(
+        node, (BufferLoad, BufferStore), lambda a: moved(a) if a.buffer is old else a
+    )
+
+
+def with_new_regions(block: Block, buffers: Mapping[Buffer, Buffer]) -> Block:
+    """A block whose declared regions of some buffers become what its body accesses of those in
+    their place: what it reads, or else writes, where it has read, and so for what it writes."""
     reads, writes, _ = block_access_regions(block)
 
     def changed(
         declared: Sequence[BufferRegion], *accessed: BufferRegion
     ) -> tuple[BufferRegion, ...]:
-        here = next(r for r in (*accessed, full_region(new)) if r.buffer is new)
-        return tuple(here if region.buffer is old else region for region in declared)
+        def of(new: Buffer) -> BufferRegion:
+            return next(r for r in (*accessed, full_region(new)) if r.buffer is new)
+
+        return tuple(
+            of(buffers[region.buffer]) if region.buffer in buffers else region
+            for region in declared
+        )
 
     return replace(
         block,
@@ -185,7 +204,7 @@ class IndexMutator(Mutator):
 
     @on(Call)
     def call(self, node: Call) -> Call:
-        if not (isinstance(node.op, Op) and node.op.name == "tir.if_then_else"):
+        if operator_name(node) != "if_then_else":
             return self.rewrite_children(node)
         condition, value, other = node.args
         with self.where(condition):
@@ -237,7 +256,7 @@ class LayoutRewriter(IndexMutator):
             new = replace(new, alloc_buffers=buffers)
         if not any(r.buffer is self.old for r in (*node.reads, *node.writes)):
             return new
-        return with_new_regions(new, self.old, self.new)
+        return with_new_regions(new, {self.old: self.new})
 
     @on(BufferRegion)
     def region(self, node: BufferRegion) -> BufferRegion:

@@ -164,8 +164,7 @@ class _Layout:
         _, realize = _chain_below(loops[-1])
         if realize is None:
             return None
-        pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
-        bound = {iter_var.var: value for iter_var, value in pairs}
+        bound = realize.bindings
         wanted = [loop.loop_var for loop in loops]
         for store in (realize.block.init, realize.block.body):
             if store is None:

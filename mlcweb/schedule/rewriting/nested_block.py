@@ -16,10 +16,13 @@ from mlcweb.arith.iter_map import detect_iter_map
 from mlcweb.arith.subspace import subspace_divide
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.schedule.analysis.iteration_order import (
+    check_repeats_no_reduction,
+    init_predicate,
+)
 from mlcweb.schedule.analysis.regions import relaxed
-from mlcweb.schedule.analysis.scopes import driven_iterators, is_trivially_true, loop_ranges
+from mlcweb.schedule.analysis.scopes import is_trivially_true, loop_ranges
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError
-from mlcweb.schedule.primitives.reduction import init_predicate
 from mlcweb.schedule.rewriting.nests import in_fresh_loops, part_of_block
 from mlcweb.schedule.state import block_realizes_below
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and, subtract
@@ -139,7 +142,7 @@ def _divided_by_use(
     around: set[Var] = {loop.loop_var for loop in outer}
     within: set[Var] = {loop.loop_var for loop in inner}
     iterators = []
-    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for iter_var, value in realize.iterators:
         used = variables_in(value)
         if used & around and used & within:
             return None
@@ -205,14 +208,7 @@ def _check_loop(nest: Nest, loop: For) -> None:
             [nest.realize, loop],
             f'bind an iterator of the block to "{name}"',
         )
-    repeats = not driven_iterators(nest.realize, loop.loop_var)
-    if block.init is not None and repeats and not is_const_int(loop.extent, 1):
-        raise LoopError(
-            f'The loop "{name}" repeats the whole reduction of block "{block.name_hint}", which a '
-            "single init before it would not do",
-            [loop, nest.realize],
-            "choose a loop inside of it",
-        )
+    check_repeats_no_reduction(nest.realize, loop, "choose a loop inside of it")
 
 
 def _check_bounds(nest: Nest, around: Sequence[For]) -> None:
@@ -335,7 +331,7 @@ def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
     block = inner.block
     used = variables_in(init, *block.writes)
     bound: list[tuple[IterVar, PrimExpr]] = []
-    for iter_var, value in zip(block.iter_vars, inner.iter_values, strict=True):
+    for iter_var, value in inner.iterators:
         if iter_var.var not in used:
             continue
         if iter_var.iter_type != IterType.DATA_PARALLEL:

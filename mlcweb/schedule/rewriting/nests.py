@@ -40,27 +40,26 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.substitute import substitute
 
 
-def only_block_in(place: BlockPlace, loops: Sequence[For], primitive: str) -> Stmt:
-    """The outermost of `loops`, which are around a block, or its realize where there are none.
+def only_block_in_loops(place: BlockPlace, primitive: str) -> Stmt:
+    """The outermost of the loops around a block, or its realize where there are none.
 
     A LoopError where one of the loops holds other statements too.
     """
-    inner: Stmt = place.realize
-    for loop in reversed(loops):
-        if loop.body is not inner:
-            raise LoopError(
-                f'The loop "{loop.loop_var.name}" around {place.title} holds other statements '
-                f"too, which {primitive} would have to repeat or to drop",
-                [loop, place.realize],
-                "a loop nest that holds the block alone",
-            )
-        inner = loop
-    return inner
+    loops, own = place.loops, place.own_loops
+    if len(own) < len(loops):
+        loop = loops[-len(own) - 1]
+        raise LoopError(
+            f'The loop "{loop.loop_var.name}" around {place.title} holds other statements '
+            f"too, which {primitive} would have to repeat or to drop",
+            [loop, place.realize],
+            "a loop nest that holds the block alone",
+        )
+    return loops[0] if loops else place.realize
 
 
 def nest_of(place: BlockPlace, primitive: str) -> Stmt:
     """The loop nest of a block, directly in the block around it."""
-    nest = only_block_in(place, place.loops, primitive)
+    nest = only_block_in_loops(place, primitive)
     scope = next(p for p in reversed(place.parents) if isinstance(p, Block))
     if not any(statement is nest for statement in statements_of(scope)):
         raise LoopError(
@@ -105,23 +104,37 @@ def with_inserted(
     removed: int = 0,
 ) -> ScheduleState:
     """The state with `added` before a statement of a loop or block, or in place of some from there
-    on; after the declarations of the buffers that they use. The container may have been rewritten
-    since."""
+    on; where the buffers that they use are declared. The container may have been rewritten since.
+    """
     place = state.place_of(container)
-    old = statements_of(place.node)
-    body = sequence(*old[:position], *_before(added, old[position + removed :]))
-    return state.with_fields(place, body=body)
+    return state.with_fields(place, body=_body_with(place.node, position, added, removed))
+
+
+def _body_with(
+    container: For | Block, position: int, added: Sequence[Stmt], removed: int = 0
+) -> Stmt:
+    old = statements_of(container)
+    inside: list[Stmt] = _before(added, old[position + removed :])
+    for statement in reversed(old[:position]):
+        if isinstance(statement, DeclBuffer) and _access(added, statement.buffer):
+            inside = [replace(statement, body=sequence(*statements_of(statement), *inside))]
+        else:
+            inside.insert(0, statement)
+    return sequence(*inside)
 
 
 def _before(added: Sequence[Stmt], statements: Sequence[Stmt]) -> list[Stmt]:
     """`added` before some statements, but after the declarations of the buffers that they use."""
-    used = {getattr(node, "buffer", None) for statement in added for node in walk(statement)}
     for n, declaration in enumerate(statements):
-        if isinstance(declaration, DeclBuffer) and declaration.buffer in used:
+        if isinstance(declaration, DeclBuffer) and _access(added, declaration.buffer):
             inside = _before(added, statements_of(declaration))
             rest = statements[n + 1 :]
             return [*statements[:n], replace(declaration, body=sequence(*inside)), *rest]
     return [*added, *statements]
+
+
+def _access(statements: Sequence[Stmt], buffer: Buffer) -> bool:
+    return any(getattr(node, "buffer", None) is buffer for s in statements for node in walk(s))
 
 
 def with_allocated(state: ScheduleState, scope: BlockPlace, *buffers: Buffer) -> ScheduleState:
@@ -138,11 +151,15 @@ def with_stages(
     stages: Sequence[Stmt],
     *buffers: Buffer,
 ) -> tuple[ScheduleState, list[BlockIdentity]]:
-    """The state with new blocks before a statement of a loop or block of a scope, which allocates
+    """The state with new blocks before a statement of a scope, or of a loop in it, which allocates
     the `buffers` that they need, and the blocks."""
-    state = with_inserted(state, container, position, stages)
     made = [realize.block.identity for stage in stages for realize in block_realizes_below(stage)]
-    return with_allocated(state, scope, *buffers), made
+    place = state.place_of(container)
+    body = _body_with(place.node, position, stages)
+    if isinstance(place, BlockPlace):  # It is the scope.
+        allocated = (*place.block.alloc_buffers, *buffers)
+        return state.with_fields(place, body=body, alloc_buffers=allocated), made
+    return with_allocated(state.with_fields(place, body=body), scope, *buffers), made
 
 
 def in_loops(body: Stmt, loops: Sequence[For]) -> Stmt:

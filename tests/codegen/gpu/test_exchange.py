@@ -6,7 +6,6 @@ import pytest
 import mlcweb as tvm
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower.thread_axes import ThreadError
-from mlcweb.runtime.build import reset_warnings
 from mlcweb.script import from_source
 from tests.gpu import assert_kernels_give, compile_cuda, nvrtc
 
@@ -149,9 +148,7 @@ def test_opencl_runs_atomics():
     [
         ("T.atomic_add('float32', T.address_of(A[0]), T.float32(1))", "opencl",
          "opencl has no atomic addition of float32"),
-        ("T.ptx_cp_async('float32', A.data, 0, A.data, 0, 16)", "cuda", "copy by a loop"),
         ("T.tvm_warp_shuffle(T.uint32(0), A[t], 0, 32, 32)", "cuda", 'scope "warp"'),
-        ("T.ptx_wait_group(0)", "cuda", "nothing to wait for"),
     ],
 )  # fmt: skip
 def test_instructions_that_are_refused(statement, target, reason):
@@ -171,30 +168,6 @@ def test_lanes_exchange_in_both_ways():
     func = through(1, 64, "63 - t", 64)
     a = np.arange(64, dtype="float32")
     assert_kernels_give(func, [a, np.zeros(64, "float32")], (a * 2)[::-1])
-
-
-@pytest.mark.parametrize("annotation", ["software_pipeline_stage", "double_buffer_scope"])
-def test_copies_that_would_overlap_follow_each_other(annotation, capsys):
-    func = from_source(
-        """
-@T.prim_func
-def main(A: T.Buffer((32, 8), "float32"), B: T.Buffer((32, 8), "float32")):
-    for t in T.thread_binding(32, thread="threadIdx.x"):
-        for k in range(8):
-            with T.block("B"):
-                vt, vk = T.axis.remap("SS", [t, k])
-                B[vt, vk] = A[vt, vk]
-"""
-    )
-    sch = tvm.tir.Schedule(func)
-    is_block = annotation == "double_buffer_scope"
-    sch.annotate(sch.get_block("B") if is_block else sch.get_loops("B")[1], annotation, 0)
-    reset_warnings()
-    for _ in range(2):
-        tvm.build(sch.mod, target="cuda -device=simulated")
-    said = capsys.readouterr().err
-    assert said.count(f'"{annotation}" asks for copies that go on while the threads compute') == 1
-    assert "B[" in source(sch.mod, "cuda")
 
 
 OWN_ROWS = """

@@ -201,10 +201,14 @@ def test_each_thread_reduces_what_is_its_own_first():
     x = np.random.default_rng(4).integers(-8, 8, (8, 4, 96)).astype("float32")
     assert_kernels_give(sch.mod["main"], [x], x.sum((1, 2)) + 5)
     text = source(sch.mod, "cuda")
-    # Twelve values in a register, then 32, 8 and 2 values in shared memory, once.
+    # Twelve values in a register, then those of the 32 threads, once.
     assert "B_own[0] = B_own[0] + A[" in text
-    assert text.index("B_own[0] + A[") < text.index("__syncthreads();")
-    assert text.count("__syncthreads();") == 3
+    assert text.index("B_own[0] + A[") < text.index("__shfl_xor_sync(")
+    assert text.count("__shfl_xor_sync(") == 5
+    text = source(sch.mod, "opencl")
+    # 32, 8 and 2 values in shared memory.
+    assert text.index("B_own[0] + A[") < text.index("barrier(CLK")
+    assert text.count("barrier(CLK") == 3
 
 
 def test_a_sum_that_begins_anew_in_each_iteration_is_not_taken_for_one():

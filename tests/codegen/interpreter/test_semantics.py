@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
+from mlcweb.ir.errors import TVMError
 from mlcweb.runtime import build, nd, register_func, remove_global_func
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
@@ -210,3 +211,17 @@ def test_external_calls_get_the_memory_that_a_pointer_reaches():
             np.testing.assert_array_equal(b.numpy(), 2 * a.numpy())
     finally:
         remove_global_func("test_double")
+
+
+def test_an_array_over_something_else_than_a_buffers_data_is_refused() -> None:
+    @T.prim_func
+    def pass_on(A: T.Buffer((8,), "uint8")):
+        T.call_packed(
+            "take",
+            T.tvm_stack_make_array(
+                T.address_of(A[0]), T.tvm_stack_make_shape(8), 0, 1, T.uint8(0), 0
+            ),
+        )
+
+    with pytest.raises(TVMError, match=r"T\.address_of\(A\[0\]\) is not the data of a buffer"):
+        build(pass_on, target="interpreter")

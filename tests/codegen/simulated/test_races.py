@@ -9,7 +9,7 @@ import pytest
 
 import mlcweb
 from mlcweb.codegen.interpreter.support import IndexOutOfBounds
-from mlcweb.codegen.simulated.simulation import BarrierDivergence, DataRace
+from mlcweb.codegen.simulated.simulation import BarrierDivergence, DataRace, UninitializedRead
 from mlcweb.ir.errors import TVMError
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
@@ -311,3 +311,80 @@ def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
 """)
     arrays = RAMP[:4], RAMP[:4] * 0
     np.testing.assert_array_equal(run(func, *arrays), RAMP[:4])
+
+
+OWN_MEMORY = {
+    "local": """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for t in T.thread_binding(16, thread="threadIdx.x"):
+        with T.block("all"):
+            vt = T.axis.spatial(16, t)
+            S = T.alloc_buffer((16,), scope="local")
+            S[vt] = A[vt]
+            B[vt] = S[15 - vt]
+""",
+    "warp": """
+@T.prim_func
+def main(A: T.Buffer((2, 32), "float32"), B: T.Buffer((2, 32), "float32")):
+    S = T.alloc_buffer((2, 32), scope="warp")
+    for y in T.thread_binding(2, thread="threadIdx.y"):
+        for t in T.thread_binding(32, thread="threadIdx.x"):
+            S[y, t] = A[y, t]
+            B[y, t] = S[1 - y, t]
+""",
+    "halo": """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    S = T.alloc_buffer((34,), scope="shared")
+    for b in T.thread_binding(2, thread="blockIdx.x"):
+        for t in T.thread_binding(32, thread="threadIdx.x"):
+            S[t] = A[b * 32 + t]
+            T.evaluate(T.tvm_storage_sync("shared"))
+            B[b * 32 + t] = S[t] + S[t + 2]
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("local", r"Thread \(threadIdx.x=0\) reads S\[15\] in line \d+, `B\[vt\] = S\[15 - vt\]`, "
+         r"and thread \(threadIdx.x=15\) writes its own in line \d+, `S\[vt\] = A\[vt\]`: each "
+         'thread has a "S" of its own. Use "shared" memory'),
+        ("warp", r"Thread \(threadIdx.y=0, threadIdx.x=0\) reads S\[0, 1, 0\] in line \d+, .* "
+         'which no thread of its warp writes before.*Each warp has a "S" of its own'),
+        ("halo", r"Thread \(threadIdx.x=30\) of block \(blockIdx.x=0\) reads S\[32\] in line \d+, "
+         "`B.*, which no thread of its block writes before. Write it first"),
+    ],
+)  # fmt: skip
+def test_a_read_of_what_nobody_has_written(name, message):
+    func = from_source(OWN_MEMORY[name])
+    arrays = [np.zeros([int(n) for n in b.shape], b.dtype) for b in func.parameter_buffers]
+    with pytest.raises(UninitializedRead, match=message) as raised:
+        run(func, *arrays)
+    assert raised.value.span is not None
+    # Once more: nothing is left of the call before.
+    with pytest.raises(UninitializedRead, match=message):
+        run(func, *arrays)
+
+
+@pytest.mark.parametrize("own_barriers", [True, False])
+def test_what_is_never_read_need_not_be_written(own_barriers):
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((48,), "float32"), B: T.Buffer((48,), "float32")):
+    S = T.alloc_buffer((20,), scope="shared")
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        for t in T.thread_binding(16, thread="threadIdx.x"):
+            if b * 16 + t < 48:
+                S[t] = A[b * 16 + t]
+            T.evaluate(T.tvm_storage_sync("shared"))
+            if b * 16 + t < 48:
+                B[b * 16 + t] = T.if_then_else(t < 15, S[t + 1], T.float32(0))
+"""
+    )
+    a = np.arange(48, dtype="float32")
+    expected = np.where(np.arange(48) % 16 < 15, a + 1, 0)
+    np.testing.assert_array_equal(run(func, a, a, own_barriers=own_barriers), expected)

@@ -59,6 +59,39 @@ def test_the_side_that_is_not_chosen_is_not_checked():
     assert values.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 0]
 
 
+def test_an_index_is_checked_where_its_condition_holds():
+    """Its part that does not change in the inner loop was checked before that."""
+    kernel = checked(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((1, 6), 'int32')):\n"
+        "    for i, j in T.grid(2, 6):\n"
+        "        if i < 1:\n"
+        "            A[i, j] = j\n"
+    )
+    values = np.zeros((1, 6), "int32")
+    kernel.run(values)
+    assert values.tolist() == [list(range(6))]
+
+
+def test_an_axis_outside_of_its_domain_is_reported():
+    kernel = checked(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((8,), 'int32'), n: T.int32):\n"
+        "    for i in range(8):\n"
+        "        with T.block('A'):\n"
+        "            v = T.axis.spatial(8, i + n)\n"
+        "            T.where(i + n < 9)\n"
+        "            A[v % 8] = 1\n"
+    )
+    kernel.run(np.zeros(8, "int32"), 0)
+    with pytest.raises(
+        AssertionFailed, match=r'Axis "v" of block "A" .* domain \[0, 8\)'
+    ) as caught:
+        kernel.run(np.zeros(8, "int32"), 3)
+    assert caught.value.span is not None
+    assert caught.value.span.line == 5
+
+
 def test_an_assertion_is_reported():
     kernel = checked(
         "@T.prim_func\n"

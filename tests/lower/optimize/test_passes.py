@@ -298,6 +298,26 @@ def test_what_does_not_run_side_by_side(body):
     assert unroll_and_jam(func) is func
 
 
+def test_copies_of_a_name_are_vectors_or_scalars_each_for_itself():
+    becomes(
+        lambda func: vectorize(loop_partition(func)),
+        """
+for i in T.vectorized(4):
+    for j in range(4):
+        a: T.float32 = T.if_then_else(j < 2, B[i], A[j])
+        C[j * 4 + i] = a * T.float32(2)
+""",
+        """
+for j in range(2):
+    a: T.float32x4 = B[0:4]
+    C[j * 4 : j * 4 + 4] = a * T.Broadcast(T.float32(2), 4)
+for j in range(2, 4):
+    a: T.float32 = A[j]
+    C[j * 4 : j * 4 + 4] = T.Broadcast(a * T.float32(2), 4)
+""",
+    )
+
+
 def test_marked_loops_around_others_are_vectorized():
     becomes(
         vectorize,

@@ -21,7 +21,15 @@ WORDS = {"cuda": "__global__", "opencl": "__kernel", "metal": "kernel void", "we
 """A word that only one language has."""
 
 
+@pytest.fixture
+def hardware(monkeypatch):
+    """What WebGPU reaches counts as a GPU, be it software."""
+    if (device := gpu_device()) is not None:
+        monkeypatch.setattr(device, "is_software", False)
+
+
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("hardware")
 def test_a_program_runs_on_what_is_here(kind, capsys):
     """The kernels' source is the kind's own, and runs as what is here can run it."""
     reset_warnings()
@@ -63,7 +71,29 @@ def test_what_no_driver_reaches_is_simulated_with_all_reasons(capsys, monkeypatc
     assert capsys.readouterr().err.count(said) == 1
 
 
+@pytest.mark.parametrize("kind", ["cuda", "metal", "vulkan"])
 @pytest.mark.skipif(gpu_device() is None, reason="no GPU, or no package wgpu")
+def test_software_stands_in_for_no_other_kind(kind, capsys, monkeypatch):
+    """Loops that are compiled for the processor are faster than a GPU that it plays."""
+    reset_warnings()
+    monkeypatch.setattr(gpu_device(), "is_software", True)
+    monkeypatch.setitem(gpu._devices, "cuda", NoGpu("no driver of cuda"))
+    device = mlcweb.runtime.device(kind)
+    x = np.arange(64, dtype="float32").reshape(4, 16)
+    a, b = mlcweb.nd.array(x, device), mlcweb.nd.empty((4, 16), device=device)
+    mlcweb.build(threads(), target=kind)["main"](a, b)
+    np.testing.assert_array_equal(b.numpy(), x + 1)
+    said = capsys.readouterr().err
+    assert "on a simulated GPU (" in said
+    assert f"WebGPU reaches {gpu_device().description}, which is this processor)" in said
+    # Who asks for WebGPU gets what there is.
+    on_webgpu = mlcweb.nd.array(x, mlcweb.webgpu())
+    assert isinstance(on_webgpu.storage, GpuStorage)
+    assert not isinstance(a.storage, GpuStorage)
+
+
+@pytest.mark.skipif(gpu_device() is None, reason="no GPU, or no package wgpu")
+@pytest.mark.usefixtures("hardware")
 class TestInPlaceOfAnother:
     def test_what_webgpu_has_not_is_simulated(self, capsys):
         reset_warnings()

@@ -1,0 +1,158 @@
+"""Passes of TVM's that are for one construct: pipelined loops, memory of a kind of GPU, and so on.
+
+A program without the construct is left as it is, as by TVM, so pipelines of such passes run. With
+it, the program is refused: what is made of these constructs here, code generators make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Flag
+from typing import Any, NamedTuple
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.node import Node
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
+
+
+class Construct(NamedTuple):
+    """What a pass is for, how to tell it, and what there is instead."""
+
+    what: str
+    is_one: Callable[[Node], bool]
+    instead: str
+
+
+def _annotated(key: str) -> Callable[[Node], bool]:
+    return lambda node: isinstance(node, (S.For, S.Block)) and key in node.annotations
+
+
+def _attribute(*keys: str) -> Callable[[Node], bool]:
+    return lambda node: isinstance(node, S.AttrStmt) and node.attr_key in keys
+
+
+def _called(*names: str) -> Callable[[Node], bool]:
+    return lambda node: isinstance(node, E.Call) and operator_name(node) in names
+
+
+def _memory(*scopes: str) -> Callable[[Node], bool]:
+    return lambda node: isinstance(node, Buffer) and node.scope().startswith(scopes)
+
+
+def _thread_loop(*tags: str) -> Callable[[Node], bool]:
+    def is_one(node: Node) -> bool:
+        if not isinstance(node, S.For) or node.kind != S.ForKind.THREAD_BINDING:
+            return False
+        binding = node.thread_binding
+        return binding is None or binding.thread_tag.startswith(tags)
+
+    return is_one
+
+
+def _either(*tests: Callable[[Node], bool]) -> Callable[[Node], bool]:
+    return lambda node: any(test(node) for test in tests)
+
+
+def _float8(node: Node) -> bool:
+    return isinstance(node, (E.PrimExpr, Buffer)) and node.dtype.startswith("float8")
+
+
+_BUILD = 'build(mod, target="cuda") lowers for GPUs by a pipeline of its own'
+_KEPT = "the annotation is kept, and nothing is made of it"
+_THREADS = _thread_loop("blockIdx", "threadIdx", "vthread")
+
+CONSTRUCTS: dict[str, Construct] = {
+    "LiftThreadBinding": Construct(
+        "loops over threads", _THREADS, "threads stay where they are until they are made serial"
+    ),
+    "LowerCrossThreadReduction": Construct(
+        "loops over threads", _THREADS, "reductions across threads run in sch.rfactor's order"
+    ),
+    "LowerThreadAllreduce": Construct(
+        "a reduction across threads",
+        _called("tvm_thread_allreduce"),
+        "reductions across threads run in sch.rfactor's order",
+    ),
+    "InjectVirtualThread": Construct(
+        "virtual threads",
+        _either(_attribute("virtual_thread"), _thread_loop("vthread")),
+        "virtual threads are loops here",
+    ),
+    "LowerAutoCopy": Construct("automatic copies", _annotated("auto_copy"), _BUILD),
+    "InjectPermutedLayout": Construct("a permuted layout", _annotated("permuted_layout"), _BUILD),
+    "ManifestSharedMemoryLocalStage": Construct(
+        "a stage in local memory", _annotated("tir.manifest_shared_memory_local_stage"), _KEPT
+    ),
+    "TransformMmaBufferLayout": Construct("memory of PTX's mma", _memory("m16n8k8."), _BUILD),
+    "InferFragment": Construct("fragments of wmma", _memory("wmma."), _BUILD),
+    "MergeSharedMemoryAllocations": Construct("shared memory", _memory("shared"), _BUILD),
+    "LowerWarpMemory": Construct("a warp's memory", _memory("warp"), _BUILD),
+    "LowerAsyncDMA": Construct("asynchronous copies", _attribute("async_scope"), _BUILD),
+    "InjectPTXLDG32": Construct("loops over threads", _THREADS, _BUILD),
+    "LowerVtcmAlloc": Construct("VTCM", _memory("global.vtcm"), "there is no Hexagon target here"),
+    "VerifyVTCMLimit": Construct("VTCM", _memory("global.vtcm"), "there is no Hexagon target here"),
+    "TextureFlatten": Construct("textures", _memory("global.texture"), _BUILD),
+    "UseAssumeToReduceBranches": Construct("T.assume", _called("assume"), "it is only kept"),
+    "FP8ComputeLegalize": Construct("float8", _float8, "no target computes with float8"),
+    "FP8StorageLegalize": Construct("float8", _float8, "no target computes with float8"),
+    "InlinePrivateFunctions": Construct(
+        "calls of other functions",
+        lambda node: isinstance(node, E.Call) and isinstance(node.op, GlobalVar),
+        "kernels call them here",
+    ),
+}
+"""Passes by their names."""
+
+
+def checked(name: str, func: PrimFunc) -> PrimFunc:
+    """The function, which has not the construct that a pass is for.
+
+    Raises: TVMError: it has.
+    """
+    construct = CONSTRUCTS[name]
+    if any(map(construct.is_one, _nodes(func))):
+        raise TVMError(
+            f"{name}: the function has {construct.what}, of which this pass makes nothing here: "
+            f"{construct.instead}"
+        )
+    return func
+
+
+def _nodes(func: PrimFunc) -> Iterable[Node]:
+    """Everything in a function, the buffers that it uses as well."""
+    for node in walk(func.body):
+        yield node
+        if isinstance(node, S.Block):
+            yield from node.alloc_buffers
+        for name in ("buffer", "node"):
+            used: Any = getattr(node, name, None)
+            if isinstance(used, Buffer):
+                yield used
+
+
+class HoistedConditionals(Flag):
+    """What `HoistExpression` moves out of loops: values of its option `hoisted_conditionals`."""
+
+    Never = 0
+    IfElseStmt = 1
+    IfElseExpr = 2
+    BooleanExpression = 4
+    UsingBlockVar = 8
+    All = IfElseStmt | IfElseExpr | BooleanExpression | UsingBlockVar
+
+
+class HoistedLetBindings(Flag):
+    """Which bindings it moves: values of its option `hoisted_let_bindings`."""
+
+    Never = 0
+    RequiredByConditional = 1
+    Bind = 2
+    LetStmt = Bind
+    LetExpr = 4
+    All = RequiredByConditional | Bind | LetExpr
