@@ -9,9 +9,12 @@ from mlcweb.dlight.base import ApplyDefaultSchedule
 from mlcweb.dlight.cpu import Elementwise, Matmul, Reduction
 from mlcweb.dlight.gpu import Fallback
 from mlcweb.ir.module import IRModule
-from mlcweb.relax.transform.apply_database import SCHEDULED
+from mlcweb.relax.transform import FoldConstant, SplitLayoutRewritePreproc
+from mlcweb.relax.transform.dead_code import called_by_graphs
+from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
+from mlcweb.schedule.layout_rewrite import LAYOUT_FREE
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import Var
 from mlcweb.tir.function import PrimFunc
@@ -27,18 +30,27 @@ def schedule_by_default(mod: IRModule, target: Target | None) -> IRModule:
 
     For a device with threads all functions without any get threads. For a processor those functions
     are scheduled that were made of operators: they are private (without a "global_symbol"), and
-    their loops are as `te.create_prim_func` makes them.
+    their loops are as `te.create_prim_func` makes them. What they, or functions with schedules that
+    were found by a search, take as constants is laid out as their loops read it.
     """
     chosen = Target(default_target().name) if target is None else target
     if chosen.kind.name in DEVICE_KINDS:
         return with_default_schedules(mod, chosen)
-    generated = {
+    marked = {
         var: func
-        for var, func in mod.functions.items()
+        for var, func in free_constants(mod).functions.items()
         if isinstance(func, PrimFunc) and _is_generated(func)
     }
-    scheduled = with_default_schedules(IRModule(generated), chosen)
-    return mod.with_functions({**mod.functions, **scheduled.functions}) if generated else mod
+    scheduled = with_default_schedules(IRModule(marked), chosen).functions if marked else {}
+    plain = {var: func.without_attr(LAYOUT_FREE) for var, func in scheduled.items()}
+    whole = mod.with_functions({**mod.functions, **plain}) if plain else mod
+    packed = SplitLayoutRewritePreproc()(whole)
+    if packed is whole:
+        return whole
+    folded = FoldConstant()(packed)
+    used = called_by_graphs(folded)
+    kept = {v: func for v, func in folded.functions.items() if v in whole.functions or v in used}
+    return folded.with_functions(kept)
 
 
 def with_default_schedules(mod: IRModule, target: Target) -> IRModule:

@@ -30,7 +30,9 @@ from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidat
 from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 from mlcweb.meta_schedule.tir_integration import compile_tir, tune_tir
-from mlcweb.meta_schedule.tune import TuneConfig, tune_tasks
+from mlcweb.meta_schedule.tune import (
+    EvolutionarySearchConfig, ReplayFuncConfig, ReplayTraceConfig, TuneConfig, tune_tasks,
+)  # fmt: skip
 from mlcweb.meta_schedule.tune_context import TuneContext
 
 # What tunes whole models needs the graph level, which takes time to import.

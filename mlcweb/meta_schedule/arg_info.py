@@ -61,5 +61,11 @@ class TensorInfo(ArgInfo):
     dtype: str
     shape: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(int(extent) for extent in self.shape))
+
+    def __str__(self) -> str:
+        return f'TensorInfo("{self.dtype}", {list(self.shape)})'
+
     def as_json(self) -> list[Any]:
         return ["TENSOR", self.dtype, list(self.shape)]

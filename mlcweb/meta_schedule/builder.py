@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlcweb.ir import IRModule
+from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.runtime.build import build
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
@@ -71,7 +72,7 @@ class LocalBuilder(Builder):
         max_workers: processes that build in a search; they are those that measure.
         timeout_sec: seconds that one program may take there.
         f_build: makes a module from a program, a target and its parameters: a function, or the name
-            of a registered one; `tvm.build` by default.
+            of a registered one; by default `tvm.build`, after `RemoveWeightLayoutRewriteBlock`.
         f_export: writes a module to a file and gives its path; by default one that
             `tvm.runtime.load_module` reads, in a new folder.
     """
@@ -91,7 +92,7 @@ class LocalBuilder(Builder):
 
     def _result(self, item: BuilderInput) -> BuilderResult:
         build_module = hook_function(self.f_build) or (
-            lambda mod, target, _: build(mod, target=target)
+            lambda mod, target, _: build(remove_layout_copies(mod), target=target)
         )
         export = hook_function(self.f_export) or _exported
         try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from mlcweb.meta_schedule.builder import BuilderResult
+from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS, TuningRecord
 from mlcweb.meta_schedule.events import Confirmed, Event, Trial
 from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.task_scheduler import Listener, TaskScheduler
@@ -41,20 +44,65 @@ PyMeasureCallback = MeasureCallback
 
 
 class _DoneBySearch(MeasureCallback):
-    def apply(self, *arguments: Any, **named: Any) -> None:
-        """Nothing: each search does it."""
+    """What `tune_tasks` does by itself, and `TaskScheduler.tune` only where it is asked to."""
 
 
 class AddToDatabase(_DoneBySearch):
-    """Keeps records; each search does."""
+    """Keeps records, also of what failed."""
+
+    def apply(
+        self,
+        task_scheduler: TaskScheduler,
+        task_id: int,
+        measure_candidates: Sequence[MeasureCandidate],
+        builder_results: Sequence[BuilderResult],
+        runner_results: Sequence[RunnerResult],
+    ) -> None:
+        context = task_scheduler.tasks[task_id].context
+        database = task_scheduler.database
+        assert context.mod is not None
+        workload = database.commit_workload(context.mod)
+        for candidate, result in zip(measure_candidates, runner_results, strict=True):
+            seconds = result.run_secs if result.error_msg is None else None
+            database.commit_tuning_record(
+                TuningRecord(
+                    candidate.sch.trace, workload, seconds or (FAILED_SECONDS,), context.target,
+                    candidate.args_info,
+                )
+            )  # fmt: skip
 
 
 class RemoveBuildArtifact(_DoneBySearch):
-    """Removes what was built; each search does."""
+    """Removes what was built, with its folder."""
+
+    def apply(
+        self,
+        task_scheduler: TaskScheduler,
+        task_id: int,
+        measure_candidates: Sequence[MeasureCandidate],
+        builder_results: Sequence[BuilderResult],
+        runner_results: Sequence[RunnerResult],
+    ) -> None:
+        for result in builder_results:
+            if result.artifact_path is not None and Path(result.artifact_path).is_file():
+                shutil.rmtree(Path(result.artifact_path).parent)
 
 
 class UpdateCostModel(_DoneBySearch):
-    """Teaches the cost model; each search does."""
+    """Teaches the cost model."""
+
+    def apply(
+        self,
+        task_scheduler: TaskScheduler,
+        task_id: int,
+        measure_candidates: Sequence[MeasureCandidate],
+        builder_results: Sequence[BuilderResult],
+        runner_results: Sequence[RunnerResult],
+    ) -> None:
+        model = task_scheduler.cost_model
+        if model is not None:
+            context = task_scheduler.tasks[task_id].context
+            model.update(context, measure_candidates, runner_results)
 
 
 def listener_of(

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cached_property, wraps
 from inspect import signature
 from itertools import accumulate, takewhile
 from math import prod
@@ -33,13 +33,22 @@ if TYPE_CHECKING:
 class Mutator(ABC):
     """Changes one decision of a trace."""
 
+    @cached_property
+    def rng(self) -> random.Random:
+        """Where random numbers come from unless `apply` is given a generator."""
+        return random.Random()
+
     def _initialize_with_tune_context(self, context: Task) -> None:  # noqa: B027
         """Learn of the task; most mutators need not."""
 
-    @abstractmethod
-    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+    def apply(self, trace: Trace, rng: random.Random | None = None) -> Trace | None:
         """A trace with another decision and without post-processing; None where there is nothing
         to change."""
+        return self.mutated(trace, self.rng if rng is None else rng)
+
+    @abstractmethod
+    def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
+        """What `apply` gives, by a generator of random numbers."""
 
     def clone(self) -> Self:
         """A mutator of the same options, for another task."""
@@ -47,14 +56,14 @@ class Mutator(ABC):
 
     @staticmethod
     def create(kind: str) -> dict[Mutator, float]:
-        """The default mutators and their probabilities for a kind of target: "wasm", or "llvm" as
-        TVM has them."""
+        """The default mutators and their probabilities for a kind of target, by the names of
+        `DEFAULTS`."""
         return of_kind(kind).mutator_probs()
 
 
 class PyMutator(Mutator):
-    """What mutators of a program's own are subclasses of, in TVM. Their `apply` may leave the
-    generator of random numbers out, and be called without one."""
+    """What mutators of a program's own are subclasses of, in TVM: they define `apply`, and may
+    leave the generator of random numbers out."""
 
     def __init_subclass__(cls) -> None:
         apply = vars(cls).get("apply")
@@ -67,6 +76,9 @@ class PyMutator(Mutator):
             return apply(self, trace, rng) if takes_generator else apply(self, trace)
 
         cls.apply = called
+
+    def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
+        raise NotImplementedError(f"{type(self).__name__}.apply")
 
 
 def sampled_for(trace: Trace, keys: Collection[str]) -> list[Instruction]:
@@ -95,7 +107,7 @@ class MutateComputeLocation(Mutator):
     def _initialize_with_tune_context(self, context: Task) -> None:
         self.mod = context.mod
 
-    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+    def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
         """See `Mutator.apply`. A ValueError where the mutator knows of no task."""
         if self.mod is None:
             raise ValueError("MutateComputeLocation needs a TuneContext with a module")
@@ -115,7 +127,7 @@ def _other_locations(trace: Trace, mod: IRModule) -> list[tuple[Instruction, lis
     alternatives: list[tuple[Instruction, list[int]]] = []
     sampling = iter([inst for inst in trace.insts if inst.kind.sampling])
 
-    def note(_: Instruction, inputs: Any, attrs: Any, decision: Any) -> Any:
+    def collect(_: Instruction, inputs: Any, attrs: Any, decision: Any) -> Any:
         inst = next(sampling)
         if inst.kind.name == "SampleComputeLocation":
             block = sch.get(inputs[0])
@@ -127,7 +139,7 @@ def _other_locations(trace: Trace, mod: IRModule) -> list[tuple[Instruction, lis
         return decision
 
     try:
-        trace.apply_to_schedule(sch, remove_postproc=True, decision_provider=note)
+        trace.apply_to_schedule(sch, remove_postproc=True, decision_provider=collect)
     except ScheduleError:
         return []
     return alternatives
@@ -150,7 +162,7 @@ class MutateParallel(Mutator):
         self.cores = int(target.attrs.get("num-cores", 1)) if target is not None else 1
         self.mod = context.mod
 
-    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+    def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
         """See `Mutator.apply`. A ValueError where the mutator knows of no task."""
         if self.mod is None:
             raise ValueError("MutateParallel needs a TuneContext with a module")
@@ -197,18 +209,12 @@ class MutateTileSize(Mutator):
     """Moves a factor from one tile of a loop to another, or chooses another vector length for
     cooperative fetching."""
 
-    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+    def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
         tilings = [inst for inst in trace.insts if _is_tiling(inst, trace)]
-        lengths = sampled_for(trace, (COOPERATIVE_FETCH,))
-        candidates = [*tilings, *lengths]
+        candidates = [*tilings, *sampled_for(trace, (COOPERATIVE_FETCH,))]
         if not candidates:
             return None
-        inst = rng.choice(candidates)
-        if inst in lengths:
-            others = [n for n in range(len(inst.attrs[0])) if n != trace.get_decision(inst)]
-            return trace.with_decision(inst, rng.choice(others), True) if others else None
-        tiles = moved_factor(list(trace.get_decision(inst)), limit_of(inst), rng)
-        return None if tiles is None else trace.with_decision(inst, tiles, True)
+        return _decided_otherwise(trace, rng.choice(candidates), rng)
 
 
 def _is_tiling(inst: Instruction, trace: Trace) -> bool:
@@ -218,13 +224,30 @@ def _is_tiling(inst: Instruction, trace: Trace) -> bool:
     return len(tiles) >= 2 and prod(tiles) > 1
 
 
-def limit_of(inst: Instruction) -> int | None:
+def _decided_otherwise(trace: Trace, inst: Instruction, rng: random.Random) -> Trace | None:
+    decision = other_decision(trace, inst, rng)
+    return None if decision is None else trace.with_decision(inst, decision, True)
+
+
+def other_decision(trace: Trace, inst: Instruction, rng: random.Random) -> Any:
+    """Another decision of a step: a tiling with a factor moved from one tile to another, or
+    another index; None where there is none, and for other steps."""
+    decision = trace.get_decision(inst)
+    if inst.kind.name == "SamplePerfectTile":
+        return _moved_factor(list(decision or ()), _limit_of(inst), rng)
+    if inst.kind.name == "SampleCategorical":
+        others = [index for index in range(len(inst.attrs[0])) if index != decision]
+        return rng.choice(others) if others else None
+    return None
+
+
+def _limit_of(inst: Instruction) -> int | None:
     """The largest innermost factor that a tiling may have; None where there is no limit."""
     limit = int(constant_value(inst.attrs[1]) or -1)
     return limit if limit >= 1 else None
 
 
-def moved_factor(tiles: list[int], limit: int | None, rng: random.Random) -> list[int] | None:
+def _moved_factor(tiles: list[int], limit: int | None, rng: random.Random) -> list[int] | None:
     """The tiles after one of all possible moves; None where the limit of the innermost tile
     allows none."""
     last = len(tiles) - 1
@@ -247,7 +270,7 @@ def moved_factor(tiles: list[int], limit: int | None, rng: random.Random) -> lis
 class MutateUnroll(Mutator):
     """Chooses another of the bounds of unrolling, with their probabilities."""
 
-    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+    def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
         sampling = sampled_for(trace, (UNROLL_EXPLICIT, UNROLL_IMPLICIT))
         if not sampling:
             return None
@@ -263,14 +286,11 @@ class MutateUnroll(Mutator):
 class MutateThreadBinding(Mutator):
     """Chooses another number of threads, of those that a loop is split by and then bound."""
 
-    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+    def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
         sampling = _sampled_threads(trace)
         if not sampling:
             return None
-        inst = rng.choice(sampling)
-        current = trace.get_decision(inst)
-        others = [n for n in range(len(inst.attrs[0])) if n != current]
-        return trace.with_decision(inst, rng.choice(others), True) if others else None
+        return _decided_otherwise(trace, rng.choice(sampling), rng)
 
 
 def _sampled_threads(trace: Trace) -> list[Instruction]:

@@ -1,5 +1,6 @@
 """Post-processors: what happens to a schedule when all is decided."""
 
+from mlcweb.meta_schedule.space.layout_postproc import RewriteLayout
 from mlcweb.meta_schedule.space.postprocs import (
     DisallowDynamicLoop,
     Postproc,
@@ -26,6 +27,7 @@ __all__ = [
     "Postproc",
     "PyPostproc",
     "RewriteCooperativeFetch",
+    "RewriteLayout",
     "RewriteParallelVectorizeUnroll",
     "RewriteReductionBlock",
     "RewriteTensorize",

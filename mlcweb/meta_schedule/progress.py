@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel, together
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
     from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 
 LOG_EVERY_S = 10.0
-"""A line of the log is written at least so often, in seconds; one more for each better program."""
+"""Seconds between two lines of the log, at most; each better program has one more."""
 
 MIN_GAIN = 0.02
 """The share by which a program has to be faster to be worth a line."""
+
+REASON_WIDTH = 160
+"""Characters of the reason for a failed trial, at most."""
 
 COLUMNS = (
     "ID", "Name", "FLOP", "Weight", "Speed (GFLOPS)", "Latency (us)", "Weighted Latency (us)",
@@ -64,7 +68,15 @@ def trials(scheduler: TaskScheduler, seconds: float) -> str:
     done, most = scheduler.total_trials, scheduler.max_trials_global
     goes_on = 0 < done < most and not all(task.terminated for task in scheduler.tasks)
     left = f", about {seconds / done * (most - done):.0f} s left" if goes_on else ""
-    return f"trials {done}/{most}, {seconds:.0f} s{left}{ranked(scheduler)}"
+    return f"trials {done}/{most}, {seconds:.0f} s{left}{failures(scheduler)}{ranked(scheduler)}"
+
+
+def failures(scheduler: TaskScheduler) -> str:
+    """How many trials failed, and why one of them did, where there are such."""
+    failed = sum(task.failed for task in scheduler.tasks)
+    reasons = (task.failure.strip() for task in scheduler.tasks if task.failure)
+    why = next((f" ({shorten(reason, REASON_WIDTH)})" for reason in reasons), "")
+    return f", {failed} failed{why}" if failed else ""
 
 
 def ranked(scheduler: TaskScheduler) -> str:

@@ -20,8 +20,7 @@ from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.database.json_database import JSONDatabase
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
-from mlcweb.meta_schedule.search_strategy.search_strategy import SearchStrategy
-from mlcweb.meta_schedule.space_generator import SpaceGenerator
+from mlcweb.meta_schedule.default_records import record_faster_defaults
 from mlcweb.meta_schedule.tir_integration import tune_tir
 from mlcweb.meta_schedule.tune import check_options, tune_tasks_async
 from mlcweb.meta_schedule.tune_context import (
@@ -29,15 +28,26 @@ from mlcweb.meta_schedule.tune_context import (
     SearchStrategyType,
     SpaceGeneratorType,
     TuneContext,
+    copy_for_task,
 )
 from mlcweb.relax import expr as E
 from mlcweb.relax.pipeline import fused, get_pipeline
-from mlcweb.relax.transform import BindParams, CanonicalizeBindings, MetaScheduleApplyDatabase
-from mlcweb.relax.transform.apply_database import SCHEDULED, apply_schedules, program_of
+from mlcweb.relax.transform import (
+    AttachAttrLayoutFreeBuffers,
+    BindParams,
+    CanonicalizeBindings,
+    FoldConstant,
+    LiftTransformParams,
+    MetaScheduleApplyDatabase,
+    SplitLayoutRewritePreproc,
+)
+from mlcweb.relax.transform.apply_database import apply_schedules, program_of
+from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax_vm import Executable, build
 from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.runtime.target import Target
+from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir.function import PrimFunc
 
 OWN_OPTIONS = ("num_tuning_cores", "seed", "space", "special_space", "strategy")
@@ -52,7 +62,8 @@ def extract_tasks(
 ) -> list[ExtractedTask]:
     """What there is to tune in a model: each function of TensorIR that its graph functions call,
     after operators were lowered and fused as `relax.build` does it. Functions that are the same are
-    one task. Those that are scheduled already are left out.
+    one task. Those that are scheduled already are left out. For a processor, those that take
+    constants say so by the attribute "layout_free_buffers", as of `AttachAttrLayoutFreeBuffers`.
 
     Args:
         params: values of parameters of "main", by name.
@@ -63,7 +74,11 @@ def extract_tasks(
 
 
 def tasks_of(lowered: IRModule, target: Target | str) -> list[ExtractedTask]:
-    """What there is to tune in a module whose operators were lowered and fused already."""
+    """What there is to tune in a module whose operators were lowered and fused already. For a
+    processor its functions choose the layouts of what they take as constants."""
+    target = Target(target)
+    if target.kind.name not in DEVICE_KINDS:
+        lowered = free_constants(lowered)
     calls = _calls(lowered)
     tasks: dict[int, tuple[str, IRModule, int]] = {}
     for var, func in lowered.functions.items():
@@ -76,7 +91,6 @@ def tasks_of(lowered: IRModule, target: Target | str) -> list[ExtractedTask]:
         shash = structural_hash(program)
         name, program, weight = tasks.get(shash, (var.name_hint, program, 0))
         tasks[shash] = name, program, weight + count
-    target = Target(target)
     return [
         ExtractedTask(name, program, target, [program], weight)
         for name, program, weight in tasks.values()
@@ -102,7 +116,6 @@ def extracted_tasks_to_tune_contexts(
         seed: of everything random.
     """
     contexts, weights = [], []
-    generator = space if isinstance(space, SpaceGenerator) else SpaceGenerator.create(space)
     for number, task in enumerate(extracted_tasks):
         (program,) = task.dispatched
         try:
@@ -114,12 +127,8 @@ def extracted_tasks_to_tune_contexts(
             TuneContext(
                 program,
                 target=task.target,
-                space_generator=generator.clone(),
-                search_strategy=(
-                    SearchStrategy.create(strategy)
-                    if isinstance(strategy, str)
-                    else strategy.clone()
-                ),
+                space_generator=copy_for_task(space),
+                search_strategy=copy_for_task(strategy),
                 task_name=task.task_name,
                 rand_state=-1 if seed is None else seed + number,
                 num_threads=num_threads,
@@ -184,8 +193,10 @@ async def tune_relax_async(
 ) -> Database:
     """`tune_relax` to be awaited: in a page whose browser cannot let Python wait."""
     check_options("tune_relax", options, OWN_OPTIONS)
-    return await tune_extracted_async(
-        extract_tasks(mod, target, params, module_equality),
+    MemoryDatabase(module_equality)  # which refuses what it does not know before any work
+    lowered = fused(_bound(mod, params))
+    database = await tune_extracted_async(
+        tasks_of(lowered, target),
         work_dir,
         max_trials_global,
         max_trials_per_task,
@@ -193,6 +204,8 @@ async def tune_relax_async(
         module_equality=module_equality,
         **options,
     )
+    record_faster_defaults(database, lowered, target)
+    return database
 
 
 async def tune_extracted_async(
@@ -334,21 +347,25 @@ def static_shape_tuning_pipeline(
         total_trials: programs measured in all; with 0 only what `work_dir` knows is applied.
         target: what to tune for.
         work_dir: the folder of the database.
-        cpu_weight_prepack: False; weights are not laid out anew here.
+        cpu_weight_prepack: whether functions take weights, which are constants or parameters of
+            "main" beyond its "num_input", in the layout in which they read them. What brings
+            parameters into it is left to "main_transform_params".
         max_trials_per_task: programs measured of one function, at most.
-
-    Raises:
-        ValueError: cpu_weight_prepack is asked for.
     """
-    if cpu_weight_prepack:
-        raise ValueError("cpu_weight_prepack is not known here; leave it out")
     tune = MetaScheduleTuneIRMod({}, work_dir, total_trials, max_trials_per_task)
-    steps = [CanonicalizeBindings(), get_pipeline("zero"), *([tune] if total_trials > 0 else [])]
+    before: list[Pass] = [CanonicalizeBindings(), get_pipeline("zero")]
+    after: list[Pass] = []
+    if cpu_weight_prepack:
+        before.append(AttachAttrLayoutFreeBuffers())
+        after = [SplitLayoutRewritePreproc(), LiftTransformParams(), FoldConstant()]
+    if total_trials > 0:
+        before.append(tune)
 
     def transform(mod: IRModule) -> IRModule:
         with Target(target):
-            lowered = Sequential(steps)(mod)
-        return apply_schedules(lowered, JSONDatabase(work_dir=work_dir))
+            lowered = Sequential(before)(mod)
+        scheduled = apply_schedules(lowered, JSONDatabase(work_dir=work_dir))
+        return Sequential(after)(scheduled) if after else scheduled
 
     return pass_of("static_shape_tuning", transform)
 

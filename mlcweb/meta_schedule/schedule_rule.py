@@ -1,5 +1,9 @@
 """Schedule rules: what `PostOrderApply` may do to each block of a program."""
 
+from mlcweb.meta_schedule.space.intrin_tiling import (
+    MultiLevelTilingWideVector,
+    MultiLevelTilingWithIntrin,
+)
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
 from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
@@ -29,6 +33,8 @@ __all__ = [
     "InlineConstantScalars",
     "MultiLevelTiling",
     "MultiLevelTilingTensorCore",
+    "MultiLevelTilingWideVector",
+    "MultiLevelTilingWithIntrin",
     "ParallelizeVectorizeUnroll",
     "PyScheduleRule",
     "RandomComputeLocation",

@@ -81,6 +81,8 @@ class TaskRecord:
     Attributes:
         flops: operations of its program; 0 where they cannot be counted.
         trials: how many were measured, or failed.
+        failed: those that failed.
+        failure: why the last of those did.
         round_bests: the best seconds after each round.
         best: seconds of the fastest program, of earlier searches as well.
         baseline: seconds of the program as it stands, once it was timed.
@@ -108,6 +110,7 @@ class TaskRecord:
         self.flops = 0.0
         self.trials = 0
         self.failed = 0
+        self.failure: str | None = None
         self.best = history.best
         self.baseline: float | None = None
         self.last_gain = 0
@@ -150,7 +153,8 @@ class TaskRecord:
                 self._next += 1
                 self._finalists.add(trial)
                 yield trial
-            measuring = Measuring(self.runner, self.target, self._recalled_outcomes())
+            recalled = self.history.outcomes if self.strategy.repeats else {}
+            measuring = Measuring(self.runner, self.target, recalled)
             while (proposed := self._propose(budget)) is not None:
                 async with aclosing(self._round(measuring, proposed, budget)) as trials:
                     async for trial in trials:
@@ -199,9 +203,6 @@ class TaskRecord:
 
     async def _begin(self, mod: IRModule, target: str) -> Seconds:
         return await self.runner.begin(await self.runner.build(mod, target))
-
-    def _recalled_outcomes(self) -> Any:
-        return self.history.outcomes if self.strategy.repeats else {}
 
     def _propose(self, budget: Budget) -> Iterator[MeasureCandidate] | None:
         """The next round; None at the end."""
@@ -276,7 +277,9 @@ class TaskRecord:
     def _count(self, trial: Trial, budget: Budget) -> None:
         self.trials += 1
         budget.trials -= 1
-        self.failed += trial.state == "failed"
+        if trial.state == "failed":
+            self.failed += 1
+            self.failure = trial.reason
         seconds = trial.seconds
         if seconds is None:
             return
@@ -316,7 +319,7 @@ def search(
         target: what to build for.
         seed: the same seed and the same measurements give the same search.
         trials: programs measured, at most; without end if None.
-        seconds: no more trials are begun after so many, in which somebody waits for an event.
+        seconds: after these no trial begins; time in which nobody waits for an event is free.
         cost_model: a model or its name.
         recall: how many of the fastest records are trials as well, the first ones.
 

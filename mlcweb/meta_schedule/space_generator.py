@@ -4,11 +4,12 @@ function, and several as one."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
-from mlcweb.ir import IRModule
+from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.mutator import Mutator
 from mlcweb.meta_schedule.space import Defaults, of_kind
 from mlcweb.meta_schedule.space.defaults import defaults_for
@@ -232,13 +233,23 @@ class PostOrderApply(SpaceGenerator):
         return schedules
 
     def _blocks(self, sch: Schedule) -> list[BlockRV]:
-        """The blocks of all functions, inner ones before those around them."""
-        return [
-            sch.get_block(block.name_hint, name)
-            for name, func in prim_funcs(sch.mod).items()
-            for block in _in_post_order(func.body)
-            if self.f_block_filter is None or self.f_block_filter(block)
-        ]
+        """The blocks of all functions, inner ones before those around them. A TVMError where two of
+        a function have one name: steps tell blocks by their names."""
+        found: list[BlockRV] = []
+        for name, func in prim_funcs(sch.mod).items():
+            blocks = _in_post_order(func.body)
+            names = Counter(block.name_hint for block in blocks)
+            for block in blocks:
+                if self.f_block_filter is not None and not self.f_block_filter(block):
+                    continue
+                if names[block.name_hint] > 1:
+                    raise TVMError(
+                        f"Duplicated block name {block.name_hint} in function {name} not "
+                        "supported! "
+                        "Give each block a name of its own"
+                    )
+                found.append(sch.get_block(block.name_hint, name))
+        return found
 
 
 def _applied(

@@ -12,12 +12,15 @@ from typing import Any
 from mlcweb.ir import TVMError
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
+from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.events import Event, Round
 from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.meta_schedule.measure.local_runner import OpenRunner
 from mlcweb.meta_schedule.measure.measuring import reason_of
+from mlcweb.meta_schedule.plain_tasks import PlainTask, weighted
 from mlcweb.meta_schedule.search import Budget, TaskRecord
+from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
 from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.meta_schedule.utils import gc_frozen
 
@@ -29,7 +32,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def listening(*listeners: Listener) -> Iterator[None]:
-    """While active, `listeners` are told of the events of all schedulers."""
+    """While active, `listeners` hear the events of all schedulers."""
     _listeners.extend(listeners)
     try:
         yield
@@ -43,11 +46,12 @@ class TaskScheduler(ABC):
     end.
 
     Attributes:
-        tasks: the tasks of the present search.
+        tasks: the tasks of the present search: a `TaskRecord` each, or a `PlainTask` in `tune`.
     """
 
-    tasks: Sequence[TaskRecord] = ()
+    tasks: Sequence[Any] = ()
     max_trials_global = 0
+    measure_callbacks: Sequence[Any] = ()
 
     @abstractmethod
     def next_task_id(self) -> int:
@@ -67,14 +71,10 @@ class TaskScheduler(ABC):
         early_stopping: int | None = None,
     ) -> None:
         """Prepare a search over tasks."""
-        if not tasks:
-            raise ValueError("There are no tasks to tune")
-        if len(tasks) != len(task_weights):
-            raise ValueError(f"There are {len(tasks)} tasks but {len(task_weights)} weights")
         self.max_trials_global = max_trials_global
         per_task = max_trials_global if max_trials_per_task is None else max_trials_per_task
         records = []
-        for context, weight in zip(tasks, task_weights, strict=True):
+        for context, weight in weighted(tasks, task_weights):
             assert context.mod is not None
             runner = None
             try:
@@ -112,7 +112,7 @@ class TaskScheduler(ABC):
         best few of each task are confirmed.
 
         Args:
-            max_seconds: no more trials are begun after so many seconds.
+            max_seconds: seconds after which no trial begins.
         """
         budget = Budget(self.max_trials_global, max_seconds)
         streams = [task.events(budget) for task in self.tasks]
@@ -163,6 +163,82 @@ class TaskScheduler(ABC):
         for listener in tuple(_listeners):
             listener(self, number, event)
 
+    def tune(
+        self,
+        tasks: Sequence[TuneContext],
+        task_weights: Sequence[float],
+        max_trials_global: int,
+        max_trials_per_task: int,
+        num_trials_per_iter: int,
+        builder: Any,
+        runner: Any,
+        measure_callbacks: Sequence[Any] = (),
+        database: Database | None = None,
+        cost_model: CostModel | None = None,
+    ) -> None:
+        """Search with a builder and a runner that are asked for each candidate and nothing else,
+        and callbacks that do all the rest: `AddToDatabase` keeps records, `UpdateCostModel` teaches
+        the model. `tune_tasks` searches with fewer measurements.
+
+        Args:
+            max_trials_global: after so many candidates no more rounds begin.
+            max_trials_per_task: candidates of one task, at most.
+            num_trials_per_iter: candidates in a round, at most.
+            builder: builds candidates.
+            runner: runs what was built.
+            measure_callbacks: called with the scheduler, the number of the task, its candidates
+                and what became of them.
+            database: where the search strategies look for what was fast.
+            cost_model: predicts what is fast.
+
+        Raises:
+            ValueError: there are no tasks, or not as many weights.
+        """
+        self.database = self.database_ = MemoryDatabase() if database is None else database
+        self.cost_model = self.cost_model_ = cost_model
+        self.measure_callbacks = list(measure_callbacks)
+        self.max_trials_global = max_trials_global
+        self.tasks = records = [PlainTask(*each) for each in weighted(tasks, task_weights)]
+        for task in records:
+            task.begin(max_trials_per_task, num_trials_per_iter, self.database, cost_model)
+        done = 0
+        while done < max_trials_global and not all(task.terminated for task in records):
+            number = self.next_task_id()
+            if number == -1:
+                break
+            self.join_running_task(number)
+            done += records[number].start_round(builder, runner)
+        for number, task in enumerate(records):
+            self.join_running_task(number)
+            task.end()
+
+    def touch_task(self, task_id: int) -> None:
+        """Hear whether a task has results: nothing happens, since all are waited for."""
+        return
+
+    def join_running_task(self, task_id: int) -> list[RunnerResult]:
+        """Wait for the round of a task that is run, and tell the callbacks."""
+
+        def tell(task: PlainTask, results: list[RunnerResult]) -> None:
+            arguments = task.measure_candidates, task.builder_results, results
+            for callback in self.measure_callbacks:
+                callback.apply(self, task_id, *arguments)
+
+        return self.tasks[task_id].join(tell)
+
+    def terminate_task(self, task_id: int) -> None:
+        """No more candidates of a task are asked for."""
+        self.tasks[task_id].end()
+
+    @property
+    def tasks_(self) -> Sequence[Any]:
+        """The tasks, by TVM's name."""
+        return self.tasks
+
+    def _outer(self) -> TaskScheduler:
+        """The scheduler, as TVM's subclasses reach what they are derived from."""
+        return self
+
     @property
     def total_trials(self) -> int:
         return sum(task.trials for task in self.tasks)
@@ -173,6 +249,13 @@ class TaskScheduler(ABC):
         if kind not in KINDS:
             raise ValueError(f'Unknown task scheduler "{kind}"; there are {", ".join(KINDS)}')
         return KINDS[kind](**options)
+
+
+class PyTaskScheduler(TaskScheduler):
+    """What schedulers of a program's own are subclasses of, in TVM."""
+
+    def next_task_id(self) -> int:
+        raise ValueError(f"next_task_id is not defined in {type(self).__name__}")
 
 
 class RoundRobin(TaskScheduler):
@@ -215,7 +298,7 @@ class GradientBased(TaskScheduler):
         largest = max(gains.values())
         return self._rng.choice([number for number in alive if gains[number] == largest])
 
-    def _gain(self, task: TaskRecord) -> float:
+    def _gain(self, task: TaskRecord | PlainTask) -> float:
         """Seconds of the whole model that one more round may save."""
         history = task.round_bests
         if history[-1] == float("inf"):

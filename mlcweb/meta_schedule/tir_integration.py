@@ -12,7 +12,12 @@ from mlcweb.meta_schedule.search_strategy.search_strategy import SearchStrategy
 from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 from mlcweb.meta_schedule.tune import TuneConfig, check_options, tune_tasks_async
-from mlcweb.meta_schedule.tune_context import SpaceGeneratorType, TuneContext, normalized
+from mlcweb.meta_schedule.tune_context import (
+    SpaceGeneratorType,
+    TuneContext,
+    copy_for_task,
+    normalized,
+)
 from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
@@ -124,13 +129,12 @@ def _tasks(
             continue
         if not isinstance(chosen, SpaceGenerator):
             chosen = SpaceGenerator.create(chosen, **of_space)
-        single = SearchStrategy.create(strategy) if isinstance(strategy, str) else strategy.clone()
         tasks.append(
             TuneContext(
                 module,
                 target=target,
-                space_generator=chosen.clone(),
-                search_strategy=single,
+                space_generator=copy_for_task(chosen),
+                search_strategy=copy_for_task(strategy),
                 task_name=name if name and len(programs) == 1 else function,
                 rand_state=-1 if seed is None else seed + number,
                 num_threads=cores,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,21 @@ class TuneConfig:
     search_strategy_config: dict[str, Any] = field(default_factory=dict)
     logger_config: dict[str, Any] = field(default_factory=dict)
     adaptive_training: bool | None = None
+
+
+def _config_of(
+    strategy: str, num_trials_per_iter: int, num_trials_total: int, **options: Any
+) -> TuneConfig:
+    return TuneConfig(
+        num_trials_total, num_trials_per_iter, strategy=strategy, search_strategy_config=options
+    )
+
+
+ReplayTraceConfig = partial(_config_of, "replay_trace")
+ReplayFuncConfig = partial(_config_of, "replay_func")
+EvolutionarySearchConfig = partial(_config_of, "evolutionary")
+"""How programs chose the strategy before `TuneConfig`: programs in a round, programs in all, and
+options of the strategy."""
 
 
 def tune_tasks(
@@ -97,13 +114,16 @@ async def tune_tasks_async(
             number of a task after each of its trials, or a `MeasureCallback`.
         task_scheduler: "gradient", "round-robin" or a scheduler.
         early_stopping: trials without progress that end a task.
-        max_seconds: no more trials are begun after so many seconds.
+        max_seconds: seconds after which no trial begins.
 
     Raises:
-        ValueError: there are no tasks, or an option is not known here.
+        ValueError: there are no tasks.
     """
     if post_optimization:
-        raise ValueError("post_optimization is not known here; leave it out")
+        warnings.warn(
+            "post_optimization: the best programs are timed once more, and not changed further",
+            stacklevel=3,
+        )
     scheduler = _made(task_scheduler, TaskScheduler.create)
     model = _made(cost_model, CostModel.create)
     records = _database(database, work_dir, module_equality)

@@ -147,6 +147,11 @@ class TuneContext:
         return self.search_strategy
 
 
+def copy_for_task(part: Any) -> Any:
+    """A copy of a generator or a strategy, for a task of its own; a name or a function as it is."""
+    return part.clone() if isinstance(part, SpaceGenerator | SearchStrategy) else part
+
+
 def normalized(mod: IRModule | PrimFunc) -> IRModule:
     """A program as records know it: one function, called "main", whatever its name was."""
     if isinstance(mod, PrimFunc):

@@ -4,11 +4,18 @@ garbage collection."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.structural import structural_hash
 from mlcweb.runtime.host import clock
+from mlcweb.runtime.registry import get_global_func
 
 Class = TypeVar("Class", bound=type)
 
@@ -21,6 +28,48 @@ def derived_object(cls: Class) -> Class:
         raise TypeError(f"{cls.__name__} is a subclass of {base.__name__}, not of PyRunner or such")
     cls._cls = cls
     return cls
+
+
+def shash2hex(mod: IRModule) -> str:
+    """A structural hash, the same in every process, in hexadecimal."""
+    return f"{structural_hash(mod):#018x}"
+
+
+def get_logger(name: str) -> logging.Logger:
+    """Python's logger of a name."""
+    return logging.getLogger(name)
+
+
+def cpu_count(logical: bool = True) -> int:
+    """The threads that the processor runs at a time, or, without `logical`, its cores where each
+    runs two."""
+    threads = os.cpu_count() or 1
+    return threads if logical else max(1, threads // 2)
+
+
+def fork_seed(seed: int | None, n: int) -> list[int]:
+    """Several seeds made of one, the same for the same seed."""
+    import numpy as np
+
+    return [int(each) for each in np.random.RandomState(seed).randint(1, 2**30, size=n)]
+
+
+def remove_build_dir(artifact_path: str) -> None:
+    """Remove a built file with its folder."""
+    shutil.rmtree(Path(artifact_path).parent)
+
+
+def get_global_func_with_default_on_worker(
+    name: str | Callable[..., Any] | None, default: Callable[..., Any] | None
+) -> Callable[..., Any] | None:
+    """A function, the registered one of a name, or a default for None.
+
+    Raises:
+        ValueError: no function of that name is registered.
+    """
+    if name is None:
+        return default
+    return get_global_func(name) if isinstance(name, str) else name
 
 
 YOUNG_OBJECTS = 10_000

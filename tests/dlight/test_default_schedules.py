@@ -5,7 +5,9 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb import dlight, relax, te, topi
+from mlcweb.lower import outline_parallel
 from mlcweb.relax import BlockBuilder, TensorStructInfo, Var, op
+from mlcweb.runtime.thread_pool import POOL
 from mlcweb.tir.expr import Var as PrimVar
 
 TARGETS = ("llvm", "wasm")
@@ -81,6 +83,24 @@ def test_rows_of_any_size(shape, target):
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("shape", "together"),
+    [((6, 37), True), ((1, 4, 64), True), ((7, 37), False), ((1, 37), False), ((2, 1), True)],
+)
+def test_rows_that_read_the_same_are_computed_together(shape, together, target):
+    a = te.placeholder(shape, "float32", "A")
+    scale, shift = (te.placeholder(shape[-1:], "float32", name) for name in "GS")
+    result = topi.nn.layer_norm(a, scale, shift, [len(shape) - 1], 1e-5)
+    func = te.create_prim_func([a, scale, shift, result])
+    mod = scheduled(func, target)
+    assert ("T.unroll(2)" in mod.script()) == together
+    inputs = numbers(*shape), numbers(shape[-1]), numbers(shape[-1]) + 1
+    plain = run(tvm.IRModule({"main": func}), "interpreter", inputs, shape, "float32")
+    got = run(mod, target, inputs, shape, "float32")
+    np.testing.assert_allclose(got, plain, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(1,), (7, 13), (1, 1, 31)])
 def test_elementwise_blocks_become_one(shape):
     a = te.placeholder(shape, "float32", "A")
@@ -104,6 +124,46 @@ def test_convolutions(size, channels, stride, target):
     shape = (1, channels, side, side)
     plain = run(tvm.IRModule({"main": func}), "interpreter", inputs, shape, "float32")
     got = run(scheduled(func, target), target, inputs, shape, "float32")
+    np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-5)
+
+
+def convolution(channels, size):
+    a = te.placeholder((1, 3, size, size), "float32", "A")
+    w = te.placeholder((channels, 3, 3, 3), "float32", "W")
+    return te.create_prim_func([a, w, topi.nn.conv2d_nchw(a, w, 1, 1, 1)])
+
+
+def row_by_row(operator, *shape):
+    a = te.placeholder(shape, "float32", "A")
+    return te.create_prim_func([a, operator(a)])
+
+
+SHARED = {
+    "columns": (matmul(29, 96, 31), ((29, 31), (31, 96)), (29, 96)),
+    "lines": (convolution(17, 13), ((1, 3, 13, 13), (17, 3, 3, 3)), (1, 17, 13, 13)),
+    "softmax": (row_by_row(topi.nn.softmax, 3, 7, 33), ((3, 7, 33),), (3, 7, 33)),
+    "tanh": (row_by_row(topi.tanh, 3, 7, 33), ((3, 7, 33),), (3, 7, 33)),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", SHARED)
+def test_threads_share_the_outer_loops(name, target, monkeypatch):
+    func, shapes, shape = SHARED[name]
+    mod = scheduled(func, target)
+    assert "T.parallel" in mod.script()
+    inputs = [numbers(*one) for one in shapes]
+    plain = run(tvm.IRModule({"main": func}), "interpreter", inputs, shape, "float32")
+    monkeypatch.setattr(outline_parallel, "MIN_OPERATIONS", 0)
+    launches = []
+    pool_run = POOL.run
+    monkeypatch.setattr(POOL, "run", lambda tasks: (launches.append(len(tasks)), pool_run(tasks)))
+    tvm.runtime.config_threadpool(1, 3)
+    try:
+        got = run(mod, target, inputs, shape, "float32")
+    finally:
+        tvm.runtime.config_threadpool()
+    assert max(launches) > 1
     np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-5)
 
 
@@ -166,3 +226,64 @@ def test_models_get_schedules_for_what_nobody_wrote():
 def test_a_target_is_needed():
     with pytest.raises(tvm.TVMError, match="with target"):
         dlight.ApplyDefaultSchedule(*RULES)(tvm.IRModule({"main": matmul(3, 5, 7)}))
+
+
+def convolution_model(channels, filters, size, kernel, stride):
+    """A model of a convolution with constant weights."""
+    weights = numbers(filters, channels, kernel, kernel)
+    x = Var("x", TensorStructInfo((1, channels, size, size), "float32"))
+    builder = BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            padding = kernel // 2
+            value = op.nn.conv2d(x, relax.const(weights), strides=stride, padding=padding)
+            result = builder.emit_output(op.nn.relu(value))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "shape", [(16, 64, 7, 3, 1), (8, 32, 14, 3, 1), (16, 64, 28, 1, 2), (16, 48, 10, 1, 1)]
+)
+def test_constant_weights_are_packed_when_models_are_built(shape, target):
+    channels, filters, size, kernel, _ = shape
+    mod = convolution_model(*shape)
+    executable = relax.build(mod, target)
+    (name,) = executable.kernel_names
+    assert name.endswith("_prepacked")
+    buffers = executable.module[name].parameter_buffers
+    packed = [extent.value for extent in buffers[1].shape]
+    assert packed[0] < filters and np.prod(packed) == filters * channels * kernel**2
+    x = tvm.nd.array(numbers(1, channels, size, size))
+    plain = relax.VirtualMachine(relax.build(mod, "interpreter"), tvm.cpu())["main"](x)
+    got = relax.VirtualMachine(executable, tvm.cpu())["main"](x)
+    np.testing.assert_allclose(got.numpy(), plain.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_weights_that_callers_give_stay_as_they_are():
+    x = Var("x", TensorStructInfo((64, 64), "float32"))
+    w = Var("w", TensorStructInfo((64, 64), "float32"))
+    constant = relax.const(numbers(64, 64))
+    builder = BlockBuilder()
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            result = builder.emit_output(op.matmul(op.matmul(x, w), constant))
+        builder.emit_func_output(result)
+    # Both calls are of one function, of which one call gives no constant.
+    executable = relax.build(builder.get(), "llvm")
+    assert executable.kernel_names == ["matmul"]
+    assert "layout_free_buffers" not in executable.module["matmul"].attrs
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_strided_convolutions_are_tiled_where_columns_do_not_fill_their_last_tile(target):
+    a = te.placeholder((1, 8, 56, 56), "float32", "A")
+    w = te.placeholder((12, 8, 1, 1), "float32", "W")
+    func = te.create_prim_func([a, w, topi.nn.conv2d_nchw(a, w, 2, 0, 1)])
+    mod = scheduled(func, target, (dlight.cpu.Matmul(),))
+    assert "T.parallel" in mod.script() and "T.vectorized" in mod.script()
+    inputs = numbers(1, 8, 56, 56), numbers(12, 8, 1, 1)
+    expected = np.einsum("nchw,oc->nohw", inputs[0][..., ::2, ::2], inputs[1][..., 0, 0])
+    got = run(mod, target, inputs, (1, 12, 28, 28), "float32")
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)

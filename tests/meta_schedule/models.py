@@ -72,3 +72,37 @@ def cnn_weights():
     rng = np.random.default_rng(4)
     shapes = {"k0": (8, 3, 3, 3), "k1": (8, 8, 3, 3), "b": (1, 8, 1, 1), "w": (512, 10)}
     return {name: rng.normal(0, 0.2, shape).astype("float32") for name, shape in shapes.items()}
+
+
+@I.ir_module
+class Dense:
+    @R.function
+    def main(x: R.Tensor((16, 32), "float32"), w: R.Tensor((32, 64), "float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            y = R.nn.relu(R.matmul(x, w))
+            R.output(y)
+        return y
+
+
+@I.ir_module
+class Conv:
+    @R.function
+    def main(x: R.Tensor((1, 8, 14, 14), "float32"), w: R.Tensor((32, 8, 3, 3), "float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            y = R.nn.relu(R.nn.conv2d(x, w))
+            R.output(y)
+        return y
+
+
+def one_layer(name):
+    """The model `Dense` or `Conv`: as a module, an input, the weights, and the result."""
+    rng = np.random.default_rng(5)
+    if name == "dense":
+        x, w = rng.random((16, 32), "float32"), rng.normal(0, 0.2, (32, 64)).astype("float32")
+        return Dense, x, w, np.maximum(x @ w, 0)
+    x, w = rng.random((1, 8, 14, 14), "float32"), rng.normal(0, 0.2, (32, 8, 3, 3))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    w = w.astype("float32")
+    return Conv, x, w, np.maximum(np.einsum("nchwpq,ocpq->nohw", windows, w), 0)

@@ -17,6 +17,11 @@ from mlcweb.meta_schedule.cost_model import (
 from mlcweb.meta_schedule.cost_model.boosted_trees import fit
 from mlcweb.meta_schedule.cost_model.learned_model import MAX_SAMPLES, rank, together
 from mlcweb.meta_schedule.cost_model.loop_features import NAMES, features
+from mlcweb.meta_schedule.feature_extractor import (
+    PerProgramFeature,
+    PerStoreFeature,
+    RandomFeatureExtractor,
+)
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.tir import Schedule
 from tests.meta_schedule.matmul import Matmul, seconds, tiles
@@ -222,3 +227,43 @@ def test_models_by_name_and_the_missing_one_says_what_to_do(monkeypatch) -> None
         cost_model.create("xgb")
     with pytest.raises(ValueError, match='Unknown cost model "oracle"'):
         cost_model.create("oracle")
+
+
+def test_a_random_model_goes_on_from_where_it_was_saved(tmp_path) -> None:
+    candidates, _ = sampled(5, 1)
+    model = RandomModel(seed=3, max_range=100.0)
+    model.predict(context(), candidates)
+    model.save(str(tmp_path / "model"))
+    after = model.predict(context(), candidates)
+    assert 1.0 < after.max() <= 100.0
+    model.load(str(tmp_path / "model"))
+    assert model.predict(context(), candidates).tolist() == after.tolist()
+
+
+def test_a_model_learns_from_rows_of_another_extractor() -> None:
+    candidates, results = sampled(12, 1)
+    extractor = RandomFeatureExtractor(feature_size=7, seed=5)
+    rows = extractor.extract_from(context(), candidates)
+    assert all(1 <= each.shape[0] <= 5 and each.shape[1] == 7 for each in rows)
+    model = NumPyModel(extractor=extractor)
+    model.update(context(), candidates, results)
+    state = extractor.random_state
+    first = model.predict(context(), candidates)
+    extractor.random_state = state
+    assert model.predict(context(), candidates).tolist() == first.tolist()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_learns_from_the_extractor_that_it_is_given(kind) -> None:
+    if kind is XGBModel:
+        pytest.importorskip("xgboost", reason="XGBoost comes with `make test-all`")
+    model, own = kind(extractor="per-store-feature"), kind()
+    assert isinstance(model.extractor, PerStoreFeature)
+    assert isinstance(own.extractor, PerProgramFeature)
+    for first in (1, 100):
+        model.update(context(), *sampled(32, first))
+    held_out, results = sampled(48, 1000)
+    times = [result.run_secs[0] for result in results if result.run_secs]
+    assert rank(model.predict(context(), held_out).tolist(), times).all > 0.7
+    with pytest.raises(ValueError, match='Unknown feature extractor "per-loop"'):
+        kind(extractor="per-loop")

@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
+from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.measure.artifact import build_artifact, random_inputs
 from mlcweb.meta_schedule.measure.runner import Timing
+from mlcweb.meta_schedule.postproc import RewriteLayout
+from mlcweb.schedule import Schedule
+from mlcweb.script import from_source
 from tests.meta_schedule import programs
+from tests.meta_schedule.postproc.layout_cases import CASES
 
 TIMING = Timing(batches=2, min_ms=50.0)
 
@@ -33,7 +38,7 @@ class Page:
         self.jobs.append(job)
         seconds = [self.times.pop(0)] * job["batches"]
         # The machine is half as fast as it can be while the last kernel runs.
-        paces = [2.0 if not self.times else 1.0] * (len(seconds) + 1)
+        calibration = [2.0 if not self.times else 1.0] * (len(seconds) + 1)
         # What a correct program leaves: of the reference as it is, of others that it is the same.
         content = SimpleNamespace(to_bytes=lambda: bytes(256))
         arrays = [content, content] if len(self.jobs) == 1 else None
@@ -41,7 +46,7 @@ class Page:
             ok=True,
             arrays=arrays,
             seconds=SimpleNamespace(to_py=lambda: seconds),
-            paces=SimpleNamespace(to_py=lambda: paces),
+            calibration=SimpleNamespace(to_py=lambda: calibration),
         )
 
 
@@ -83,3 +88,28 @@ def test_what_is_far_slower_than_the_best_may_be_left_early(page_runner) -> None
     limits = [job["earlyStopMs"] for job in page.jobs]
     assert limits == [math.inf, math.inf, pytest.approx(300.0), pytest.approx(60.0)]
     assert [job["minMs"] for job in page.jobs] == [50.0] * 4
+
+
+def test_weights_go_to_the_page_in_the_layout_of_the_kernel(page_runner) -> None:
+    module, page = page_runner
+    name = "product_transposed"
+    plain = IRModule({"main": from_source(CASES[name])})
+    sch = Schedule(plain)
+    assert RewriteLayout().apply(sch)
+    workload = random_inputs(plain)
+
+    async def main() -> None:
+        runner = module.PageRunner(workload, timing=TIMING)
+        await runner.measure(build_artifact(plain, "main", "wasm"))
+        timed, left = await runner.run(build_artifact(sch.mod, "main", "wasm"), TIMING, True)
+        # The page says that all is as expected.
+        assert timed.seconds and left == ()
+
+    page.jobs.append({})
+    asyncio.run(main())
+    _, first, second = page.jobs
+    assert "replaced" not in first
+    (replaced,) = second["replaced"]
+    assert replaced["index"] == 1
+    assert bytes(replaced["array"]["input"]) == workload.inputs[1].T.tobytes()
+    assert bytes(replaced["array"]["expected"]) == workload.inputs[1].T.tobytes()

@@ -16,7 +16,8 @@ INFINITE = float("inf")
 def task(name: str, best: float, trials: int, gflops: float | None = None, weight: float = 1.0):
     return SimpleNamespace(
         name=name, best=best, trials=trials, gflops=gflops, weight=weight, flops=4194304.0,
-        terminated=trials == 5, context=SimpleNamespace(search_strategy=None),
+        terminated=trials == 5, failed=0, failure=None,
+        context=SimpleNamespace(search_strategy=None),
     )  # fmt: skip
 
 
@@ -56,6 +57,14 @@ def test_the_time_that_is_left_follows_from_the_trials(scheduler) -> None:
     for each in scheduler.tasks:
         each.terminated = True
     assert progress.trials(scheduler, 10.0) == "trials 5/20, 10 s"
+
+
+def test_a_line_tells_of_failed_trials_and_why_one_of_them_did(scheduler) -> None:
+    scheduler.tasks[0].failed = 2
+    scheduler.tasks[0].failure = "WrongResult: 3 of 64\n" + "elements " * 40
+    told = progress.trials(scheduler, 10.0)
+    assert ", 2 failed (WrongResult: 3 of 64 elements elements" in told
+    assert len(told) < 240
 
 
 def test_a_line_tells_how_well_programs_were_ranked(scheduler) -> None:

@@ -16,10 +16,12 @@ from mlcweb.meta_schedule.measure.measuring import ROUNDS, Finalists
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, Seconds
 from mlcweb.meta_schedule.search import search
 from mlcweb.meta_schedule.search_strategy.replay import CallFunction
-from mlcweb.relax.transform.apply_database import SCHEDULED
+from mlcweb.meta_schedule.space_generator import ScheduleFn
+from mlcweb.relax.transform.layout_free import SCHEDULED
 from mlcweb.runtime.build import reset_warnings
 from mlcweb.tir import Schedule
-from tests.meta_schedule.matmul import Matmul
+from tests.meta_schedule.matmul import Matmul, tiles
+from tests.meta_schedule.matmul import seconds as time_of
 from tests.meta_schedule.programs import Double, tile
 
 
@@ -157,6 +159,32 @@ def test_workers_are_kept_busy_and_no_more_is_sampled_than_that_takes() -> None:
 
     asyncio.run(main())
     assert runner.most_under_way == 4
+
+
+@pytest.mark.parametrize("strategy", ["replay-trace", "replay-func", "evolutionary", "exhaustive"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_search_ends_with_as_many_trials_as_it_may_make(strategy: str, workers: int) -> None:
+    """Neither the size of rounds nor programs that are under way at the end change the number."""
+
+    class Runner(FakeRunner):
+        def seconds(self, module: IRModule) -> Seconds:
+            return (time_of(module),)
+
+    async def main() -> list[Event]:
+        history = History(MemoryDatabase(), Matmul)
+        runner = Runner(workers, (9, 1, 4))
+        return [
+            event
+            async for event in search(
+                Matmul, ScheduleFn(tiles, sch_rules=[], postprocs=[], mutator_probs={}), strategy,
+                runner=runner, history=history, target="numpy", seed=3, trials=21,
+            )
+        ]  # fmt: skip
+
+    came = asyncio.run(main())
+    trials = [event for event in came if isinstance(event, Trial)]
+    assert sorted(trial.index for trial in trials) == list(range(21))
+    assert came[-1] == Ended(21)
 
 
 def test_trials_come_as_they_are_done() -> None:

@@ -11,13 +11,19 @@ import mlcweb as tvm
 from mlcweb import meta_schedule as ms
 from mlcweb import relax
 from mlcweb.ir import TVMError, assert_structural_equal, structural_equal
+from mlcweb.meta_schedule import default_records
+from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
+from mlcweb.meta_schedule.database.tuning_record import TuningRecord
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
+from mlcweb.relax.pipeline import fused
+from mlcweb.relax.transform.apply_database import program_of
 from mlcweb.runtime.target import Target
 from mlcweb.script import from_source
 from mlcweb.script import ir as I
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
 from mlcweb.tir import PrimFunc, Schedule
+from mlcweb.tir.function import prim_funcs
 from tests.meta_schedule import models
 
 TARGET = "llvm --num-cores=1"
@@ -174,8 +180,8 @@ def test_options_have_the_names_of_today_and_others_are_refused() -> None:
         tune(Calls, None, TARGET, None, 4, task_weights=[1.0])
     with pytest.raises(ValueError, match='Unknown runner "rpc"'):
         tune(Calls, None, TARGET, None, 4, runner="rpc")
-    with pytest.raises(ValueError, match="post_optimization is not known here"):
-        tune(Calls, None, TARGET, None, 4, post_optimization=True)
+    with pytest.warns(UserWarning, match="post_optimization: the best programs are timed once"):
+        tune(Calls, None, TARGET, None, 2, post_optimization=True, num_trials_per_iter=2, **SMALL)
 
 
 def test_tasks_may_have_spaces_of_their_own() -> None:
@@ -236,10 +242,73 @@ def test_the_tuning_pipeline_tunes_and_applies(tmp_path, monkeypatch) -> None:
     np.testing.assert_allclose(result, models.mlp_expected(x), rtol=1e-4, atol=1e-5)
     again = relax.get_pipeline("static_shape_tuning", total_trials=0, **options)(bound)
     assert_structural_equal(again, tuned)
-    with pytest.raises(ValueError, match="cpu_weight_prepack is not known"):
-        relax.get_pipeline(
-            "static_shape_tuning", total_trials=0, cpu_weight_prepack=True, target=""
-        )
+
+
+@pytest.mark.parametrize("name", ["dense", "conv"])
+def test_a_search_lays_constant_weights_out_ahead_of_calls(name) -> None:
+    plain, x, w, expected = models.one_layer(name)
+    mod = relax.transform.BindParams("main", {"w": w})(plain)
+    (task,) = ms.relax_integration.extract_tasks(mod, TARGET)
+    assert 1 in task.mod["main"].attrs["layout_free_buffers"]
+    (on_gpu,) = ms.relax_integration.extract_tasks(mod, "cuda")
+    assert "layout_free_buffers" not in on_gpu.mod["main"].attrs
+    # Without looking at what its default schedule takes.
+    contexts, weights = ms.relax_integration.extracted_tasks_to_tune_contexts([task], None, seed=1)
+    database = MemoryDatabase()
+    ms.tune_tasks(
+        tasks=contexts, task_weights=weights, work_dir=None, max_trials_global=4,
+        database=database, runner=SMALL["runner"],
+    )  # fmt: skip
+    (best,) = database.get_top_k(database.commit_workload(task.mod), 1)
+    assert "layout_rewrite_preproc" in best.schedule().mod.script()
+    executable = ms.relax_integration.compile_relax(database, mod, TARGET, None)
+    # The one kernel takes the weights as they are laid out, and copies nothing of them.
+    (kernel,) = executable.kernel_names
+    assert kernel == task.task_name + "_prepacked"
+    scheduled = executable.module[kernel]
+    assert "layout_rewrite_preproc" not in scheduled.script()
+    laid_out = scheduled.parameter_buffers[1].shape
+    assert np.prod([int(extent) for extent in laid_out]) == w.size
+    np.testing.assert_allclose(run(executable, x), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_records_of_functions_without_free_layouts_are_applied() -> None:
+    """As searches left them that knew of no constants."""
+    plain, x, w, expected = models.one_layer("dense")
+    mod = relax.transform.BindParams("main", {"w": w})(plain)
+    ((name, func),) = prim_funcs(fused(mod)).items()
+    assert "layout_free_buffers" not in func.attrs
+    program = program_of(func)
+    sch = Schedule(program)
+    sch.parallel(sch.get_loops("T_matmul")[0])
+    database = MemoryDatabase()
+    workload = database.commit_workload(program)
+    database.commit_tuning_record(TuningRecord(sch.trace, workload, [1.0], Target(TARGET), []))
+    executable = ms.relax_integration.compile_relax(database, mod, TARGET, None)
+    assert executable.kernel_names == [name]
+    assert "T.parallel" in executable.module[name].script()
+    np.testing.assert_allclose(run(executable, x), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_tuning_pipeline_prepacks_weights(tmp_path, monkeypatch) -> None:
+    from mlcweb.meta_schedule import relax_integration as tuning_passes
+
+    monkeypatch.setattr(
+        tuning_passes, "tune_relax", partial(ms.relax_integration.tune_relax, **SMALL)
+    )
+    monkeypatch.setattr(tuning_passes, "record_faster_defaults", lambda *arguments: {})
+    mod, x, w, expected = models.one_layer("dense")
+    tuned = relax.get_pipeline(
+        "static_shape_tuning", total_trials=4, cpu_weight_prepack=True, target=TARGET,
+        work_dir=str(tmp_path),
+    )(mod)  # fmt: skip
+    names = {var.name_hint for var in tuned.functions}
+    assert "main_transform_params" in names
+    assert any(name.endswith("_prepacked") for name in names)
+    vm = relax.VirtualMachine(relax.build(tuned, TARGET), tvm.cpu())
+    weights = vm["main_transform_params"]([tvm.nd.array(w)])
+    got = vm["main"](tvm.nd.array(x), *weights)
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
 @I.ir_module
@@ -317,3 +386,43 @@ def test_tvm_has_the_same_tasks_and_applies_our_records(oracle_python, tmp_path)
         assert structural_equal(module, ours[name].mod), name
     assert scheduled == ["fused_matmul1_add_relu"]
     assert_structural_equal(ours["transpose"].mod, ours["transpose"].dispatched[0])
+
+
+def convolution_with_constant_weights() -> tvm.IRModule:
+    """The model that relax.build packs the weights of."""
+    weights = np.random.default_rng(0).standard_normal((32, 16, 3, 3)).astype("float32")
+    x = relax.Var("x", relax.TensorStructInfo((1, 16, 7, 7), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            value = relax.op.nn.conv2d(x, relax.const(weights), padding=1)
+            result = builder.emit_output(value)
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+@pytest.mark.parametrize(("share", "kernel"), [(0.5, "conv2d_prepacked"), (2.0, "conv2d")])
+def test_default_schedules_stay_where_no_trial_is_faster(
+    share: float, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mod = convolution_with_constant_weights()
+    lowered = fused(mod)
+    (task,) = ms.relax_integration.extract_tasks(mod, "llvm")
+    (program,) = task.dispatched
+    database = MemoryDatabase()
+    sch = Schedule(program)
+    sch.unroll(sch.get_loops("conv2d_nchw")[-1])
+    record = TuningRecord(sch.trace, database.commit_workload(program), [3.0], "llvm")
+    database.commit_tuning_record(record)
+    assert default_records.share_of_time(program, program, Target("llvm")) > 0
+    monkeypatch.setattr(default_records, "share_of_time", lambda *programs: share)
+    faster = default_records.record_faster_defaults(database, lowered, "llvm")
+    assert faster == ({"conv2d": 1.5} if share < 1 else {})
+    executable = ms.relax_integration.compile_relax(database, mod, "llvm", None)
+    assert executable.kernel_names == [kernel]
+    x = tvm.nd.array(np.ones((1, 16, 7, 7), "float32"))
+    plain = relax.VirtualMachine(relax.build(mod, "interpreter"), tvm.cpu())["main"](x)
+    got = relax.VirtualMachine(executable, tvm.cpu())["main"](x)
+    np.testing.assert_allclose(got.numpy(), plain.numpy(), rtol=1e-4, atol=1e-4)
+    # Functions that were not tuned get no records.
+    assert default_records.record_faster_defaults(MemoryDatabase(), lowered, "llvm") == {}

@@ -17,6 +17,7 @@ from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     ModuleArtifact,
     NativeArtifact,
+    TrialInputs,
     WasmArtifact,
     WrongResult,
     build_artifact,
@@ -79,6 +80,18 @@ def test_correct_programs_are_timed_and_wrong_ones_refused(
             runner.close()
 
     asyncio.run(main())
+
+
+def test_results_may_be_infinite_or_not_a_number_where_the_program_has_them_so() -> None:
+    def check(result: list[float], expected: list[float]) -> None:
+        got, wanted = (np.array(values, "float32") for values in (result, expected))
+        TrialInputs("main", ("B",), (got,)).expecting((wanted,)).check((got,))
+
+    nan, infinite = float("nan"), float("inf")
+    check([nan, infinite, -infinite, 1.00001], [nan, infinite, -infinite, 1.0])
+    for wrong in ([1.0, 1.0], [nan, 1.0], [infinite, nan], [-infinite, 1.0], [infinite, 1.1]):
+        with pytest.raises(WrongResult, match="1 of 2"):
+            check(wrong, [infinite, 1.0])
 
 
 def test_code_travels_as_bytes_and_is_equal_where_the_bytes_are() -> None:
@@ -210,15 +223,15 @@ def test_what_takes_far_longer_than_the_best_is_not_timed_further() -> None:
     assert Timing(min_ms=5.0).beside(1e-3).early_stop_s == pytest.approx(5e-3)
     workload = random_inputs(programs.Double)
     timed, _ = run_here(code(programs.Double), workload, timing.beside(1e3))
-    assert (len(timed.seconds), len(timed.paces)) == (4, 5)
+    assert (len(timed.seconds), len(timed.calibration)) == (4, 5)
     timed, _ = run_here(code(programs.Double), workload, timing.beside(1e-12))
-    assert (len(timed.seconds), len(timed.paces)) == (1, 0)
+    assert (len(timed.seconds), len(timed.calibration)) == (1, 0)
 
 
 def test_of_a_program_with_long_batches_there_are_fewer() -> None:
     work = random_inputs(programs.Double)
     timed, _ = run_here(code(programs.Double), work, Timing(min_ms=0.1, enough_ms=0.0))
-    assert (len(timed.seconds), len(timed.paces)) == (MIN_BATCHES, MIN_BATCHES + 1)
+    assert (len(timed.seconds), len(timed.calibration)) == (MIN_BATCHES, MIN_BATCHES + 1)
     timed, _ = run_here(code(programs.Double), work, Timing(2, min_ms=0.1, enough_ms=0.0))
     assert len(timed.seconds) == 2
 

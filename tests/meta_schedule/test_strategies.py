@@ -161,3 +161,33 @@ def test_rounds_are_what_tvm_calls_them() -> None:
         results = [search_strategy.RunnerResult((1.0,)) for _ in candidates]
         context.notify_runner_results(candidates, results)
     assert sizes == [8, 8, 4]
+
+
+def halved(sch):
+    i, _, _ = sch.get_loops(sch.get_block("C"))
+    sch.split(i, [2, None])
+
+
+@pytest.mark.parametrize("strategy", ["replay-trace", "replay-func"])
+def test_rounds_are_full_where_all_programs_are_the_same(strategy) -> None:
+    context = TuneContext(
+        Matmul, target="llvm", space_generator=space(halved), search_strategy=strategy, rand_state=1
+    )
+    context.pre_tuning(20, 7)
+    rounds = iter(context.generate_measure_candidates, None)
+    assert [len(candidates) for candidates in rounds] == [7, 7, 6]
+
+
+def test_evolution_gives_up_after_several_rounds_without_anything_new() -> None:
+    strategy = search_strategy.EvolutionarySearch(num_empty_iters_before_early_stop=3)
+    context = TuneContext(
+        Matmul, target="llvm", space_generator=space(halved), search_strategy=strategy, rand_state=1
+    )
+    context.pre_tuning(20, 8)
+    rounds = iter(context.generate_measure_candidates, None)
+    assert [len(candidates) for candidates in rounds] == [1, 0, 0]
+
+
+def test_a_strategy_without_a_kind_is_refused() -> None:
+    with pytest.raises(TypeError, match="Cannot instantiate abstract class SearchStrategy"):
+        search_strategy.SearchStrategy()  # pyright: ignore[reportAbstractUsage]

@@ -9,7 +9,7 @@ from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.cost_model import NumPyModel, thread_features
 from mlcweb.meta_schedule.cost_model.learned_model import rank
 from mlcweb.meta_schedule.cost_model.thread_features import passes, sectors
-from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
+from mlcweb.meta_schedule.feature_extractor import FeatureExtractor, PerProgramFeature
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.playground.gpu.hardware import multiprocessor
 from mlcweb.playground.gpu.occupancy import occupancy
@@ -120,7 +120,7 @@ def test_one_model_learns_of_processors_and_of_gpus() -> None:
     assert len(set(model.predict(other, [*kernel, candidates[0]]))) > 1
 
 
-class OfLoops(FeatureExtractor):
+class OfLoops(PerProgramFeature):
     """Knows of GPUs what it knows of processors."""
 
     def extract_from(self, context: Any, candidates: Any) -> Any:
@@ -154,7 +154,7 @@ def test_schedules_are_ranked_by_what_a_gpu_does() -> None:
             model.update(context, candidates[batch], [RunnerResult((t,)) for t in times[batch]])
         return rank(model.predict(context, candidates[32:]).tolist(), times[32:]).clear
 
-    assert share(FeatureExtractor()) > max(0.75, share(OfLoops()) + 0.05)
+    assert share(PerProgramFeature()) > max(0.75, share(OfLoops()) + 0.05)
 
 
 def modelled_seconds(sch: Schedule) -> float:

@@ -52,6 +52,19 @@ def test_the_call_of_the_course_returns_a_schedule(tmp_path: Path) -> None:
     assert again.trace.as_python() == lines
 
 
+@pytest.mark.parametrize("config", [ms.ReplayTraceConfig, ms.ReplayFuncConfig])
+def test_a_strategy_of_2022_is_that_of_the_search(config, tmp_path: Path) -> None:
+    sch = ms.tune_tir(
+        mod=Matmul,
+        target=TARGET,
+        config=config(num_trials_per_iter=2, num_trials_total=3),
+        space=ms.space_generator.ScheduleFn(columns),
+        work_dir=str(tmp_path),
+        runner=here,
+    )
+    assert product_is_right(sch.mod)
+
+
 def test_the_call_of_today_returns_a_database(tmp_path: Path) -> None:
     database = ms.tune_tir(
         Matmul,

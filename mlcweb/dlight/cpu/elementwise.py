@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlcweb.dlight.base import ScheduleRule
 from mlcweb.dlight.cpu.inlining import inline_spatial
 from mlcweb.dlight.cpu.machine import is_compiled
+from mlcweb.dlight.cpu.parallel import in_parallel
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
 from mlcweb.schedule.analysis.block_facts import is_spatial, place_of
@@ -23,5 +24,6 @@ class Elementwise(ScheduleRule):
         blocks = sch.get_child_blocks(sch.get_block("root"))
         if not all(is_spatial(place_of(sch, block).block) for block in blocks):
             return None
-        inline_spatial(sch)
+        for block in inline_spatial(sch):
+            in_parallel(sch, sch.get_loops(block)[:-1])
         return sch

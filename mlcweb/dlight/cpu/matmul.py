@@ -8,7 +8,7 @@ the lanes of vectors are copied to panels, where they lie in the order in which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 from math import prod
 
@@ -16,6 +16,7 @@ from mlcweb.arith.index_map import IndexMap
 from mlcweb.dlight.base import ScheduleRule
 from mlcweb.dlight.cpu.inlining import inline_spatial
 from mlcweb.dlight.cpu.machine import RegisterTile, is_compiled, register_tile
+from mlcweb.dlight.cpu.parallel import in_parallel
 from mlcweb.lower.optimize.vectorize import REASSOCIATE
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
@@ -30,11 +31,13 @@ from mlcweb.schedule.analysis.block_facts import (
     is_reduction_block,
     is_spatial,
     place_of,
+    reads_in_order,
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import is_output_block
+from mlcweb.schedule.layout_rewrite import free_buffers, rewrite_layout
 from mlcweb.schedule.state import BlockPlace
-from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Var
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import uses
@@ -42,9 +45,6 @@ from mlcweb.tir.substitute import uses
 MIN_ROWS = 4
 """Panels pay where each element is used in so many rows."""
 
-PACKED, TRANSPOSED = 0.9, 0.8
-"""How much a choice of lanes loses where operands are copied, and where results are stored one by
-one."""
 
 UNKNOWN = 1024
 """What symbolic extents are taken for."""
@@ -89,21 +89,27 @@ class Matmul(ScheduleRule):
         if len(place.block.writes) != 1:
             return None
         tile = register_tile(target, place.block.writes[0].buffer.dtype)
-        lanes = choose_lanes(place, tile)
+        free = free_buffers(sch, place.function)
+        lanes = choose_lanes(place, tile, free)
         if lanes is None:
             return None
         _schedule(sch, block, lanes, tile)
+        for region in place.block.reads:
+            if region.buffer in free:
+                rewrite_layout(sch, place.function, free[region.buffer])
         return sch
 
 
-def choose_lanes(place: BlockPlace, tile: RegisterTile) -> Lanes | None:
+def choose_lanes(
+    place: BlockPlace, tile: RegisterTile, free: Container[Buffer] = ()
+) -> Lanes | None:
     """The best loop for the lanes of vectors; None where no element is read several times, or too
-    few sums would fill vectors."""
+    few sums would fill vectors. `free` are the buffers whose layout is free."""
     choices = [
         choice
         for position, loop in enumerate(place.loops)
         if loop_type(loop) == SPATIAL
-        for choice in (_lanes(place, position, tile),)
+        for choice in (_lanes(place, position, tile, free),)
         if choice is not None
     ]
     best = max(choices, key=lambda choice: choice[0], default=None)
@@ -111,7 +117,7 @@ def choose_lanes(place: BlockPlace, tile: RegisterTile) -> Lanes | None:
 
 
 def _lanes(
-    place: BlockPlace, position: int, tile: RegisterTile
+    place: BlockPlace, position: int, tile: RegisterTile, free: Container[Buffer]
 ) -> tuple[tuple[bool, float], Lanes] | None:
     """How good a loop is for the lanes of vectors, and what that takes: loops of a known extent
     come first, since nothing says how many lanes a symbolic one fills."""
@@ -128,15 +134,23 @@ def _lanes(
         and not any(_uses(place.block.reads[m], _iterator(place, n)) for m in varying)
     ]  # fmt: skip
     count = prod(_extent(place, n) for n in rows)
-    apart = tuple(n for n in varying if not _is_unit(place.block.reads[n], var))
+    # Whole vectors of what has a free layout are laid out ahead of calls.
+    whole = extent % tile.lanes == 0
+    copied = [n for n in varying if not (whole and place.block.reads[n].buffer in free)]
+    apart = tuple(n for n in copied if not _is_unit(place.block.reads[n], var))
     if apart and count < MIN_ROWS:
         return None
     transposed = not _is_unit(place.block.writes[0], var)
     width = tile.lanes * tile.vectors
     quality = extent / (-(-extent // width) * width)
-    quality *= (PACKED if apart else 1) * (TRANSPOSED if transposed else 1)
+    # Elements that are copied, or results that are stored, one by one take as long as a vector.
+    quality *= count / (count + tile.lanes) if apart else 1
+    steps = prod(
+        _extent(place, n) for n, loop in enumerate(place.loops) if loop_type(loop) == REDUCTION
+    )
+    quality *= steps / (steps + tile.lanes) if transposed else 1
     row = max(rows, key=lambda n: (min(_extent(place, n), tile.rows), n), default=None)
-    panels = tuple(varying) if count >= MIN_ROWS * tile.rows else apart
+    panels = tuple(copied) if count >= MIN_ROWS * tile.rows else apart
     is_known = extent_of(place.loops[position]) is not None
     return (is_known, quality), Lanes(position, row, apart, panels, transposed)
 
@@ -174,17 +188,20 @@ def _schedule(sch: Schedule, block: BlockRV, lanes: Lanes, tile: RegisterTile) -
     inner = [n for n in shared if n not in outer and n != lanes.row]
     reduction = [loops[n] for n, kind in enumerate(kinds) if kind == REDUCTION]
     rows: tuple[LoopRV, ...] = ()
+    size = 1
     if lanes.row is not None:
-        size = _row_tile(extent_of(place.loops[lanes.row]), tile.rows)
+        size = _row_tile(extent_of(place.loops[lanes.row]), tile)
         rows = tuple(sch.split(loops[lanes.row], [None, size]))
-    vectors = tile.vectors if rows else tile.vectors * tile.rows
-    extent = extent_of(place.loops[lanes.loop])
-    if extent is not None:
-        vectors = min(vectors, -(-extent // tile.lanes))
+    vectors = _vectors(extent_of(place.loops[lanes.loop]), tile, size)
     columns, vector, lane = sch.split(loops[lanes.loop], [None, vectors, tile.lanes])
     around = [*(loops[n] for n in outer), columns, *(loops[n] for n in inner), *rows[:1]]
-    sch.reorder(*around, *reduction, *rows[1:], vector, lane)
-    sch.reverse_compute_at(result, around[-1], preserve_unit_loops=True)
+    within = [*reduction, *rows[1:], vector, lane]
+    sch.reorder(*around, *within)
+    # Before panels come below these loops, which bind them to parts that may overlap or leave gaps.
+    # Guards of tiles ask for the variables of `columns` and `rows`, which stay by themselves.
+    groups = [loops[n] for n in outer], [columns], [loops[n] for n in inner], rows[:1]
+    any(in_parallel(sch, group) for group in groups)
+    sch.reverse_compute_at(result, sch.get_loops(block)[-1 - len(within)], preserve_unit_loops=True)
     for panel in panels:
         sch.compute_at(panel, columns, preserve_unit_loops=True)
     for loop in (*rows[1:], vector):
@@ -193,14 +210,29 @@ def _schedule(sch: Schedule, block: BlockRV, lanes: Lanes, tile: RegisterTile) -
     sch.decompose_reduction(block, reduction[0])
 
 
-def _row_tile(extent: int | None, limit: int) -> int:
-    """Rows that divide the extent if most of the limit does, else those of even tiles."""
+def _row_tile(extent: int | None, tile: RegisterTile) -> int:
+    """Rows of a tile: as many as divide the extent, fewer of more vectors or more of fewer; else
+    those of even tiles."""
+    limit = tile.rows
     if extent is None:
         return limit
-    for size in range(min(limit, extent), limit // 2, -1):
+    fewer, more = range(limit, (limit - 1) // 2, -1), range(limit + 1, limit * tile.vectors + 1)
+    for size in (*fewer, *more):
         if extent % size == 0:
             return size
     return -(-extent // -(-extent // limit))
+
+
+def _vectors(extent: int | None, tile: RegisterTile, rows: int) -> int:
+    """Vectors of a tile of so many rows: as many as there are registers for, of which all tiles
+    have as many where the extent is one of whole vectors."""
+    limit = tile.rows * tile.vectors // rows
+    if extent is None:
+        return limit
+    count = -(-extent // tile.lanes)
+    if extent % tile.lanes:
+        return min(limit, count)
+    return max(n for n in range(1, min(limit, count) + 1) if count % n == 0)
 
 
 def _panel(sch: Schedule, block: BlockRV, index: int, lane: Var, apart: bool) -> BlockRV:
@@ -217,7 +249,7 @@ def _results(sch: Schedule, block: BlockRV, lanes: Lanes, var: Var) -> BlockRV:
     place = place_of(sch, block)
     consumers = [] if is_output_block(sch.state, place) else consumers_of(sch.state, place)
     region = place.block.writes[0]
-    if len(consumers) == 1 and _reads_in_order(consumers[0], region):
+    if len(consumers) == 1 and reads_in_order(consumers[0], region.buffer):
         (result,) = sch.get_consumers(block)
         sch.set_scope(block, 0, "local")
     else:
@@ -225,15 +257,6 @@ def _results(sch: Schedule, block: BlockRV, lanes: Lanes, var: Var) -> BlockRV:
     if lanes.transposed:
         sch.transform_layout(block, ("write", 0), _lane_last(region, var))
     return result
-
-
-def _reads_in_order(consumer: BlockPlace, region: BufferRegion) -> bool:
-    """Whether a spatial block reads each element of a buffer once, at its own iterators."""
-    reads = [read for read in consumer.block.reads if read.buffer is region.buffer]
-    if not is_spatial(consumer.block) or not has_trivial_binding(consumer) or len(reads) != 1:
-        return False
-    iterators: Sequence[object] = [iter_var.var for iter_var in consumer.block.iter_vars]
-    return [dimension.min for dimension in reads[0].region] == iterators
 
 
 def _lane_last(region: BufferRegion, lane: Var) -> IndexMap:

@@ -7,18 +7,30 @@ from math import prod
 from mlcweb.dlight.base import ScheduleRule
 from mlcweb.dlight.cpu.inlining import inline_spatial
 from mlcweb.dlight.cpu.machine import is_compiled
+from mlcweb.dlight.cpu.parallel import in_parallel
 from mlcweb.lower.optimize.vectorize import REASSOCIATE
 from mlcweb.runtime.target import Target
-from mlcweb.schedule import BlockRV, Schedule, ScheduleError
-from mlcweb.schedule.analysis.block_facts import SPATIAL, is_spatial, place_of
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule.analysis.block_facts import (
+    SPATIAL,
+    extent_of,
+    is_spatial,
+    place_of,
+    shares_operands,
+)
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.function import PrimFunc
 
+ROWS_TOGETHER = 2
+"""Rows that are computed together where they read something in common; more gain nothing."""
+
 
 class Reduction(ScheduleRule):
     """Computes all blocks of a function at the loops over rows of the last, so that a row stays in
-    the first cache, and reduces in lanes of vectors."""
+    the first cache, and reduces in lanes of vectors. Where the last block needs the same operands
+    for each row, as the scale and shift of a layer normalization, it loads them once for several
+    rows."""
 
     def is_target_available(self, target: Target) -> bool:
         return is_compiled(target)
@@ -30,7 +42,9 @@ class Reduction(ScheduleRule):
             return None
         depth = min(_row_loops(sch, block) for block in blocks)
         if depth and len(blocks) > 1:
-            _fuse_rows(sch, blocks, depth)
+            depth = _fuse_rows(sch, blocks, depth)
+        if depth:
+            in_parallel(sch, sch.get_loops(blocks[-1])[:depth])
         return sch
 
 
@@ -41,9 +55,9 @@ def _row_loops(sch: Schedule, block: BlockRV) -> int:
     return spatial.index(False) if False in spatial else len(spatial)
 
 
-def _fuse_rows(sch: Schedule, blocks: list[BlockRV], depth: int) -> None:
+def _fuse_rows(sch: Schedule, blocks: list[BlockRV], depth: int) -> int:
     """Compute blocks at a loop of the last, the innermost of `depth` at which nothing would be
-    computed twice."""
+    computed twice; how many loops they share."""
     for level in range(depth - 1, -1, -1):
         trial = sch.copy()
         row = trial.get_loops(blocks[-1])[level]
@@ -55,9 +69,25 @@ def _fuse_rows(sch: Schedule, blocks: list[BlockRV], depth: int) -> None:
                     raise ScheduleError("A row needs more than its own row")
         except ScheduleError:
             continue
+        row = _tile_rows(sch, blocks[-1], level)
         for block in reversed(blocks[:-1]):
-            sch.compute_at(block, sch.get_loops(blocks[-1])[level], preserve_unit_loops=True)
-        return
+            sch.compute_at(block, row, preserve_unit_loops=True)
+        return level + 1
+    return 0
+
+
+def _tile_rows(sch: Schedule, block: BlockRV, level: int) -> LoopRV:
+    """Let a block compute several rows together, if what it reads along a row is the same for them;
+    the loop over rows, or over groups of them."""
+    place = place_of(sch, block)
+    row, *inner = sch.get_loops(block)[level:]
+    extent = extent_of(place.loops[level])
+    if extent is None or extent % ROWS_TOGETHER or not shares_operands(place, level):
+        return row
+    group, together = sch.split(row, [None, ROWS_TOGETHER])
+    sch.reorder(*inner, together)
+    sch.unroll(together)
+    return group
 
 
 def _iterations(sch: Schedule, block: BlockRV) -> int:

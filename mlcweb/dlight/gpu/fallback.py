@@ -9,7 +9,7 @@ from mlcweb.dlight.base import max_threads_per_block, try_inline
 from mlcweb.dlight.gpu.base import GPUScheduleRule
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
-from mlcweb.schedule.analysis.block_facts import SPATIAL, extent_of, place_of
+from mlcweb.schedule.analysis.block_facts import SPATIAL, extent_of, loop_of, place_of
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import AttrStmt, Block, For, Stmt, statements_in
@@ -61,9 +61,7 @@ def _put_in_threads(
 
 def _bind(sch: Schedule, loop: LoopRV, threads: int, most: int | None) -> None:
     """Bind a loop to blocks of threads; a thread takes several of more than `most` iterations."""
-    statement = sch.get(loop)
-    assert isinstance(statement, For)
-    extent = extent_of(statement)
+    extent = extent_of(loop_of(sch, loop))
     if most is None or (extent is not None and extent <= most):
         outer, inner = sch.split(loop, [None, threads])
     else:
@@ -107,8 +105,7 @@ def _outer_spatial(sch: Schedule, loops: Sequence[LoopRV]) -> list[LoopRV]:
     """The outer loops that are spatial, each alone in the one around it."""
     found: list[LoopRV] = []
     for loop in loops:
-        statement = sch.get(loop)
-        assert isinstance(statement, For)
+        statement = loop_of(sch, loop)
         if loop_type(statement) != SPATIAL:
             break
         found.append(loop)

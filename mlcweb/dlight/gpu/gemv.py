@@ -59,6 +59,11 @@ class Tiles:
     def threads(self) -> int:
         return self.rows * self.parts
 
+    def bind(self, sch: Schedule, rows: LoopRV, parts: LoopRV) -> None:
+        """Let the threads run through a loop over rows, and one over parts."""
+        sch.bind(rows, self.rows_tag)
+        sch.bind(parts, self.parts_tag)
+
 
 class GEMV(GPUScheduleRule):
     """Schedules a product of a matrix and a vector, which may be one of a batch, with what is
@@ -100,7 +105,9 @@ class _Product:
         sch, tiles = self.sch, self.tiles
         if tiles.shares_vector and len(self.vectors) != 1:
             return None
-        lanes, parts = self._factor_out()
+        batch, s, r, c = sch.get_loops(self.block)
+        sch.split(sch.fuse(batch, s), [None, tiles.rows, 1])
+        lanes, parts = factor_out(sch, self.block, sch.fuse(r, c), tiles, self.tile)
         _, tr, r = self._bind_lanes(lanes)
         self._load_matrix(lanes, r)
         shared = self._share_vector(lanes, tr) if tiles.shares_vector else None
@@ -121,27 +128,13 @@ class _Product:
             self._schedule_epilogue(epilogue.block_rv, bx)
         return sch
 
-    def _factor_out(self) -> tuple[BlockRV, BlockRV]:
-        """Two blocks of parts of the sum: one for each lane of each thread, and one for each
-        thread."""
-        sch, tiles = self.sch, self.tiles
-        batch, s, r, c = sch.get_loops(self.block)
-        sch.split(sch.fuse(batch, s), [None, tiles.rows, 1])
-        factors = [None, tiles.parts, self.tile // tiles.vector, tiles.vector]
-        r, tr, inner, lane = sch.split(sch.fuse(r, c), factors)
-        sch.reorder(r, inner, tr, lane)
-        lanes = sch.rfactor(sch.fuse(tr, lane), 0)
-        tr, _ = sch.split(sch.get_loops(self.block)[-1], [tiles.parts, None])
-        return lanes, sch.rfactor(tr, 0)
-
     def _bind_lanes(self, lanes: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV]:
         sch, tiles = self.sch, self.tiles
         bx, ts, row, r, inner, fused = sch.get_loops(lanes)
         tr, lane = sch.split(fused, [tiles.parts, None])
         sch.reorder(bx, ts, tr, r, row, inner, lane)
         sch.bind(bx, "blockIdx.x")
-        sch.bind(ts, tiles.rows_tag)
-        sch.bind(tr, tiles.parts_tag)
+        tiles.bind(sch, ts, tr)
         sch.vectorize(lane)
         return bx, tr, r
 
@@ -184,8 +177,7 @@ class _Product:
         ts, row = self._rows(rows)
         row, vector = sch.split(row, [None, 1])
         sch.reorder(ts, tr, row, vector, lane)
-        sch.bind(ts, tiles.rows_tag)
-        sch.bind(tr, tiles.parts_tag)
+        tiles.bind(sch, ts, tr)
         sch.vectorize(vector)
 
     def _add_parts(self, bx: LoopRV) -> None:
@@ -195,8 +187,7 @@ class _Product:
         tr, *rows = sch.get_loops(self.block)[1:]
         ts, row = self._rows(rows)
         sch.reorder(row, ts, tr)
-        sch.bind(ts, tiles.rows_tag)
-        sch.bind(tr, tiles.parts_tag)
+        tiles.bind(sch, ts, tr)
 
     def _rows(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
         return share_rows(self.sch, loops, self.tiles.rows, 1)
@@ -231,6 +222,19 @@ def fit_shared_memory(vectors: Sequence[Buffer], target: Target, beside: int = 0
         size = prod(int(extent or 0) for extent in extents)
         used += get_bytes(buffer.dtype) * (size + beside)
     return used <= get_max_shared_memory_per_block(target)
+
+
+def factor_out(
+    sch: Schedule, block: BlockRV, loop: LoopRV, tiles: Tiles, tile: int
+) -> tuple[BlockRV, BlockRV]:
+    """Two blocks of parts of a sum over a loop: one for each lane of each thread, and one for each
+    thread. A thread takes a `tile` of elements at a time."""
+    factors = [None, tiles.parts, tile // tiles.vector, tiles.vector]
+    r, tr, inner, lane = sch.split(loop, factors)
+    sch.reorder(r, inner, tr, lane)
+    lanes = sch.rfactor(sch.fuse(tr, lane), 0)
+    tr, _ = sch.split(sch.get_loops(block)[-1], [tiles.parts, None])
+    return lanes, sch.rfactor(tr, 0)
 
 
 def share_rows(

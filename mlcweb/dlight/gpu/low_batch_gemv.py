@@ -16,7 +16,13 @@ from mlcweb.dlight.analysis import (
 from mlcweb.dlight.base import get_extent, try_inline_contiguous_spatial
 from mlcweb.dlight.base.utils import largest_factor
 from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue, unroll
-from mlcweb.dlight.gpu.gemv import Tiles, elements_per_thread, fit_shared_memory, share_rows
+from mlcweb.dlight.gpu.gemv import (
+    Tiles,
+    elements_per_thread,
+    factor_out,
+    fit_shared_memory,
+    share_rows,
+)
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.tir.arithmetic import is_const_int
@@ -133,7 +139,9 @@ class _Products:
 
     def schedule(self, unpack: BlockRV | None, pad: BlockRV | None) -> None:
         sch, tiles = self.sch, self.tiles
-        lanes, parts = self._factor_out()
+        _, s, r = sch.get_loops(self.block)
+        sch.split(s, [None, tiles.rows, _ROWS])
+        lanes, parts = factor_out(sch, self.block, r, tiles, self.tile)
         bx, r = self._bind_lanes(lanes)
         if unpack is not None:
             self._unpack(unpack, r)
@@ -152,27 +160,13 @@ class _Products:
         for epilogue in sch.get_consumers(self.block)[:1]:
             self._schedule_epilogue(epilogue, bx)
 
-    def _factor_out(self) -> tuple[BlockRV, BlockRV]:
-        """Two blocks of parts of the sum: one for each lane of each thread, and one for each
-        thread."""
-        sch, tiles = self.sch, self.tiles
-        _, s, r = sch.get_loops(self.block)
-        sch.split(s, [None, tiles.rows, _ROWS])
-        factors = [None, tiles.parts, self.tile // tiles.vector, tiles.vector]
-        r, tr, inner, lane = sch.split(r, factors)
-        sch.reorder(r, inner, tr, lane)
-        lanes = sch.rfactor(sch.fuse(tr, lane), 0)
-        tr, _ = sch.split(sch.get_loops(self.block)[-1], [tiles.parts, None])
-        return lanes, sch.rfactor(tr, 0)
-
     def _bind_lanes(self, lanes: BlockRV) -> tuple[LoopRV, LoopRV]:
         sch, tiles = self.sch, self.tiles
         batch, bx, ts, row, r, inner, fused = sch.get_loops(lanes)
         tr, lane = sch.split(fused, [tiles.parts, None])
         sch.reorder(bx, ts, tr, r, row, inner, lane)
         sch.bind(bx, "blockIdx.x")
-        sch.bind(ts, tiles.rows_tag)
-        sch.bind(tr, tiles.parts_tag)
+        tiles.bind(sch, ts, tr)
         sch.vectorize(lane)
         by, batch = sch.split(batch, [None, self.bucket])
         sch.bind(by, "blockIdx.y")
@@ -197,8 +191,7 @@ class _Products:
         ts, row = self._rows(rows)
         row, vector = sch.split(row, [None, _ROWS])
         sch.reorder(ts, tr, row, batch, vector, lane)
-        sch.bind(ts, tiles.rows_tag)
-        sch.bind(tr, tiles.parts_tag)
+        tiles.bind(sch, ts, tr)
         sch.vectorize(vector)
 
     def _add_parts(self, bx: LoopRV) -> None:
@@ -208,8 +201,7 @@ class _Products:
         tr, batch, *rows = sch.get_loops(self.block)[2:]
         ts, row = self._rows(rows)
         sch.reorder(row, batch, ts, tr)
-        sch.bind(ts, tiles.rows_tag)
-        sch.bind(tr, tiles.parts_tag)
+        tiles.bind(sch, ts, tr)
 
     def _rows(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
         return share_rows(self.sch, loops, self.tiles.rows, _ROWS)

@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 BINS = 32
-"""A feature is split at one of so many places less one."""
+"""Bins of a feature; it is split between two of them."""
+
+REGULARISATION = 2.0
+"""Pulls leaves to zero, as this many rows with nothing left would."""
+
+LEAST = 2
+"""Rows on either side of a split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +60,6 @@ def fit(
     trees: int = 60,
     depth: int = 2,
     rate: float = 0.1,
-    regularisation: float = 2.0,
-    least: int = 2,
     below: float = 1.0,
 ) -> BoostedTrees:
     """Trees that together give the targets of rows, by least squares.
@@ -64,8 +68,6 @@ def fit(
         rows: float64 of shape (rows, features), without NaN.
         targets: float64 of shape (rows,).
         rate: the share of what is left that a tree corrects.
-        regularisation: pulls leaves to zero, as if so many rows with nothing left were in each.
-        least: rows on either side of a split.
         below: how much a target below its prediction counts, as a share of one above.
     """
     import numpy as np
@@ -77,9 +79,7 @@ def fit(
     left = targets - mean
     grown = []
     for _ in range(trees):
-        tree, values = _grow(
-            bins, np.where(left < 0, below * left, left), depth, regularisation, least
-        )
+        tree, values = _grow(bins, np.where(left < 0, below * left, left), depth)
         left = left - rate * values
         grown.append(_Tree(tree.features, tree.thresholds, rate * tree.leaves))
         if float(left @ left) < 1e-12:
@@ -115,9 +115,7 @@ class _Bins:
         return _Bins(varying, codes, edges)
 
 
-def _grow(
-    bins: _Bins, left: np.ndarray, depth: int, regularisation: float, least: int
-) -> tuple[_Tree, np.ndarray]:
+def _grow(bins: _Bins, left: np.ndarray, depth: int) -> tuple[_Tree, np.ndarray]:
     """One tree, and its value for each row."""
     import numpy as np
 
@@ -127,7 +125,7 @@ def _grow(
     groups = [np.arange(len(left))]
     for node in range(inner):
         group = groups[node]
-        split = _best_split(bins.codes[group], left[group], regularisation, least)
+        split = _best_split(bins.codes[group], left[group])
         if split is None:
             groups += [group, group[:0]]
             continue
@@ -139,19 +137,17 @@ def _grow(
     values = np.zeros(len(left))
     for leaf, group in enumerate(groups[inner:]):
         if len(group):
-            leaves[leaf] = left[group].sum() / (len(group) + regularisation)
+            leaves[leaf] = left[group].sum() / (len(group) + REGULARISATION)
             values[group] = leaves[leaf]
     return _Tree(features, thresholds, leaves), values
 
 
-def _best_split(
-    codes: np.ndarray, left: np.ndarray, regularisation: float, least: int
-) -> tuple[int, int] | None:
+def _best_split(codes: np.ndarray, left: np.ndarray) -> tuple[int, int] | None:
     """The feature and the edge that explain most; None where nothing does."""
     import numpy as np
 
     count, width = codes.shape
-    if count < 2 * least:
+    if count < 2 * LEAST:
         return None
     weights = np.repeat(left, width)
     sums = np.bincount(codes.ravel(), weights, width * BINS).reshape(width, BINS)
@@ -159,11 +155,11 @@ def _best_split(
     below = np.cumsum(sums, axis=1)[:, :-1]
     number = np.cumsum(counts, axis=1)[:, :-1]
     total = left.sum()
-    gain = below**2 / (number + regularisation)
-    gain += (total - below) ** 2 / (count - number + regularisation)
-    gain = np.where((number >= least) & (count - number >= least), gain, -1.0)
+    gain = below**2 / (number + REGULARISATION)
+    gain += (total - below) ** 2 / (count - number + REGULARISATION)
+    gain = np.where((number >= LEAST) & (count - number >= LEAST), gain, -1.0)
     best = int(np.argmax(gain))
     feature, edge = divmod(best, BINS - 1)
-    if gain[feature, edge] <= total**2 / (count + regularisation) + 1e-12:
+    if gain[feature, edge] <= total**2 / (count + REGULARISATION) + 1e-12:
         return None
     return feature, edge

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -54,12 +55,17 @@ PyCostModel = CostModel
 
 
 class RandomModel(CostModel):
-    """Scores by chance, from 0 to 1; the same for the same seed."""
+    """Scores by chance, from 0 to `max_range`; the same for the same seed."""
 
-    def __init__(self, *, seed: int | None = None) -> None:
+    def __init__(
+        self, *, seed: int | None = None, path: str | None = None, max_range: float = 1.0
+    ) -> None:
         import numpy as np
 
+        self.max_range = max_range
         self._random = np.random.default_rng(seed)
+        if path is not None:
+            self.load(path)
 
     def update(
         self,
@@ -70,4 +76,14 @@ class RandomModel(CostModel):
         """Nothing is learnt."""
 
     def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
-        return self._random.random(len(candidates))
+        return self._random.random(len(candidates)) * self.max_range
+
+    def save(self, path: str) -> None:
+        """Write the state of the generator of random numbers, as JSON."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self._random.bit_generator.state, file)
+
+    def load(self, path: str) -> None:
+        """Read what `save` wrote."""
+        with open(path, encoding="utf-8") as file:
+            self._random.bit_generator.state = json.load(file)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
-from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
+from mlcweb.meta_schedule.feature_extractor import FeatureExtractor, PerProgramFeature
+from mlcweb.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +83,7 @@ def _right(scores: Sequence[float], seconds: Sequence[float], noise: float) -> t
 
 
 MAX_SAMPLES = 1024
-"""Of each task, so many samples are kept: the fastest half, and the latest."""
+"""Samples of each task, at most: half are the fastest, half the latest."""
 
 SLOWEST = -4.0
 """A score no lower than this is learnt: how much slower the slow are does not matter."""
@@ -122,13 +123,18 @@ class LearnedModel(CostModel):
     A program's time is its shortest batch: what else the machine does makes batches longer, never
     shorter.
 
+    Args:
+        extractor: describes candidates, or its name; by default a `PerProgramFeature`.
+
     Attributes:
         accuracy: the pairwise accuracy of its predictions for each batch, made before the batch
             was learnt: NaN where it knew nothing yet. `ranking` puts a task's together.
     """
 
-    def __init__(self, extractor: FeatureExtractor | None = None) -> None:
-        self.extractor = extractor or FeatureExtractor()
+    def __init__(self, extractor: FeatureExtractor | str | None = None) -> None:
+        if isinstance(extractor, str):
+            extractor = FeatureExtractor.create(extractor)
+        self.extractor = PerProgramFeature() if extractor is None else extractor
         self.accuracy: list[float] = []
         self._samples: dict[int, _Samples] = {}
         self._of_all: dict[int, Any] = {}
@@ -154,7 +160,7 @@ class LearnedModel(CostModel):
         ]
         if not pairs:
             return
-        rows = self.extractor.extract_from(context, [candidate for candidate, _ in pairs])
+        rows = self._rows(context, [candidate for candidate, _ in pairs])
         seconds = [time for _, time in pairs]
         samples = self._samples.setdefault(_task(context), _Samples())
         if samples.model is not None:
@@ -175,9 +181,18 @@ class LearnedModel(CostModel):
 
         if not self._samples or not candidates:
             return np.zeros(len(candidates))
-        rows = self.extractor.extract_from(context, candidates)
+        rows = self._rows(context, candidates)
         model = self._model_of(context, len(rows[0]))
         return np.zeros(len(rows)) if model is None else np.asarray(self._scores(model, rows))
+
+    def _rows(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[np.ndarray]:
+        """One row for each candidate. Where the extractor gives several, as those of TVM do for the
+        stores of a program, it is their sum."""
+        import numpy as np
+
+        found = self.extractor.extract_from(context, candidates)
+        arrays = [np.asarray(each.numpy() if isinstance(each, NDArray) else each) for each in found]
+        return [each.sum(axis=0) if each.ndim > 1 else each for each in arrays]
 
     def ranking(self, context: Task) -> Ranking:
         """How well the programs of a task were ranked before they were measured, batch by batch."""
@@ -233,4 +248,4 @@ class LearnedModel(CostModel):
 
 
 def _task(context: Task) -> int:
-    return structural_hash(context.mod)
+    return 0 if context.mod is None else structural_hash(context.mod)

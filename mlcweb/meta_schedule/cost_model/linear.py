@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 FARTHEST = 4.0
-"""Features further from the mean than so many standard deviations count as so far."""
+"""Standard deviations from the mean at which features are clipped."""
 
 REGULARISATION = 50.0
-"""By default, as if so many rows said that features do not matter."""
+"""By default, the weight of the prior that features do not matter, in rows."""
 
 _STEPS = 8
 

@@ -15,6 +15,8 @@ from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.node import Node
+from mlcweb.ir.visitor import children
+from mlcweb.schedule.analysis.block_facts import axis_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -123,7 +125,7 @@ def _loop(stmt: S.For, around: _Around) -> None:
     annotated = stmt.annotations.get("pragma_auto_unroll_max_step")
     if annotated is not None:
         limit = int(constant_value(annotated) or 0)
-    axis = stmt.thread_binding.thread_tag if stmt.thread_binding is not None else ""
+    axis = axis_of(stmt)
     loops, bindings = around.loops, around.bindings
     same = next(
         (n for n, loop in enumerate(loops) if axis == loop.axis and _is_launched(axis)), None
@@ -176,16 +178,8 @@ def _store(stmt: S.BufferStore, around: _Around) -> None:
         kind = _KIND.get(type(node))
         if kind is not None:
             operations[kind] += 1
-        pending.extend(child for child in _operands(node) if isinstance(child, Node))
+        pending.extend(children(node))
     around.nests.append(Nest(around.loops, tuple(accesses), operations, around.is_init))
-
-
-def _operands(node: Node) -> list[Any]:
-    operands: list[Any] = []
-    for name in node.child_fields:
-        value = getattr(node, name)
-        operands.extend(value if isinstance(value, tuple) else (value,))
-    return operands
 
 
 _STATEMENTS: dict[Any, Callable[[Any, _Around], None]] = {

@@ -28,6 +28,7 @@ class NumPyModel(LearnedModel):
     say, which take over as more is measured. Both are made anew after each batch.
 
     Args:
+        extractor: see `LearnedModel`.
         trees: how many.
         depth: splits from a tree's root to a leaf.
         rate: the share of what is left that a tree corrects.
@@ -39,7 +40,7 @@ class NumPyModel(LearnedModel):
     def __init__(
         self,
         *,
-        extractor: FeatureExtractor | None = None,
+        extractor: FeatureExtractor | str | None = None,
         trees: int = 30,
         depth: int = 2,
         rate: float = 0.25,
@@ -64,6 +65,7 @@ class XGBModel(LearnedModel):
     """Boosted trees of xgboost, on top of the linear model that `NumPyModel` begins with, too.
 
     Args:
+        extractor: see `LearnedModel`.
         num_tuning_cores: threads that learn.
         trees: how many.
         tree_method: how xgboost looks for splits.
@@ -76,7 +78,7 @@ class XGBModel(LearnedModel):
     def __init__(
         self,
         *,
-        extractor: FeatureExtractor | None = None,
+        extractor: FeatureExtractor | str | None = None,
         num_tuning_cores: int | None = None,
         trees: int = 60,
         tree_method: str = "auto",

@@ -57,12 +57,12 @@ class Database(ABC):
 
     def get_standing_records(self) -> list[TuningRecord]:
         """The record of each schedule that counts where it was measured several times."""
-        standing: dict[tuple[int, str], TuningRecord] = {}
+        counted: dict[tuple[int, str], TuningRecord] = {}
         for record in self.get_all_tuning_records():
             key = record.workload.shash, record.trace_text
-            if record.replaces(standing.get(key)):
-                standing[key] = record
-        return list(standing.values())
+            if record.replaces(counted.get(key)):
+                counted[key] = record
+        return list(counted.values())
 
     def get_records_of(self, workload: Workload) -> list[TuningRecord]:
         """The record of each schedule of a workload that counts, failed ones as well."""
@@ -116,12 +116,9 @@ class Database(ABC):
 
     def dump_pruned(self, destination: Database) -> None:
         """Write the fastest record of each workload to another database."""
-        best: dict[int, TuningRecord] = {}
-        for record in self.get_standing_records():
-            fastest = best.get(record.workload.shash)
-            if record.is_valid and (fastest is None or record.seconds < fastest.seconds):
-                best[record.workload.shash] = record
-        _add(best.values(), destination)
+        workloads = {r.workload.shash: r.workload for r in self.get_all_tuning_records()}
+        for workload in workloads.values():
+            _add(self.get_top_k(workload, 1), destination)
 
     def merge(self, *sources: Database) -> None:
         """Add the records of other databases, but for those that are here already, and those that

@@ -20,7 +20,6 @@ from mlcweb.meta_schedule.database.json_lines import (
     line,
     locked,
     read_record,
-    read_workload,
 )  # fmt: skip
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
@@ -32,6 +31,8 @@ class JSONDatabase(MemoryDatabase):
 
     Several processes may have the same files open: each adds its lines behind those of the others,
     under a lock, and learns of theirs when it writes, or by `refresh`.
+
+    Files that are missing are made.
 
     Args:
         path_workload: the file of workloads.
@@ -68,13 +69,18 @@ class JSONDatabase(MemoryDatabase):
         self._numbers: dict[int, int] = {}
         self._missing: set[int] = set()
         self._programs: dict[int, int] = {}
-        self._workload_file = LineFile(self.path_workload, LineReader(WORKLOADS, read_workload))
+        self._workload_file = LineFile(
+            self.path_workload, LineReader(WORKLOADS, Workload.from_json)
+        )
         self._record_file = LineFile(
             self.path_tuning_record, LineReader(RECORDS, self._numbered_record)
         )
         path = self.path_tuning_record
         path_program = path.with_name(f"{path.stem}_programs{path.suffix}")
         self._program_file = LineFile(path_program, LineReader(path_program.name, _read_program))
+        for path in (self.path_workload, self.path_tuning_record):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
         self.refresh()
 
     def refresh(self) -> None:
@@ -158,7 +164,7 @@ class JSONDatabase(MemoryDatabase):
 
 
 def _key(record: TuningRecord) -> int:
-    """What stands for a schedule of a workload in the file of programs."""
+    """The key of a schedule of a workload in the file of programs."""
     text = f"{record.workload.shash:016x}{record.trace_text}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 

@@ -29,11 +29,6 @@ _BEYOND = 1 << 62
 """Windows locks bytes of a file, and nobody else may read those: one that no file has."""
 
 
-def read_workload(item: Any) -> Workload:
-    """A workload from what its line holds."""
-    return Workload.from_json(item)
-
-
 def read_record(item: Any, workloads: Sequence[Workload | None]) -> TuningRecord:
     """A record from what its line holds: the number of a workload, and the record.
 
@@ -90,7 +85,7 @@ class LineReader(Generic[Item]):
 class LineFile(Generic[Item]):
     """A file of lines that other processes may be writing, too.
 
-    All its methods are called while its lock, or one that stands for it, is held.
+    All its methods are called while its lock, or the one that replaces it, is held.
     """
 
     def __init__(self, path: Path, reader: LineReader[Item]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mlcweb.ir import IRModule, structural_equal, structural_hash
@@ -22,6 +22,7 @@ class MemoryDatabase(Database):
         self._records: list[TuningRecord] = []
         self._by_hash: dict[int, list[Workload]] = {}
         self._state: dict[int, dict[str, TuningRecord]] = {}
+        self._beside: dict[int, list[TuningRecord]] = {}
 
     @property
     def workloads(self) -> list[Workload]:
@@ -41,12 +42,23 @@ class MemoryDatabase(Database):
     def commit_tuning_record(self, record: TuningRecord) -> None:
         self._records.append(record)
         of_workload = self._state.setdefault(record.workload.shash, {})
-        if record.replaces(of_workload.get(record.trace_text)):
+        older = of_workload.get(record.trace_text)
+        replaced = record.replaces(older)
+        if replaced:
             of_workload[record.trace_text] = record
+        if older is not None and record.program is None and older.program is None:
+            self._beside.setdefault(record.workload.shash, []).append(older if replaced else record)
 
     def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
-        standing = self._state.get(workload.shash, {}).values()
-        valid = (record for record in standing if record.is_valid)
+        """The fastest valid records of a workload, fastest first. Of what searches measured, each
+        schedule has one; records that do not know their program all count, as in TVM."""
+        standing = self._state.get(workload.shash, {})
+        beside = (
+            record
+            for record in self._beside.get(workload.shash, ())
+            if standing[record.trace_text].program is None
+        )
+        valid = (record for record in (*standing.values(), *beside) if record.is_valid)
         return heapq.nsmallest(max(top_k, 0), valid, key=lambda record: record.seconds)
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
@@ -130,11 +142,12 @@ class UnionDatabase(Database):
     def query_tuning_record(
         self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
     ) -> TuningRecord | None:
-        candidates = (
-            each.query_tuning_record(mod, target, workload_name) for each in self.databases
-        )
-        valid = [record for record in candidates if record is not None]
-        return min(valid, key=lambda record: record.seconds, default=None)
+        answers = self._answers(mod, target, workload_name)
+        return min(answers, key=lambda record: record.seconds, default=None)
+
+    def _answers(self, *query: Any) -> Iterator[TuningRecord]:
+        answers = (each.query_tuning_record(*query) for each in self.databases)
+        return (record for record in answers if record is not None)
 
 
 class OrderedUnionDatabase(UnionDatabase):
@@ -143,7 +156,4 @@ class OrderedUnionDatabase(UnionDatabase):
     def query_tuning_record(
         self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
     ) -> TuningRecord | None:
-        candidates = (
-            each.query_tuning_record(mod, target, workload_name) for each in self.databases
-        )
-        return next((record for record in candidates if record is not None), None)
+        return next(self._answers(mod, target, workload_name), None)

@@ -81,8 +81,12 @@ class TuningRecord:
 
     @property
     def seconds(self) -> float:
-        """The median of the batches, as of a trial; infinite where there is none."""
-        return statistics.median(self.run_secs) if self.run_secs else float("inf")
+        """The median of the batches, as of a trial, or their mean, as TVM takes it, in a record
+        that no search here made; infinite where there is none."""
+        if not self.run_secs:
+            return float("inf")
+        middle = statistics.fmean if self.program is None else statistics.median
+        return middle(self.run_secs)
 
     @property
     def is_valid(self) -> bool:

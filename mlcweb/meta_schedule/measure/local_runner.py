@@ -24,6 +24,7 @@ from mlcweb.meta_schedule.measure.artifact import (
     ModuleArtifact,
     TrialInputs,
     random_contents,
+    with_param_layouts,
 )
 from mlcweb.meta_schedule.measure.runner import Runner, Seconds, Timing
 from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
@@ -277,11 +278,12 @@ class UserRunners:
 class _Measured:
     workers = 1
 
-    def __init__(self, runner: UserRunner, builder: Builder, infos: Sequence[ArgInfo]) -> None:
+    def __init__(self, runner: UserRunner, builder: Builder, infos: Sequence[TensorInfo]) -> None:
         self.runner, self.builder, self.infos = runner, builder, infos
 
     async def build(self, module: IRModule, target: str) -> ModuleArtifact:
-        return ModuleArtifact(module, "main", target)
+        module, layouts = with_param_layouts(module, "main")
+        return ModuleArtifact(module, "main", target, layouts=layouts)
 
     async def begin(self, reference: Artifact) -> Seconds:
         return await self.measure(reference)
@@ -293,7 +295,10 @@ class _Measured:
         if built.error_msg is not None:
             raise TVMError(built.error_msg)
         path = str(built.artifact_path)
-        (future,) = self.runner.run([RunnerInput(path, target.kind.name, self.infos)])
+        infos = list(self.infos)
+        for layout in artifact.layouts:
+            infos[layout.number] = TensorInfo(infos[layout.number].dtype, layout.shape)
+        (future,) = self.runner.run([RunnerInput(path, target.kind.name, infos)])
         result = future.result()
         if isinstance(self.builder, LocalBuilder) and self.builder.f_export is None:
             shutil.rmtree(Path(path).parent)

@@ -85,7 +85,7 @@ class Measuring:
             RunnerClosed: the runner was closed. What was done by then has been yielded.
         """
         under_way: dict[int, Trial] = {}
-        # So many that a worker that comes free finds the next program ready.
+        # Enough that a worker that comes free has the next program ready.
         room = 2 * self.runner.workers
         while True:
             for trial in self._finished(under_way):
@@ -157,8 +157,8 @@ def reason_of(error: BaseException) -> str:
 def _key(artifact: Artifact) -> Any:
     """Equal for equal code, and small."""
     if isinstance(artifact, KernelCode):
-        return hashlib.blake2b(artifact.code, digest_size=16).digest()
-    return artifact.target, artifact.function, structural_hash(artifact.module)
+        return hashlib.blake2b(artifact.code, digest_size=16).digest(), artifact.layouts
+    return artifact.target, artifact.function, structural_hash(artifact.module), artifact.layouts
 
 
 def _begun(work: Coroutine[Any, Any, Seconds]) -> asyncio.Task[Seconds]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
@@ -24,9 +25,12 @@ from mlcweb.meta_schedule.measure.runner import (
 )
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH
 from mlcweb.runtime.host import clock_step
-from mlcweb.runtime.host.trial_messages import TrialArray, TrialJob, Uint8Array
+from mlcweb.runtime.host.trial_messages import ReplacedArray, TrialArray, TrialJob, Uint8Array
 from mlcweb.runtime.host.trial_workers import Stopped, TrialWorkers, reachable
 from mlcweb.runtime.speed_calibration import Timed
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def open_page_runner(
@@ -86,8 +90,15 @@ class PageRunner(CalibratingRunner):
         self._pool.close()
 
     async def run(self, artifact: Artifact, timing: Timing, keep: bool) -> tuple[Timed, Contents]:
+        import numpy as np
+
         if not isinstance(artifact, WasmArtifact):
             return run_here(artifact, self.workload, timing)
+        taken = self.workload.arranged(artifact.layouts)
+        replaced = [
+            ReplacedArray(n, _trial_array(taken.inputs[n], taken.inputs[n]))
+            for n in (layout.number for layout in artifact.layouts)
+        ]
         job = TrialJob(
             code=Uint8Array(artifact.code),
             entry=artifact.function,
@@ -98,34 +109,32 @@ class PageRunner(CalibratingRunner):
             min_ms=timing.min_ms,
             enough_ms=timing.enough_ms,
             early_stop_ms=timing.early_stop_s * 1e3,
+            replaced=replaced or None,
         )
         try:
             timed, content = await self._pool.run(job)
         except Stopped:
             raise RunnerClosed("The search was stopped") from None
         # No content: the worker found all as expected.
-        results = self.workload.expected or () if content is None else self._as_arrays(content)
-        if content is not None:
-            self.workload.check(results)
-        return timed, results
+        if content is None:
+            return timed, self.workload.expected or ()
+        results = tuple(
+            np.frombuffer(data, array.dtype).reshape(array.shape)
+            for data, array in zip(content, taken.inputs, strict=True)
+        )
+        taken.check(results)
+        return timed, self.workload.restored(results, artifact.layouts)
 
     def _arrays(self) -> list[TrialArray]:
         inputs = self.workload.inputs
         expected = self.workload.expected or (None,) * len(inputs)
-        return [
-            TrialArray(
-                str(array.dtype),
-                Uint8Array(array.tobytes()),
-                0.0 if result is None else tolerance(result),
-                None if result is None else Uint8Array(result.tobytes()),
-            )
-            for array, result in zip(inputs, expected, strict=True)
-        ]
+        return list(map(_trial_array, inputs, expected))
 
-    def _as_arrays(self, content: tuple[bytes, ...]) -> Contents:
-        import numpy as np
 
-        return tuple(
-            np.frombuffer(data, array.dtype).reshape(array.shape)
-            for data, array in zip(content, self.workload.inputs, strict=True)
-        )
+def _trial_array(array: np.ndarray, result: np.ndarray | None) -> TrialArray:
+    return TrialArray(
+        str(array.dtype),
+        Uint8Array(array.tobytes()),
+        0.0 if result is None else tolerance(result),
+        None if result is None else Uint8Array(result.tobytes()),
+    )

@@ -37,7 +37,7 @@ from mlcweb.runtime.speed_calibration import Timed
 _Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
 
 LOADING_CALLS = 2
-"""After so many calls all modules that a worker needs are loaded: one prepares, one builds."""
+"""Calls that load all modules a worker needs: one prepares, one builds."""
 
 
 class WorkerDied(RuntimeError):

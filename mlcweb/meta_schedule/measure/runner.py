@@ -52,19 +52,19 @@ class RunnerClosed(TVMError):
 
 
 EARLY_STOP_FACTOR = 3.0
-"""A program that takes so many times as long as the best is not worth more than its first calls:
+"""A program this many times slower than the best is not worth more than its first calls:
 two natively, some more in a page, whose browser first runs what it has translated in haste."""
 
 
 MIN_BATCHES = 5
 
 ZERO_BATCHES = 100
-"""So many batches may take no time by the clock before one is believed."""
+"""Batches that may take no time by the clock before one is believed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How a kernel is timed: so many batches of calls, each at least so many milliseconds long, but
+    """How a kernel is timed: `batches` of calls, each at least `min_ms` long, but
     no more than `MIN_BATCHES` where they take more than `enough_ms`; a kernel whose first calls
     all take longer than `early_stop_s` seconds not at all beyond those.
 
@@ -83,7 +83,7 @@ class Timing:
         return min(self.batches, MIN_BATCHES)
 
     def beside(self, best: float) -> Timing:
-        """How a kernel is timed where the best takes so many seconds. A call that is no longer than
+        """How a kernel is timed where the best takes `best` seconds. A call that is no longer than
         a batch tells too little, and saves nothing."""
         return replace(self, early_stop_s=max(EARLY_STOP_FACTOR * best, self.min_ms * 1e-3))
 
@@ -127,15 +127,17 @@ def run_here(artifact: Artifact, workload: TrialInputs, timing: Timing) -> tuple
     Returns:
         The times, and the content of the buffers after the first call.
     """
+    taken = workload.arranged(artifact.layouts)
     if isinstance(artifact, WasmArtifact):
-        arguments, run, time = _prepare_wasm(artifact, workload, timing)
+        arguments, run, time = _prepare_wasm(artifact, taken, timing)
     elif isinstance(artifact, NativeArtifact):
-        arguments, run, time = _prepare_native(artifact, workload, timing)
+        arguments, run, time = _prepare_native(artifact, taken, timing)
     else:
-        arguments, run, time = _prepare_module(artifact, workload, timing)
+        arguments, run, time = _prepare_module(artifact, taken, timing)
     first = _seconds(run)
     results = tuple(argument.numpy() for argument in arguments)
-    workload.check(results)
+    taken.check(results)
+    results = workload.restored(results, artifact.layouts)
     if first > timing.early_stop_s:
         # Once more: something else may have run meanwhile.
         second = min(first, _seconds(run))

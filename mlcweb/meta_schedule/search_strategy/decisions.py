@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from math import prod
 from typing import Any
 
-from mlcweb.meta_schedule.mutator import limit_of, moved_factor
+from mlcweb.meta_schedule.mutator import other_decision
 from mlcweb.schedule import Instruction, Schedule, Trace
+from mlcweb.schedule.analysis.block_facts import extent_of, loop_of
 from mlcweb.schedule.primitives.sampling import locations
 from mlcweb.tir.arithmetic import constant_value
 
@@ -51,13 +54,7 @@ def with_other_decision(trace: Trace, rng: random.Random) -> Trace | None:
     if not sampling:
         return None
     inst = rng.choice(sampling)
-    decision = None
-    if inst.kind.name == "SamplePerfectTile":
-        decision = moved_factor(list(trace.get_decision(inst) or ()), limit_of(inst), rng)
-    elif inst.kind.name == "SampleCategorical":
-        others = [i for i in range(len(inst.attrs[0])) if i != trace.get_decision(inst)]
-        decision = rng.choice(others) if others else None
-    return trace.with_decision(inst, decision, True)
+    return trace.with_decision(inst, other_decision(trace, inst, rng), True)
 
 
 def crossed(one: Trace, other: Trace, rng: random.Random) -> Trace | None:
@@ -75,13 +72,8 @@ def crossed(one: Trace, other: Trace, rng: random.Random) -> Trace | None:
 
 def _tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
     n, limit = (int(constant_value(value) or 0) for value in attrs)
-    tilings = []
-    for factors in factorisations(_extent(sch, inputs[0]), n):
-        if limit < 1 or factors[-1] <= limit:
-            tilings.append(list(factors))
-            if len(tilings) == MAX_TILINGS:
-                break
-    return tilings
+    tilings = factorisations(_extent(sch, inputs[0]), n)
+    return _first(tiling for tiling in tilings if limit < 1 or tiling[-1] <= limit)
 
 
 def _partitioned_tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
@@ -89,19 +81,16 @@ def _partitioned_tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[A
     extent = _extent(sch, inputs[0])
     if extent % inner:
         return [None]
-    tilings = []
-    for factors in factorisations(extent, n):
-        product = 1
-        for factor in factors[position:]:
-            product *= factor
-        if product % inner == 0:
-            tilings.append(list(factors))
-    return tilings[:MAX_TILINGS]
+    tilings = factorisations(extent, n)
+    return _first(tiling for tiling in tilings if prod(tiling[position:]) % inner == 0)
+
+
+def _first(tilings: Iterator[tuple[int, ...]]) -> list[list[int]]:
+    return [list(tiling) for tiling in islice(tilings, MAX_TILINGS)]
 
 
 def _extent(sch: Schedule, loop: Any) -> int:
-    node: Any = sch.get(loop)
-    return int(constant_value(node.extent) or 1)
+    return int(extent_of(loop_of(sch, loop)) or 1)
 
 
 def _locations(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:

@@ -31,38 +31,34 @@ class ReplayTrace(SearchStrategy):
     def propose(self) -> Iterator[MeasureCandidate] | None:
         return peeked(self.fresh_candidates(self.room(), self.max_fail_count))
 
-
-class ReplayFunc(SearchStrategy):
-    """Generates the design spaces anew for each candidate, each program once.
-
-    Args:
-        max_fail_count: calls in a row without a new program that end the search.
-    """
-
-    def __init__(self, max_fail_count: int = 100) -> None:
-        self.max_fail_count = max_fail_count
-
-    def propose(self) -> Iterator[MeasureCandidate] | None:
-        return peeked(self._called(self.room()))
-
-    def _called(self, count: int) -> Iterator[MeasureCandidate]:
+    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+        """The next round, in full where the draws do not fail: a program may come again. None at
+        the end of the search."""
+        room = self.room()
+        if room <= 0:
+            return None
+        candidates: list[MeasureCandidate] = []
         failures = 0
-        while count > 0 and failures < self.max_fail_count:
-            failures += 1
-            if self.context.space_generator is not None:
-                self.context.space_generator.seed = self.rng.randrange(1, 2**31 - 1)
-            try:
-                sch = self.rng.choice(self.context.generate_design_space())
-                finished = self.sampler.finished(sch.copy())
-            except ScheduleError:
-                continue
-            if finished is None:
-                continue
-            shash = structural_hash(finished.mod)
-            if self.seen.add(shash):
-                failures = 0
-                count -= 1
-                yield self.candidate(finished, shash)
+        while len(candidates) < room and failures < self.max_fail_count:
+            sch = self.draw()
+            failures = failures + 1 if sch is None else 0
+            if sch is not None:
+                candidates.append(self.candidate(sch, structural_hash(sch.mod)))
+        return candidates or None
+
+
+class ReplayFunc(ReplayTrace):
+    """Generates the design spaces anew for each candidate, each program once."""
+
+    def draw(self) -> Schedule | None:
+        """A schedule of the spaces generated anew; None where that fails."""
+        if self.context.space_generator is not None:
+            self.context.space_generator.seed = self.rng.randrange(1, 2**31 - 1)
+        try:
+            sch = self.rng.choice(self.context.generate_design_space())
+            return self.sampler.finished(sch.copy())
+        except ScheduleError:
+            return None
 
 
 class CallFunction(SearchStrategy):
@@ -123,7 +119,7 @@ class Exhaustive(SearchStrategy):
                 if finished is None:
                     continue
                 shash = structural_hash(finished.mod)
-                if self.seen.add(shash):
+                if self.is_new(shash):
                     yield self.candidate(finished, shash)
 
     def _all(self, trace: Trace) -> Iterator[Schedule]:

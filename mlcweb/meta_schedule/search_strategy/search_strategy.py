@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from mlcweb.meta_schedule.task import Task
 
 
+PATIENCE = 4
+"""So many times as long is looked for the first program: without one there is no search."""
+
 MAX_DRAWS = 256
-"""So often the steps of a condition are drawn until it holds."""
+"""Draws of the steps of a condition until it holds, at most."""
 
 
 class PostprocLike(Protocol):
@@ -85,18 +88,12 @@ class Sampler:
                 return drawn
         return {}
 
-    def replay(self, trace: Trace, decide: Any = None) -> Schedule | None:
+    def replay(self, trace: Trace) -> Schedule | None:
         """A schedule with the steps and decisions of a trace, and post-processed; None where they
-        do not fit, or where a post-processor refuses.
-
-        Args:
-            decide: a decision provider, as `Trace.apply_to_schedule` takes it.
-        """
+        do not fit, or where a post-processor refuses."""
         sch = self.blank()
         try:
-            trace.apply_to_schedule(
-                sch, remove_postproc=True, decision_provider=decide, memory=self._memory
-            )
+            trace.apply_to_schedule(sch, remove_postproc=True, memory=self._memory)
             return self.finished(sch)
         except (ScheduleError, TVMError, ValueError):
             return None
@@ -120,33 +117,13 @@ def _limits(inst: Instruction) -> tuple[int, int]:
     return n, limit
 
 
-class Seen:
-    """The programs that were tried, by structural hash: thousands of them take little room."""
-
-    def __init__(self) -> None:
-        self._hashes: set[int] = set()
-
-    def add(self, shash: int) -> bool:
-        """Note a program; whether it is new."""
-        new = shash not in self._hashes
-        self._hashes.add(shash)
-        return new
-
-    def update(self, hashes: Iterable[int]) -> None:
-        """Note several programs."""
-        self._hashes.update(hashes)
-
-    def __contains__(self, shash: int) -> bool:
-        return shash in self._hashes
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasureCandidate:
     """A schedule to measure.
 
     Attributes:
         predicted: what the cost model thinks of it; larger is faster.
-        known_hash: the structural hash of its program, where it was made already.
+        cached_hash: the structural hash of its program, where it was made already.
         seed: the seed of the schedule, where a function was called with it.
         reason: why there is nothing to measure: the function that was called failed.
     """
@@ -184,9 +161,19 @@ class SearchStrategy(ABC):
 
     Attributes:
         repeats: whether it may propose what was measured before.
+        seen: the programs that were tried, by structural hash.
     """
 
     repeats = False
+    seen: set[int]
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        if cls is SearchStrategy:
+            raise TypeError(
+                "Cannot instantiate abstract class SearchStrategy; SearchStrategy.create(kind) "
+                f"makes one of {', '.join(KINDS)}"
+            )
+        return super().__new__(cls)
 
     def _initialize_with_tune_context(self, context: Task) -> None:
         if context.mod is None:
@@ -216,7 +203,7 @@ class SearchStrategy(ABC):
             space.trace.simplified(remove_postproc=True) for space in design_spaces
         ]
         self.proposed = 0
-        self.seen = Seen()
+        self.seen = set()
         self.sampler = Sampler(mod, self.context.postprocs, self.rng)
 
     @abstractmethod
@@ -253,17 +240,27 @@ class SearchStrategy(ABC):
         self.proposed += 1
         return MeasureCandidate(sch, self.args_info, predicted, shash)
 
+    def is_new(self, shash: int) -> bool:
+        """Whether a program was not seen before; from now on it was."""
+        new = shash not in self.seen
+        self.seen.add(shash)
+        return new
+
+    def draw(self) -> Schedule | None:
+        """A program drawn at random; None where that fails."""
+        return self.sampler.fresh(self.design_spaces)
+
     def fresh_candidates(self, count: int, max_failures: int) -> Iterator[MeasureCandidate]:
         """Up to `count` new programs, drawn at random; fewer where nothing new turns up in
-        `max_failures` draws in a row."""
-        failures = 0
-        while count > 0 and failures < max_failures:
-            sch = self.sampler.fresh(self.design_spaces)
+        `max_failures` draws in a row; before the first of a search, in `PATIENCE` times as many."""
+        failures, most = 0, max_failures if self.proposed else PATIENCE * max_failures
+        while count > 0 and failures < most:
+            sch = self.draw()
             shash = 0 if sch is None else structural_hash(sch.mod)
-            if sch is None or not self.seen.add(shash):
+            if sch is None or not self.is_new(shash):
                 failures += 1
                 continue
-            failures = 0
+            failures, most = 0, max_failures
             count -= 1
             yield self.candidate(sch, shash)
 
@@ -311,7 +308,7 @@ class PySearchStrategy(SearchStrategy):
 
     def _initialize_with_tune_context(self, context: Task) -> None:
         super()._initialize_with_tune_context(context)
-        self.seen = Seen()
+        self.seen = set()
 
     def propose(self) -> Iterator[MeasureCandidate] | None:
         candidates = self.generate_measure_candidates()

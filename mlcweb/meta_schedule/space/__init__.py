@@ -17,7 +17,10 @@ class Defaults:
 
 
 DEFAULTS: dict[str, Defaults] = {}
-"""The defaults by kind of target, as `defaults.py` fills them in."""
+"""The defaults by kind of target, as `defaults.py` fills them in: "wasm" is for code of this
+package; the others are TVM's: "llvm" for processors, "vnni" and "avx512" (x86), "asimd" and
+"dotprod" (Arm) for those with instructions that add products of integers, "hexagon" for wide
+vectors, "cuda" and "cuda-tensorcore" for GPUs."""
 
 
 def of_kind(kind: str) -> Defaults:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from mlcweb.meta_schedule.mutator import (
@@ -13,6 +15,11 @@ from mlcweb.meta_schedule.mutator import (
     Mutator,
 )
 from mlcweb.meta_schedule.space import DEFAULTS, Defaults
+from mlcweb.meta_schedule.space.intrin_tiling import (
+    MultiLevelTilingWideVector,
+    MultiLevelTilingWithIntrin,
+)
+from mlcweb.meta_schedule.space.layout_postproc import RewriteLayout
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.postprocs import (
     DisallowDynamicLoop,
@@ -93,29 +100,74 @@ def inlining(**changes: Any) -> AutoInline:
     return AutoInline(**{**flags, **changes})
 
 
-def _llvm_rules() -> list[ScheduleRule]:
+WRITE_CACHE = ReuseType("may", [1, 2], "global")
+"""Sums beside the array that they are for."""
+
+
+def _cpu_rules(
+    intrinsics: Sequence[str] = (), jobs: int = 16, extent: int = 64, unroll: int = 16
+) -> list[ScheduleRule]:
+    """Rules for several cores with vectors and, maybe, instructions that compute tiles.
+
+    Args:
+        intrinsics: those instructions.
+        jobs: the most parallel iterations for each core.
+        extent: the largest innermost factor, and the most lanes.
+        unroll: the smallest bound of unrolling but 0.
+    """
     return [
         ApplyCustomRule(),
         InlineConstantScalars(),
         inlining(),
-        AddRFactor(max_jobs_per_core=16, max_innermost_factor=64),
-        MultiLevelTiling(
-            structure="SSRSRS",
-            max_innermost_factor=64,
-            reuse_write=ReuseType("may", [1, 2], "global"),
+        AddRFactor(max_jobs_per_core=jobs, max_innermost_factor=extent),
+        *(
+            MultiLevelTilingWithIntrin(
+                name, "SSRSRS", max_innermost_factor=extent, reuse_write=WRITE_CACHE
+            )
+            for name in intrinsics
         ),
+        MultiLevelTiling("SSRSRS", max_innermost_factor=extent, reuse_write=WRITE_CACHE),
         ParallelizeVectorizeUnroll(
-            max_jobs_per_core=16,
-            max_vectorize_extent=64,
-            unroll_max_steps=[0, 16, 64, 512],
+            max_jobs_per_core=jobs,
+            max_vectorize_extent=extent,
+            unroll_max_steps=[0, unroll, 4 * unroll, 32 * unroll],
             unroll_explicit=True,
         ),
         RandomComputeLocation(),
     ]
 
 
+def _arm_rules(*intrinsics: str) -> list[ScheduleRule]:
+    return _cpu_rules(intrinsics, jobs=8, extent=32, unroll=8)
+
+
+def _hexagon_rules() -> list[ScheduleRule]:
+    return [
+        ApplyCustomRule(),
+        InlineConstantScalars(),
+        inlining(),
+        MultiLevelTilingWideVector("SRSRS", 1024, 128, reuse_write=WRITE_CACHE),
+        ParallelizeVectorizeUnroll(
+            max_jobs_per_core=16,
+            max_vectorize_extent=128,
+            unroll_max_steps=[0, 16, 64, 512],
+            unroll_explicit=True,
+        ),
+    ]
+
+
 def _llvm_postprocs() -> list[Postproc]:
-    return [DisallowDynamicLoop(), RewriteParallelVectorizeUnroll(), RewriteReductionBlock()]
+    return [
+        DisallowDynamicLoop(),
+        RewriteParallelVectorizeUnroll(),
+        RewriteReductionBlock(),
+        RewriteLayout(),
+    ]
+
+
+def _tensorized_postprocs() -> list[Postproc]:
+    *others, layout = _llvm_postprocs()
+    return [*others, RewriteTensorize(vectorize_init_loop=True), layout]
 
 
 def _llvm_mutators() -> dict[Mutator, float]:
@@ -148,6 +200,7 @@ def _wasm_postprocs() -> list[Postproc]:
         VectorizeInnermost(),
         RewriteReductionBlock(),
         VerifyVectorized(),
+        RewriteLayout(),
     ]
 
 
@@ -221,5 +274,17 @@ DEFAULTS |= {
     "cuda": Defaults(_cuda_rules, _cuda_postprocs, _cuda_mutators),
     "cuda-tensorcore": Defaults(_tensor_core_rules, _tensor_core_postprocs, _cuda_mutators),
     "wasm": Defaults(_wasm_rules, _wasm_postprocs, _wasm_mutators),
-    "llvm": Defaults(_llvm_rules, _llvm_postprocs, _llvm_mutators),
+    "llvm": Defaults(_cpu_rules, _llvm_postprocs, _llvm_mutators),
+    "hexagon": Defaults(_hexagon_rules, _llvm_postprocs, _llvm_mutators),
+    **{
+        kind: Defaults(rules, _tensorized_postprocs, _llvm_mutators)
+        for kind, rules in {
+            "vnni": partial(_cpu_rules, ["dot_16x4_vnni"]),
+            "avx512": partial(_cpu_rules, ["dot_16x4_avx512"]),
+            "asimd": partial(_arm_rules, "dot_4x4_i8i8s32_neon"),
+            "dotprod": partial(
+                _arm_rules, "dot_4x4_i8i8s32_sdot", "dot_4x4_u8u8u32_udot", "dot_4x4_u8u8i32_hdot"
+            ),
+        }.items()
+    },
 }

@@ -8,7 +8,7 @@ from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlcweb.meta_schedule.space.rules import ScheduleRule, target_limit
+from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of, target_limit
 from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
@@ -68,7 +68,7 @@ class Tiled:
     sch: Schedule
     block: BlockRV
     tiles: tuple[tuple[LoopRV, ...], ...] = ()
-    factors: tuple[tuple[ExprRV, ...], ...] = ()
+    factors: tuple[tuple[ExprRV | int, ...], ...] = ()
 
     def copy(self) -> Tiled:
         """The same with a schedule of its own."""
@@ -155,7 +155,7 @@ class MultiLevelTiling(ScheduleRule):
         untiled = 0 if spatial_loops is None else types.count(SPATIAL) - spatial_loops
         batch, pairs = [loop for loop, _ in pairs[:untiled]], pairs[untiled:]
         tiles: list[list[LoopRV]] = [[] for _ in self.structure]
-        factors: list[tuple[ExprRV, ...]] = []
+        factors: list[tuple[ExprRV | int, ...]] = []
         tiled = zip(loops[untiled:], types[untiled:], strict=True)
         lengths = [extent_of(loop) or 0 for loop, kind in tiled if kind == SPATIAL]
         for loop, kind in pairs:
@@ -163,8 +163,8 @@ class MultiLevelTiling(ScheduleRule):
             levels = [level for level, tile in enumerate(self.structure) if tile == letter]
             parts = [loop]
             if len(levels) > 1:
-                factors.append(self._factors(sch, loop, len(levels)))
-                parts = sch.split(loop, factors[-1])
+                sampled, parts = self.split_loop(sch, block, loop, len(levels))
+                factors.append(sampled)
             for level, part in zip(levels, parts, strict=bool(levels)):
                 tiles[level].append(part)
         sch.reorder(*chain.from_iterable(tiles))
@@ -179,7 +179,15 @@ class MultiLevelTiling(ScheduleRule):
             sch.annotate(block, THREADS_HIGH, self.max_threads_per_block)
         return replace(state, tiles=tuple(map(tuple, tiles)), factors=tuple(factors))
 
-    def _factors(self, sch: Schedule, loop: LoopRV, n: int) -> tuple[ExprRV, ...]:
+    def split_loop(
+        self, sch: Schedule, block: BlockRV, loop: LoopRV, n: int
+    ) -> tuple[tuple[ExprRV | int, ...], list[LoopRV]]:
+        """Split a loop into `n` levels: the factors, and the loops."""
+        factors = self.sample_factors(sch, loop, n)
+        return factors, sch.split(loop, factors)
+
+    def sample_factors(self, sch: Schedule, loop: LoopRV, n: int) -> tuple[ExprRV, ...]:
+        """Factors of a loop that are chosen by chance."""
         limit = -1 if self.max_innermost_factor is None else self.max_innermost_factor
         return tuple(sch.sample_perfect_tile(loop, n, limit))
 
@@ -231,12 +239,11 @@ class MultiLevelTiling(ScheduleRule):
         return copies
 
     def annotate_fetching(self, sch: Schedule, copy: BlockRV, dtype: str) -> None:
-        """Have the threads of a block fetch a copy together, so many elements at a time."""
+        """Have the threads of a block fetch a copy together, some elements at a time."""
         fits = _FETCHED_LENGTHS.get(dtype, lambda lanes: True)
         lengths = [length for length in self.vector_load_lens or () if fits(length)]
         if lengths:
-            probabilities = [1.0 / len(lengths)] * len(lengths)
-            sch.annotate(copy, COOPERATIVE_FETCH, sch.sample_categorical(lengths, probabilities))
+            sch.annotate(copy, COOPERATIVE_FETCH, one_of(sch, lengths))
 
 
 def _iterator_types(sch: Schedule, block: BlockRV) -> list[IterType]:

@@ -11,7 +11,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.arith import Analyzer
-from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule.space import of_kind
 from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
 from mlcweb.runtime.target import Target
@@ -31,7 +30,7 @@ from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Sub
 from mlcweb.tir.function import prim_funcs
-from mlcweb.tir.stmt import Block, For, ForKind
+from mlcweb.tir.stmt import For, ForKind, statements_in
 from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class Postproc(ABC):
 
     @staticmethod
     def create(kind: str) -> list[Postproc]:
-        """The default post-processors for a kind of target: "wasm", or "llvm" as TVM has them."""
+        """The default post-processors for a kind of target, by the names of `DEFAULTS`."""
         return of_kind(kind).postprocs()
 
 
@@ -91,7 +90,7 @@ class DisallowDynamicLoop(Postproc):
         return all(
             extent_of(node) is not None
             for func in prim_funcs(sch.mod).values()
-            for node in walk(func.body)
+            for node in statements_in(func.body)
             if isinstance(node, For)
         )
 
@@ -137,7 +136,7 @@ def _reduces_over_threads(place: BlockPlace) -> bool:
     threads = {loop.loop_var for loop in place.loops if loop.thread_binding is not None}
     return any(
         iter_var.iter_type != SPATIAL and not threads.isdisjoint(variables_in(value))
-        for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True)
+        for iter_var, value in place.realize.iterators
     )
 
 
@@ -150,7 +149,8 @@ class RewriteTensorize(Postproc):
     fails.
 
     Args:
-        vectorize_init_loop: vectorize the innermost loop of the init of such a block.
+        vectorize_init_loop: vectorize the innermost loop of what fills sums where no intrinsic is
+            to do that.
     """
 
     def __init__(self, vectorize_init_loop: bool = False) -> None:
@@ -160,27 +160,19 @@ class RewriteTensorize(Postproc):
         for place in list(sch.state.index.blocks.values()):
             for key in (AUTO_TENSORIZE, AUTO_TENSORIZE_INIT):
                 intrinsic = place.block.annotations.get(key)
-                if intrinsic is None:
+                vectorizes = key == AUTO_TENSORIZE and self.vectorize_init_loop
+                if intrinsic is None or not (intrinsic or vectorizes):
                     continue
                 block = sch.get_block(place.block.name_hint, place.function)
                 sch.unannotate(block, key)
-                if not self._rewrite(sch, block, key, str(intrinsic)):
+                try:
+                    if intrinsic:
+                        sch.tensorize(block, str(intrinsic))
+                    else:
+                        (inner,) = sch.get_child_blocks(block)
+                        sch.vectorize(sch.get_loops(inner)[-1])
+                except (ScheduleError, ValueError):
                     return False
-        return True
-
-    def _rewrite(self, sch: Schedule, block: BlockRV, key: str, intrinsic: str) -> bool:
-        statement = sch.get(block)
-        if self.vectorize_init_loop and isinstance(statement, Block):
-            if statement.name_hint.endswith("_init") and key == AUTO_TENSORIZE:
-                (inner,) = sch.get_child_blocks(block)
-                sch.vectorize(sch.get_loops(inner)[-1])
-                return True
-        if key == AUTO_TENSORIZE_INIT and not intrinsic:
-            return True
-        try:
-            sch.tensorize(block, intrinsic)
-        except (ScheduleError, ValueError):
-            return False
         return True
 
 

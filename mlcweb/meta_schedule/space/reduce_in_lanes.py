@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of
 from mlcweb.meta_schedule.space.vector_lanes import (
     MIN_LANES,
     MIN_VECTORS,
@@ -29,8 +29,10 @@ from mlcweb.schedule.analysis.block_facts import (
     is_spatial,
     needs_multi_level_tiling,
     place_of,
+    shares_operands,
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.layout_rewrite import free_buffers
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.task import Task
@@ -39,6 +41,9 @@ STRUCTURE = "lanes"
 
 ENOUGH_VECTORS = 2
 """Fewer vectors of sums than this are not tried."""
+
+TOGETHER_VECTORS = 4
+"""Vectors of a row that are computed before those of the next row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,8 @@ class ReduceInLanes(ScheduleRule):
             return None
         if not has_trivial_binding(place) or not is_reduction_block(sch.state, place):
             return None
-        if len(place.block.writes) != 1 or spatial_lanes(place, MIN_LANES):
+        free = free_buffers(sch, place.function)
+        if len(place.block.writes) != 1 or spatial_lanes(place, MIN_LANES, free):
             return None
         return reduction_lane(place)
 
@@ -112,7 +118,7 @@ class ReduceInLanes(ScheduleRule):
         else:
             # A tiling could leave too few; a choice among those that are enough cannot.
             lines = [n for n in range(least, self.max_vectors + 1) if extent % n == 0]
-            factors = [None, sch.sample_categorical(lines, [1.0 / len(lines)] * len(lines))]
+            factors = [None, one_of(sch, lines)]
         serial, line = sch.split(vectors, factors)
         serial, unrolled = sch.split(serial, sch.sample_perfect_tile(serial, 2, self.max_unrolled))
         others = [loops[n] for n in steps]
@@ -146,13 +152,13 @@ class ReduceInLanes(ScheduleRule):
 
 def settle(sch: Schedule, block: BlockRV) -> None:
     """Order the loops that moving a block of vectors gave it, one for each of its iterators: first
-    the outputs, the steps of the reduction, the vectors, and the lanes of these. All but the first
+    the steps of the reduction, the outputs, the vectors, and the lanes of these. All but the first
     steps are unrolled."""
     kinds = [iter_var.iter_type for iter_var in place_of(sch, block).block.iter_vars]
     line, lane, *others = sch.get_loops(block)[-len(kinds) :]
     outputs = [loop for loop, kind in zip(others, kinds[2:], strict=True) if kind == SPATIAL]
     steps = [loop for loop in others if loop not in outputs]
-    sch.reorder(*outputs, *steps, line, lane)
+    sch.reorder(*steps, *outputs, line, lane)
     for loop in (*outputs, *steps[-1:], line):
         sch.unroll(loop)
     sch.vectorize(lane)
@@ -169,9 +175,11 @@ class FuseRows(ScheduleRule):
 
     Args:
         lanes: how rows are reduced.
+        max_rows: the most rows that are computed together, where they read the same scale, say.
     """
 
     lanes: ReduceInLanes = field(default_factory=ReduceInLanes)
+    max_rows: int = 4
 
     def _initialize_with_tune_context(self, context: Task) -> None:
         super()._initialize_with_tune_context(context)
@@ -206,7 +214,7 @@ class FuseRows(ScheduleRule):
         return depth if depth < len(places[-1].loops) else 0
 
     def _fuse(self, sch: Schedule, blocks: list[BlockRV], depth: int) -> None:
-        row = sch.get_loops(blocks[-1])[depth - 1]
+        row, rows = self._tile_rows(sch, blocks[-1], depth - 1)
         for block in reversed(blocks[:-1]):
             position = self.lanes.lane(sch, block)
             if position is not None:
@@ -217,9 +225,24 @@ class FuseRows(ScheduleRule):
                     settle(sch, each)
             else:
                 _move(sch, block, row)
-                if _iterations(sch, block, depth) == 1:
+                if _iterations(sch, block, depth) == rows:
                     # Inlined, it would be made for each element of the row.
                     sch.annotate(block, INLINE_RULE, "disable")
+
+    def _tile_rows(self, sch: Schedule, block: BlockRV, level: int) -> tuple[LoopRV, int]:
+        """Let the last block compute several rows together, vectors of one after those of another;
+        the loop over groups of rows, and how many are in a group."""
+        place = place_of(sch, block)
+        *outer, row, along = sch.get_loops(block)
+        length = extent_of(place.loops[-1]) or 1
+        lanes = lanes_of(length, TOGETHER_VECTORS * vector_unit(self.lanes.target).lanes())
+        if len(outer) != level or not lanes or not shares_operands(place, level):
+            return sch.get_loops(block)[level], 1
+        group, together = sch.split(row, sch.sample_perfect_tile(row, 2, self.max_rows))
+        steps, within = sch.split(along, [None, lanes])
+        sch.reorder(group, steps, together, within)
+        sch.unroll(together)
+        return group, extent_of(place_of(sch, block).loops[-2]) or 1
 
 
 def _move(sch: Schedule, block: BlockRV, row: LoopRV) -> None:

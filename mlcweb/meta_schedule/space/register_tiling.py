@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
+from mlcweb.dlight.cpu.machine import register_tile
 from mlcweb.meta_schedule.space.rules import ScheduleRule
 from mlcweb.meta_schedule.space.vector_lanes import (
     MIN_LANES,
@@ -27,20 +28,26 @@ from mlcweb.schedule.analysis.block_facts import (
     inputs_of,
     is_reduction_block,
     is_root,
-    is_write_cache,
+    loop_of,
     needs_multi_level_tiling,
     place_of,
+    reads_in_order,
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import is_output_block
+from mlcweb.schedule.layout_rewrite import free_buffers
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Var
-from mlcweb.tir.stmt import For
 from mlcweb.tir.substitute import uses
 
 STRUCTURE = "SSRRS"
 """The tiling structure of `RegisterTiling`."""
+
+ENOUGH_SHARE = 4
+"""Sums in a quarter of the registers are enough: where fewer are made together, a unit is idle
+while each waits for the one before."""
 
 _SPATIAL_LEVELS = STRUCTURE.count("S")
 
@@ -121,14 +128,15 @@ class RegisterTiling(ScheduleRule):
     reduction, and a tile in registers. Spaces with and without packed panels.
 
     Args:
-        max_rows: the most lines of vectors of a loop in the register tile.
+        max_rows: the most lines of vectors of a loop in the register tile; by default those of the
+            target's largest tile.
         max_vectors: the most vectors in a line.
         max_reduction_factor: the most steps of the innermost reduction loop that are unrolled.
         max_tiled_loops: how many of the spatial loops besides that in lanes are tiled; the
             innermost are.
     """
 
-    max_rows: int = 4
+    max_rows: int | None = None
     max_vectors: int = 4
     max_reduction_factor: int = 4
     max_tiled_loops: int = 2
@@ -142,11 +150,12 @@ class RegisterTiling(ScheduleRule):
         # Where nothing is read twice, vectors pay, but copies do not.
         reuses = needs_multi_level_tiling(place)
         spaces: list[Schedule] = []
-        for choice in spatial_lanes(place, vector_unit(self.target).lanes()):
+        free = free_buffers(sch, place.function)
+        for choice in spatial_lanes(place, vector_unit(self.target).lanes(), free):
             is_copied = bool(choice.packed) or choice.transposed
             if reuses or not is_copied:
-                panels = (False, True) if reuses and not choice.packed else (False,)
-                spaces += self._spaces(sch, block, choice, panels)
+                is_panel = reuses and not choice.packed and bool(_in_vectors(place, choice, free))
+                spaces += self._spaces(sch, block, choice, (False, True) if is_panel else (False,))
         return spaces or [sch]
 
     def _spaces(
@@ -165,13 +174,13 @@ class RegisterTiling(ScheduleRule):
         lane = node.iter_vars[choice.loop].var
         for index in choice.packed:
             _pack(sch, block, index, lane)
-        if _consumer(sch, block) and not choice.transposed:
+        if _consumer(sch, block):
             (result,) = sch.get_consumers(block)
             sch.set_scope(block, 0, "local")
         else:
             result = sch.cache_write(block, 0, "local")
-            if choice.transposed:
-                sch.transform_layout(block, ("write", 0), _lane_last(node.writes[0], lane))
+        if choice.transposed:
+            sch.transform_layout(block, ("write", 0), _lane_last(node.writes[0], lane))
         sch.annotate(block, TILING_STRUCTURE, STRUCTURE)
         sch.annotate(block, MIN_VECTORS, self._least_vectors(sch, block, choice))
         first, second, reduction, unrolled, vector = self._loops(sch, block, choice)
@@ -193,21 +202,27 @@ class RegisterTiling(ScheduleRule):
             if loop is not lane and loop_type(loop) != REDUCTION
         ]
         vectors = (extent_of(lane) or choice.lanes) // choice.lanes
-        lines = [(extent, self.max_rows) for extent in others[-self.max_tiled_loops :]]
-        return min_vectors((vectors, self.max_vectors), *lines)
+        lines = [(extent, self._most_rows()) for extent in others[-self.max_tiled_loops :]]
+        enough = vector_unit(self.target).registers // ENOUGH_SHARE
+        return min_vectors((vectors, self.max_vectors), *lines, enough=enough)
+
+    def _most_rows(self) -> int:
+        if self.max_rows is not None or self.target is None:
+            return self.max_rows or 4
+        return register_tile(self.target, "float32").rows
 
     def _loops(self, sch: Schedule, block: BlockRV, choice: LaneChoice) -> tuple[list[LoopRV], ...]:
         """The loops of the outer tiles, of the tiles in them, of the reduction, what is unrolled,
         and the vectors and their lanes."""
         loops = sch.get_loops(block)
         lane = loops[choice.loop]
-        *outer_steps, steps = [loop for loop in loops if _is_reduction(sch, loop)]
+        *outer_steps, steps = [loop for loop in loops if loop_type(loop_of(sch, loop)) == REDUCTION]
         others = [loop for loop in loops if loop not in (lane, steps, *outer_steps)]
         first = others[: max(0, len(others) - self.max_tiled_loops)]
         second: list[LoopRV] = []
         lines: list[LoopRV] = []
         for loop in others[len(first) :]:
-            a, b, line = sch.split(loop, sch.sample_perfect_tile(loop, 3, self.max_rows))
+            a, b, line = sch.split(loop, sch.sample_perfect_tile(loop, 3, self._most_rows()))
             first, second, lines = [*first, a], [*second, b], [*lines, line]
         vectors, within = sch.split(lane, [None, choice.lanes])
         a, b, line = sch.split(vectors, sch.sample_perfect_tile(vectors, 3, self.max_vectors))
@@ -220,21 +235,30 @@ class RegisterTiling(ScheduleRule):
     def _panels(self, sch: Schedule, block: BlockRV, loop: LoopRV, choice: LaneChoice) -> None:
         """Copy what is read in vectors to where it lies in a row, at a loop."""
         place = place_of(sch, block)
-        lane = place.block.iter_vars[choice.loop].var
-        for index, region in inputs_of(place.block):
-            if any(uses(dimension, lane) for dimension in region.region):
-                copy = sch.cache_read(block, index, "global", [block])
-                sch.compute_at(copy, loop, preserve_unit_loops=True)
+        for index in _in_vectors(place, choice, free_buffers(sch, place.function)):
+            copy = sch.cache_read(block, index, "global", [block])
+            sch.compute_at(copy, loop, preserve_unit_loops=True)
+
+
+def _in_vectors(place: BlockPlace, choice: LaneChoice, free: Container[Buffer]) -> list[int]:
+    """What a block reads in vectors, but for buffers whose layout is free."""
+    lane = place.block.iter_vars[choice.loop].var
+    return [
+        n
+        for n, region in inputs_of(place.block)
+        if region.buffer not in free
+        if any(uses(dimension, lane) for dimension in region.region)
+    ]
 
 
 def _consumer(sch: Schedule, block: BlockRV) -> bool:
-    """Whether a block has one consumer, which passes on what it reads element for element, and
-    nobody else needs what the block writes."""
+    """Whether a block has one consumer, which reads each element in order, and nobody else needs
+    what the block writes."""
     place = place_of(sch, block)
     if is_output_block(sch.state, place):
         return False
     consumers = consumers_of(sch.state, place)
-    return len(consumers) == 1 and is_write_cache(consumers[0].block)
+    return len(consumers) == 1 and reads_in_order(consumers[0], place.block.writes[0].buffer)
 
 
 def _pack(sch: Schedule, block: BlockRV, index: int, lane: Var) -> None:
@@ -251,9 +275,3 @@ def _lane_last(region: BufferRegion, lane: Var) -> IndexMap:
     return IndexMap.from_func(
         lambda *indices: [indices[axis] for axis in axes], ndim=len(region.region)
     )
-
-
-def _is_reduction(sch: Schedule, loop: LoopRV) -> bool:
-    statement = sch.get(loop)
-    assert isinstance(statement, For)
-    return loop_type(statement) == REDUCTION

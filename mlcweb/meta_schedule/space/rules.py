@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +13,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule.space import of_kind
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
-from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError
 from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
     TILING_STRUCTURE,
@@ -21,6 +21,7 @@ from mlcweb.schedule.analysis.block_facts import (
     consumers_of,
     is_in_spatial_function,
     is_root,
+    loop_of,
     needs_rfactor,
     place_of,
     producers_of,
@@ -29,13 +30,13 @@ from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import (
     is_output_block,
     is_trivially_true,
-    scope_at,
+    scope_around,
     why_not_complete,
 )
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.expr import Call, Select
-from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, IfThenElse
+from mlcweb.tir.stmt import BlockIdentity, BlockRealize, IfThenElse
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.task import Task
@@ -65,7 +66,7 @@ class ScheduleRule(ABC):
 
     @staticmethod
     def create(kind: str) -> list[ScheduleRule]:
-        """The default rules for a kind of target: "wasm", or "llvm" as TVM has them."""
+        """The default rules for a kind of target, by the names of `DEFAULTS`."""
         return of_kind(kind).sch_rules()
 
 
@@ -103,7 +104,12 @@ class ApplyCustomRule(ScheduleRule):
             for key in self.keys:
                 function: Any = get_global_func(f"{prefix}.{key}.{name}", allow_missing=True)
                 if function is not None:
-                    result = function(sch, block)
+                    try:
+                        result = function(sch, block)
+                    except Exception as error:
+                        rule, text = f"{prefix}.{key}.{name}", f"{type(error).__name__}: {error}"
+                        error.args = (f'The schedule rule "{rule}" failed: {text}',)
+                        raise
                     return [sch] if result is None else list(result)
         # Nobody knows that rule: the others take the block.
         sch.unannotate(block, SCHEDULE_RULE)
@@ -153,18 +159,17 @@ def fuse_reduction_loops(sch: Schedule, block: BlockRV) -> tuple[LoopRV, int]:
     """Put the reduction loops of a block inside of its spatial ones and fuse them: their loop, and
     the number of spatial loops."""
     loops = sch.get_loops(block)
-    spatial = [loop for loop in loops if _type(sch, loop) != REDUCTION]
-    reduction = [loop for loop in loops if _type(sch, loop) == REDUCTION]
+    spatial = [loop for loop in loops if loop_type(loop_of(sch, loop)) != REDUCTION]
+    reduction = [loop for loop in loops if loop_type(loop_of(sch, loop)) == REDUCTION]
     if spatial + reduction != loops:
         sch.reorder(*spatial, *reduction)
     fused = sch.fuse(*reduction) if len(reduction) > 1 else reduction[0]
     return fused, len(spatial)
 
 
-def _type(sch: Schedule, loop: LoopRV) -> object:
-    statement = sch.get(loop)
-    assert isinstance(statement, For)
-    return loop_type(statement)
+def one_of(sch: Schedule, candidates: Sequence[int]) -> ExprRV:
+    """A sampled value, each of the candidates as likely."""
+    return sch.sample_categorical(list(candidates), [1.0 / len(candidates)] * len(candidates))
 
 
 PARALLEL = "meta_schedule.parallel"
@@ -199,9 +204,8 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
             sch.annotate(block, VECTORIZE, self.max_vectorize_extent)
         steps = self.unroll_max_steps
         if steps and not is_in_spatial_function(sch, place):
-            chosen = sch.sample_categorical(steps, [1.0 / len(steps)] * len(steps))
             key = UNROLL_EXPLICIT if self.unroll_explicit else UNROLL_IMPLICIT
-            sch.annotate(block, key, chosen)
+            sch.annotate(block, key, one_of(sch, steps))
         return [sch]
 
 
@@ -314,7 +318,7 @@ class AutoInline(ScheduleRule):
         producers = producers_of(state, place)
         if len(producers) != 1 or "meta_schedule.auto_tensorize" in producers[0].block.annotations:
             return False
-        scope = scope_at(state, state.scope_of(place))
+        scope = scope_around(state, place)
         is_complete = why_not_complete(scope, producers[0].block) is None
         return is_complete and _works(reverse_compute_inline, state, place)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from mlcweb.arith.index_map import IndexMap
+from mlcweb.meta_schedule.space.intrin_tiling import intrinsic_of
 from mlcweb.meta_schedule.space.multi_level_tiling import (
     WARP_EXECUTION,
     MultiLevelTiling,
@@ -19,14 +20,15 @@ from mlcweb.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import (
     TILING_STRUCTURE,
     consumers_of,
+    extent_of,
     place_of,
     producers_of,
 )
 from mlcweb.schedule.analysis.products import Product, constant_extent, product_of
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import constant_shape
+from mlcweb.tir.stmt import For
 from mlcweb.tir.substitute import variables_in
-from mlcweb.tir.tensor_intrin import TensorIntrin
 
 SPATIAL_LOOPS = 2
 """Of a product, those that are tiled; others are over a batch of products."""
@@ -36,12 +38,6 @@ LOADED_OFFSETS = {"int8": 16, "uint8": 16}
 `BANKS` of them; 8 of other types."""
 
 BANKS = 32
-
-
-def _intrinsic(name: str) -> TensorIntrin:
-    intrinsic = TensorIntrin.get(name)
-    assert intrinsic is not None
-    return intrinsic
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,8 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
             "store".
         structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write: as
             of `MultiLevelTiling`; warps are bound to the last of `tile_binds`.
-        use_software_pipeline: must be False.
+        use_software_pipeline: whether tiles are loaded while the threads compute with others, and
+            fragments, too.
     """
 
     def __init__(
@@ -81,17 +78,18 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         super().__init__(
             structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write
         )
-        if use_software_pipeline:
-            raise ValueError("use_software_pipeline: there are no pipelines here; leave it out")
+        self.use_software_pipeline = use_software_pipeline
         self.max_threads_per_block = self.warp_size = 0
         self.intrin_groups = intrin_groups
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         statement = place_of(sch, block).block
+        for group in self.intrin_groups:
+            _check_is_wmma(group["compute"])
         fitting = [
             (group, product)
             for group in self.intrin_groups
-            if (product := product_of(statement, _intrinsic(group["compute"]).described_block))
+            if (product := product_of(statement, intrinsic_of(group["compute"]).described_block))
             is not None
         ]
         results = []
@@ -169,7 +167,7 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
             fragment = sch.cache_read(block, index, f"wmma.matrix_{operand}")
             sch.compute_at(fragment, state.last_loop(level + 1), preserve_unit_loops=True)
             intrinsic = state.intrinsics[f"load_{operand}"]
-            (buffer, _) = _intrinsic(intrinsic).described_buffers
+            (buffer, _) = intrinsic_of(intrinsic).described_buffers
             load = _blockized(sch, fragment, constant_shape(buffer) or ())
             sch.annotate(load, AUTO_TENSORIZE, intrinsic)
         for copy in copies:
@@ -178,7 +176,31 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
             dtype = place_of(sch, copy).block.writes[0].buffer.dtype
             offset = LOADED_OFFSETS.get(dtype, 8)
             sch.storage_align(copy, 0, axis=-2, factor=BANKS, offset=offset)
+        if self.use_software_pipeline:
+            self.overlap(state, copies)
         return [state]
+
+    def overlap(self, state: Tiled, copies: Sequence[BlockRV]) -> None:
+        """Annotate the loops over two levels of tiles as pipelines: one loads the next tile to
+        registers, and puts it into shared memory late; one loads the next fragments."""
+        sch = state.sch
+        kinds = zip(state.tiles, self.structure, strict=True)
+        levels = [tiles for tiles, kind in kinds if kind == "R"]
+        loops = [sch.get(loop) for tiles in levels for loop in tiles]
+        extents = [extent_of(loop) or 0 for loop in loops if isinstance(loop, For)]
+        if len(levels) < 2 or prod(extents) <= 1:
+            return
+        for copy in copies:
+            sch.annotate(copy, "tirx.manifest_shared_memory_local_stage", 1)
+            sch.annotate(copy, "double_buffer_scope", 0)
+        # Load, load, multiply. Of the tiles each load has two steps, and the loop over fragments is
+        # a prologue, a body and an epilogue.
+        for loop, stages, order in (
+            (levels[1][-1], [0, 0, 1], [0, 1, 2]),
+            (levels[0][-1], [0, 0, 0, 0, 0, 1, 1], [0, 3, 1, 4, 5, 2, 6]),
+        ):
+            sch.annotate(loop, "software_pipeline_stage", stages)
+            sch.annotate(loop, "software_pipeline_order", order)
 
 
 def _as_product(sch: Schedule, block: BlockRV, product: Product) -> BlockRV:
@@ -233,6 +255,16 @@ def _blockized(sch: Schedule, block: BlockRV, tile: Sequence[int]) -> BlockRV:
     between = sch.get_loops(block)[-2 * (len(tile) - 1) :: 2]
     sch.reorder(*between, *inner)
     return sch.blockize(inner[0])
+
+
+def _check_is_wmma(name: str) -> None:
+    """Refuse products of tiles that are not wmma's fragments."""
+    scope = intrinsic_of(name).described_buffers[0].scope()
+    if not scope.startswith("wmma."):
+        raise ValueError(
+            f'MultiLevelTilingTensorCore tiles for fragments of wmma, and "{name}" multiplies '
+            f'those of scope "{scope}"; take intrin_groups of get_wmma_intrin_group'
+        )
 
 
 def wmma_groups() -> list[dict[str, str]]:

@@ -13,6 +13,7 @@ from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.place_allocations import place_outside_of_threads
+from mlcweb.lower.thread_axes import kernels_in
 from mlcweb.meta_schedule.space.multi_level_tiling import (
     COOPERATIVE_FETCH,
     THREADS_HIGH,
@@ -21,9 +22,9 @@ from mlcweb.meta_schedule.space.multi_level_tiling import (
 )
 from mlcweb.meta_schedule.space.postprocs import Postproc
 from mlcweb.meta_schedule.space.rules import target_limit
-from mlcweb.meta_schedule.space.thread_rules import axis_of, bind_block
+from mlcweb.meta_schedule.space.thread_rules import bind_block
 from mlcweb.schedule import BlockRV, Schedule
-from mlcweb.schedule.analysis.block_facts import extent_of, is_root
+from mlcweb.schedule.analysis.block_facts import axis_of, extent_of, is_root, loop_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc, prim_funcs
@@ -50,8 +51,7 @@ class RewriteCooperativeFetch(Postproc):
         fetches: list[tuple[BlockRV, int, dict[str, int]]] = []
         for inst in sch.trace.insts:
             if inst.kind.name == "Bind" and str(inst.attrs[0]) in ("threadIdx.x", "threadIdx.y"):
-                loop = sch.get(inst.inputs[0])
-                threads[inst.attrs[0]] = (extent_of(loop) if isinstance(loop, For) else None) or 1
+                threads[inst.attrs[0]] = extent_of(loop_of(sch, inst.inputs[0])) or 1
             elif inst.kind.name == "Annotate" and inst.attrs[0] == COOPERATIVE_FETCH:
                 lanes = int(sch.get(inst.inputs[1])) if inst.inputs[1:] else 1  # type: ignore[call-overload]
                 fetches.append((inst.inputs[0], lanes, dict(threads)))
@@ -64,8 +64,7 @@ class RewriteCooperativeFetch(Postproc):
     def _fetch(self, sch: Schedule, block: BlockRV, lanes: int, threads: dict[str, int]) -> None:
         sch.unannotate(block, COOPERATIVE_FETCH)
         fused = sch.get_loops(block)[-1]
-        statement = sch.get(fused)
-        extent = extent_of(statement) if isinstance(statement, For) else None
+        extent = extent_of(loop_of(sch, fused))
         if extent is None:
             return
         tags = [tag for tag in ("threadIdx.y", "threadIdx.x") if tag in threads]
@@ -163,7 +162,7 @@ class VerifyGPUCode(Postproc):
                 func = run(func)
         except TVMError:
             return False
-        return all(_shared_bytes(kernel) <= self.shared_memory for kernel in _kernels(func.body))
+        return all(_shared_bytes(kernel) <= self.shared_memory for kernel in kernels_in(func.body))
 
 
 def _fits_vector(loop: For) -> bool:
@@ -172,13 +171,6 @@ def _fits_vector(loop: For) -> bool:
     return all(
         lanes * dtypes.size_in_bytes(store.buffer.dtype) <= MAX_VECTOR_BYTES for store in stores
     )
-
-
-def _kernels(statement: Stmt) -> list[Stmt]:
-    if isinstance(statement, For) and statement.thread_binding is not None:
-        return [statement]
-    inside = (part for part in children(statement) if isinstance(part, Stmt))
-    return [kernel for part in inside for kernel in _kernels(part)] or [statement]
 
 
 def _shared_bytes(kernel: Stmt) -> int:

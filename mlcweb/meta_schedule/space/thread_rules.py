@@ -7,14 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.meta_schedule.space.rules import ScheduleRule, fuse_reduction_loops, target_limit
+from mlcweb.meta_schedule.space.rules import (
+    ScheduleRule,
+    fuse_reduction_loops,
+    one_of,
+    target_limit,
+)
 from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import (
     SPATIAL,
     TILING_STRUCTURE,
+    axis_of,
     extent_of,
     is_root,
     is_single,
+    loop_of,
     needs_multi_level_tiling,
     needs_rfactor,
     place_of,
@@ -26,12 +33,7 @@ if TYPE_CHECKING:
     from mlcweb.meta_schedule.task import Task
 
 Factor = Callable[[int], "int | ExprRV"]
-"""The threads of a block, of at most so many."""
-
-
-def axis_of(loop: For) -> str:
-    """The axis that a loop is bound to; "" where it is to none."""
-    return loop.thread_binding.thread_tag if loop.thread_binding is not None else ""
+"""Threads of a block, at most."""
 
 
 @dataclass(eq=False)
@@ -58,7 +60,7 @@ class AutoBind(ScheduleRule):
             extents = [extent for extent in self.thread_extents if extent <= most]
             if len(extents) < 2:
                 return extents[0] if extents else most
-            return sch.sample_categorical(extents, [1.0 / len(extents)] * len(extents))
+            return one_of(sch, extents)
 
         bind_block(sch, block, self.max_threadblocks, self.max_threads_per_block, factor)
         return [sch]
@@ -87,8 +89,7 @@ def bind_block(
         sch.bind(sch.fuse(*loops[: min(count, threads)]), "blockIdx.x")
         return
     fused = sch.fuse(*loops[:count])
-    statement = sch.get(fused)
-    extent = extent_of(statement) if isinstance(statement, For) else None
+    extent = extent_of(loop_of(sch, fused))
     if extent is None:
         return
     if extent <= max_blocks * max_threads:
@@ -140,8 +141,7 @@ class CrossThreadReduction(ScheduleRule):
             return [sch]
         together = sch.copy()
         target = _where_to_compute(together, block)
-        extents = list(self.thread_extents)
-        threads = together.sample_categorical(extents, [1.0 / len(extents)] * len(extents))
+        threads: Any = one_of(together, self.thread_extents)
         if target is not None:
             threads = self._compute_at(together, block, *target, threads)
         fused, _ = fuse_reduction_loops(together, block)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from math import gcd, prod
 
-from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of
 from mlcweb.runtime.vector_unit import vector_unit
 from mlcweb.schedule import BlockRV, Schedule
 from mlcweb.schedule.analysis.block_facts import (
@@ -13,6 +14,7 @@ from mlcweb.schedule.analysis.block_facts import (
     SPATIAL,
     TILING_STRUCTURE,
     bound_regions,
+    coefficient,
     extent_of,
     inputs_of,
     is_root,
@@ -23,12 +25,12 @@ from mlcweb.schedule.analysis.block_facts import (
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad
 from mlcweb.tir.stmt import BufferStore, For
 
 MIN_LANES = 4
-"""Loops that run in vectors have a multiple of so many iterations."""
+"""The extent of a loop that runs in vectors is a multiple of this."""
 
 WORTH_PACKING = 8
 """Uses of each element that pay for packing it."""
@@ -36,9 +38,6 @@ WORTH_PACKING = 8
 
 MIN_VECTORS = "meta_schedule.min_vectors"
 """The annotation of a block with the fewest vectors of sums that are worth making together."""
-
-_ENOUGH_VECTORS = 4
-"""Sums that wait for the one before leave a unit idle for as many steps as it takes to add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +67,11 @@ def lanes_of(extent: int | None, most: int) -> int:
     return lanes if lanes >= MIN_LANES else 0
 
 
-def spatial_lanes(place: BlockPlace, most: int) -> list[LaneChoice]:
-    """The spatial loops of a reduction block that are worth running in vectors of at most so many
-    lanes. Those along which the result lies side by side; where there are none, others."""
+def spatial_lanes(place: BlockPlace, most: int, free: Container[Buffer] = ()) -> list[LaneChoice]:
+    """The spatial loops of a reduction block that are worth running in vectors of at most `most`
+    lanes: of those with the most lanes the ones along which the result lies side by side; where
+    there are none, others. What is read of `free` buffers, whose layout may be chosen, lies as it
+    should."""
     loops = place.loops
     iterations = prod(extent_of(loop) or 1 for loop in loops)
     inputs = [n for n, _ in inputs_of(place.block)]
@@ -80,14 +81,28 @@ def spatial_lanes(place: BlockPlace, most: int) -> list[LaneChoice]:
         lanes = lanes_of(extent_of(loop), most)
         if loop_type(loop) != SPATIAL or not lanes or write[position] in (0, None):
             continue
-        apart = tuple(n for n in inputs if reads[n][position] not in (0, 1))
+        apart = tuple(
+            n
+            for n in inputs
+            if reads[n][position] not in (0, 1) and place.block.reads[n].buffer not in free
+        )
         copied = sum(_elements(place.block.reads[n]) for n in apart)
         transposed = write[position] != 1
         if transposed:
             copied += _elements(place.block.writes[0])
         if copied * WORTH_PACKING <= iterations:
             choices.append(LaneChoice(position, lanes, apart, transposed))
+    # Another order of dimensions lays side by side what are neighbours in one of them.
+    choices = [choice for choice in choices if _packs(place, choice)] or choices
+    widest = max((choice.lanes for choice in choices), default=0)
+    choices = [choice for choice in choices if choice.lanes == widest]
     return [choice for choice in choices if not choice.transposed] or choices
+
+
+def _packs(place: BlockPlace, choice: LaneChoice) -> bool:
+    lane = place.block.iter_vars[choice.loop].var
+    indices = (each.min for n in choice.packed for each in place.block.reads[n].region)
+    return all(coefficient(index, lane) in (0, 1) for index in indices)
 
 
 def reduction_lane(place: BlockPlace) -> int | None:
@@ -105,7 +120,7 @@ def reduction_lane(place: BlockPlace) -> int | None:
     return None
 
 
-def min_vectors(*limited: tuple[int, int], enough: int = _ENOUGH_VECTORS) -> int:
+def min_vectors(*limited: tuple[int, int], enough: int) -> int:
     """The fewest vectors of sums to make together, of loops whose extents may be cut into tiles up
     to a limit: as many as there can be, but no more than are enough."""
     most = prod(
@@ -142,8 +157,7 @@ class VectorLanes(ScheduleRule):
         place = place_of(sch, block)
         if is_root(place) or _computes_rows(place):
             lanes = self.lanes or [n * vector_unit(self.target).lanes() for n in (1, 2, 4, 8)]
-            chosen = sch.sample_categorical(lanes, [1.0 / len(lanes)] * len(lanes))
-            sch.annotate(block, LANES_ANNOTATION, chosen)
+            sch.annotate(block, LANES_ANNOTATION, one_of(sch, lanes))
         return [sch]
 
 

@@ -81,10 +81,8 @@ def vector_loops(place: BlockPlace, lanes: int) -> tuple[int, int]:
     loops = place.loops
     if not loops or not is_spatial(place.block) or not place.block.writes:
         return 0, 0
-    if any(loop.kind != ForKind.SERIAL for loop in loops):
-        marked = [loop for loop in loops if loop.kind == ForKind.VECTORIZED]
-        if marked:
-            return 0, 0
+    if any(loop.kind == ForKind.VECTORIZED for loop in loops):
+        return 0, 0
     steps = [strides(region, loops) for region in bound_regions(place.realize)]
     for count in range(1, len(loops) + 1):
         inner = loops[-count:]

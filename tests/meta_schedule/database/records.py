@@ -1,5 +1,6 @@
 """Records of a small matrix product, as fast as a test wants them."""
 
+from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database import Database, TuningRecord
 from mlcweb.script import from_source
@@ -16,12 +17,15 @@ TARGET = "llvm --num-cores=1"
 
 
 def record(database: Database, *run_secs: float, factor: int = 8, module=Matmul) -> TuningRecord:
-    """A record of the columns in blocks of `factor`; its program is added to the database."""
+    """A search's record of the columns in blocks of `factor`; its program is added to the
+    database."""
     sch = Schedule(module)
     _, j, _ = sch.get_loops(sch.get_block("C"))
     sch.split(j, sch.sample_perfect_tile(j, 2, decision=[32 // factor, factor]))
     workload = database.commit_workload(module)
-    return TuningRecord(sch.trace, workload, run_secs, TARGET, ArgInfo.from_entry_func(module))
+    infos = ArgInfo.from_entry_func(module)
+    program = structural_hash(sch.mod)
+    return TuningRecord(sch.trace, workload, run_secs, TARGET, infos, program)
 
 
 def times(database: Database) -> list[float]:

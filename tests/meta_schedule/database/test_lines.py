@@ -140,7 +140,7 @@ def test_a_damaged_workload_costs_its_own_records_alone(data) -> None:
         database = opened(folder)
         found = database.query_tuning_record(Other)
         assert found is not None
-        assert found.seconds == 14.0
+        assert found.seconds == 11.0  # which programs they made is in a third file
 
 
 def test_numbers_of_lost_workloads_are_not_given_to_other_programs(tmp_path: Path) -> None:

@@ -2,7 +2,12 @@
 
 import pytest
 
-from mlcweb.meta_schedule.database import JSONDatabase, MemoryDatabase, UnionDatabase
+from mlcweb.meta_schedule.database import (
+    JSONDatabase,
+    MemoryDatabase,
+    TuningRecord,
+    UnionDatabase,
+)
 from tests.meta_schedule.database.records import Other, record, times
 from tests.meta_schedule.matmul import Matmul
 
@@ -58,3 +63,26 @@ def test_merging_brings_what_counts() -> None:
     assert times(one) == [3.0, 5.0]
     other.merge(UnionDatabase(source, one))
     assert len(other) == 2
+
+
+def plain(database, *seconds):
+    made = record(database, *seconds)
+    return TuningRecord(made.trace, made.workload, seconds, made.target, made.args_info)
+
+
+def test_records_that_no_search_made_all_count_and_by_their_means(database) -> None:
+    for seconds in ((7.0, 8.0, 9.0), (1.0, 2.0, 3.0), (1.0, 1.0, 600.0), (4.0, 5.0, 6.0)):
+        database.commit_tuning_record(plain(database, *seconds))
+    workload = database.commit_workload(Matmul)
+    fastest = [r.run_secs[0] for r in database.get_top_k(workload, 3)]
+    assert fastest == [1.0, 4.0, 7.0]
+    assert len(database.get_top_k(workload, 9)) == 4
+    database.commit_tuning_record(record(database, 6.0, 6.0, 6.0))
+    assert [r.run_secs for r in database.get_top_k(workload, 9)] == [(6.0, 6.0, 6.0)]
+
+
+def test_files_are_made_at_once(tmp_path) -> None:
+    folder = tmp_path / "some"
+    database = JSONDatabase(folder / "workloads.json", folder / "records.json")
+    assert database.path_workload.exists()
+    assert database.path_tuning_record.exists()

@@ -127,3 +127,10 @@ def test_thread_binding():
         ((before, after),) = changed(trace, mutated)
         assert before != after
         check("columns", finished(made, mutated, "columns").mod, targets=("wasm",))
+
+
+def test_a_mutator_draws_by_itself_where_it_is_given_no_generator():
+    _, _, trace = space("matmul")
+    mutated = MutateTileSize().apply(trace)
+    ((before, after),) = changed(trace, mutated)
+    assert prod(before) == prod(after)

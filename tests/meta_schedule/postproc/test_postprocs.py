@@ -6,6 +6,7 @@ from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.postproc import (
     DisallowDynamicLoop,
     Postproc,
+    RewriteLayout,
     RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
     RewriteTensorize,
@@ -126,4 +127,50 @@ def test_rewrite_tensorize_refuses_what_does_not_match():
 def test_defaults_by_name():
     assert [type(each).__name__ for each in Postproc.create("llvm")] == [
         "DisallowDynamicLoop", "RewriteParallelVectorizeUnroll", "RewriteReductionBlock",
+        "RewriteLayout",
     ]  # fmt: skip
+
+
+WEIGHTS = """
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), W: T.Buffer((16, 16), "float32"),
+         C: T.Buffer((16, 16), "float32")):
+    T.func_attr({"layout_free_buffers": [1], "tir.noalias": True})
+    for i0, j, k0, i1, k1 in T.grid(4, 16, 4, 4, 4):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i0 * 4 + i1)
+            vj = T.axis.spatial(16, j)
+            vk = T.axis.reduce(16, k0 * 4 + k1)
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vj, vk]
+"""
+
+
+def test_weights_are_laid_out_as_they_are_read():
+    sch = Schedule(IRModule({"main": from_source(WEIGHTS)}))
+    sch.enter_postproc()
+    assert RewriteLayout().apply(sch)
+    # As TVM does: the copy is marked, and has the digits of k that the loops split.
+    text = sch.mod.script()
+    assert "W_global = T.alloc_buffer((16, 4, 4))" in text
+    assert "W_global[v0, v1 // 4, v1 % 4] = W[v0, v1]" in text
+    assert 'T.block_attr({"meta_schedule.layout_rewrite_preproc": True})' in text
+    assert "A[vi, vk] * W_global[vj, vk // 4, vk % 4]" in text
+
+
+def test_a_copy_of_weights_takes_their_layout():
+    sch = Schedule(IRModule({"main": from_source(WEIGHTS)}))
+    sch.cache_read(sch.get_block("C"), 1, "local")
+    sch.enter_postproc()
+    assert RewriteLayout().apply(sch)
+    text = sch.mod.script()
+    assert "W_local[v0, v1 // 4, v1 % 4] = W_global[v0, v1 // 4, v1 % 4]" in text
+    assert "A[vi, vk] * W_local[vj, vk // 4, vk % 4]" in text
+
+
+def test_functions_that_free_no_layout_stay():
+    sch = Schedule(module("matmul"))
+    before = sch.mod
+    assert RewriteLayout().apply(sch)
+    assert sch.mod is before

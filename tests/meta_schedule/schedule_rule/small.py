@@ -66,6 +66,9 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6, 24), "float32")):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = (A[vi, vj] - mean[vi]) * factor[vi]
 """
+SCALED_ROWS = LAYER_NORM.replace(
+    "B: T.Buffer", 'G: T.Buffer((24,), "float32"), B: T.Buffer'
+).replace("* factor[vi]", "* factor[vi] * G[vj]")
 CHAIN = """
 @T.prim_func
 def main(A: T.Buffer((6, 10), "float32"), C: T.Buffer((6, 10), "float32")):
@@ -97,8 +100,21 @@ PROGRAMS = {
     "matmul_relu": _smaller("bmm_relu", _16=3, _128=8),
     "linear": _smaller("linear0", _128=10, _784=24),
     "conv": _smaller("conv2d", _32=8, _30=6, _16=8),
+    "conv_relu_free": (
+        _smaller("conv2d", _32=8, _30=6, _16=8)
+        .replace('"tir.noalias"', '"layout_free_buffers": [1], "tir.noalias"')
+        .replace("    for n, f", '    S = T.alloc_buffer((1, 8, 6, 6), "float32")\n    for n, f')
+        .replace("B[", "S[")
+        + """
+    for n, f, y, x in T.grid(1, 8, 6, 6):
+        with T.block("R"):
+            vn, vf, vy, vx = T.axis.remap("SSSS", [n, f, y, x])
+            B[vn, vf, vy, vx] = T.max(S[vn, vf, vy, vx], T.float32(0.5))
+"""
+    ),
     "softmax": _smaller("softmax", _128=6, _1000=20),
     "layer_norm": LAYER_NORM,
+    "scaled_rows": SCALED_ROWS,
     "sum": SUM,
     "columns": COLUMNS,
     "chain": CHAIN,

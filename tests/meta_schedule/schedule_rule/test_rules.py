@@ -2,7 +2,10 @@
 
 import pytest
 
+from mlcweb.ir import IRModule
+from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule import TuneContext
+from mlcweb.meta_schedule.postproc import RewriteLayout
 from mlcweb.meta_schedule.schedule_rule import (
     AddRFactor,
     ApplyCustomRule,
@@ -20,6 +23,7 @@ from mlcweb.meta_schedule.schedule_rule import (
 )
 from mlcweb.meta_schedule.space_generator import PostOrderApply
 from mlcweb.runtime.registry import register_func, remove_global_func
+from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from mlcweb.tir.stmt import For, ForKind
 from tests.meta_schedule.schedule_rule.small import PROGRAMS, check, drawn, module, spaces, steps
@@ -166,6 +170,56 @@ def test_register_tiling_packs_what_lies_apart():
     check_drawn("conv", sch)
 
 
+def test_register_tiling_leaves_free_layouts_to_rewrite_layout():
+    """Nothing packs the weights, and the results are stored by what reads them."""
+    (sch,) = spaces("conv_relu_free", RegisterTiling())
+    assert names_of_blocks(sch)[1:] == ["B", "R"]
+    assert steps(sch).count("transform_layout") == 1
+    check_drawn("conv_relu_free", sch)
+    assert RewriteLayout().apply(sch)
+    weights = sch.state.blocks_named("W_global", "main")[0].block.writes[0].buffer
+    # The lanes are filters, four at a time.
+    assert weights.shape[-1].value % 4 == 0 and len(weights.shape) > 4
+    check("conv_relu_free", sch.mod)
+
+
+def test_register_tiling_fills_the_registers_of_its_target():
+    """Sixteen lanes and 32 registers: tiles of up to 14 rows. Filters fill whole vectors, so that
+    rows of pixels, which fill a quarter, are no lanes."""
+    text = PROGRAMS["conv"]
+    larger = {"(1, 3, 8, 8": "(1, 3, 30, 30", "(8, 3": "(32, 3"}
+    for old, new in {**larger, "1, 8, 6, 6": "1, 32, 28, 28"}.items():
+        text = text.replace(old, new)
+    text = text.replace("grid(1, 8, 6, 6", "grid(1, 32, 28, 28")
+    mod = IRModule({"main": from_source(text)})
+    made = PostOrderApply(sch_rules=[RegisterTiling()], postprocs=[], mutator_probs={})
+    TuneContext(mod, target="llvm -mcpu=skylake-avx512", space_generator=made, rand_state=1)
+    (sch,) = made.generate_design_space(mod)
+    limits = [i.attrs[1] for i in sch.trace.insts if i.kind.name == "SamplePerfectTile"]
+    assert limits[:2] == [14, 14]
+    lanes = sch.get(sch.get_loops("B")[-1]).extent.value
+    assert lanes % 16 == 0
+    assert sch.get(sch.get_block("B")).annotations["meta_schedule.min_vectors"] == 8
+
+
+def test_lanes_of_strided_convolutions_are_filters():
+    """Every other pixel does not come to lie beside the next one in another order of dimensions."""
+    text = (
+        PROGRAMS["conv"].replace("1, 3, 8, 8", "1, 3, 17, 17").replace("1, 8, 6, 6", "1, 8, 8, 8")
+    )
+    text = text.replace("vy + vp, vx + vq", "vy * 2 + vp, vx * 2 + vq")
+    mod = IRModule({"main": from_source(text)})
+    made = PostOrderApply(sch_rules=[RegisterTiling()], postprocs=[], mutator_probs={})
+    TuneContext(mod, target="wasm", space_generator=made, rand_state=1)
+    for sch in made.generate_design_space(mod):
+        block = sch.get(sch.get_block("B"))
+        lane = sch.get(sch.get_loops("B")[-1]).loop_var
+        (place,) = sch.state.blocks_named("B", "main")
+        of_filters = place.realize.iter_values[1]
+        assert block.iter_vars[1].var.name == "vf"
+        assert lane in set(walk(of_filters))
+
+
 def test_register_tiling_leaves_what_is_not_worth_packing():
     (sch,) = spaces("linear", RegisterTiling())
     assert "vectorize" not in steps(sch)
@@ -208,6 +262,20 @@ def test_fuse_rows_keeps_what_is_made_once_for_a_row():
     check_drawn("layer_norm", fused, seeds=(1, 2, 3))
 
 
+def test_fuse_rows_computes_rows_together_that_read_the_same():
+    fused, _ = spaces("scaled_rows", FuseRows())
+    extents = set()
+    for seed in range(8):
+        sch = drawn("scaled_rows", fused, seed)
+        rows = sch.get(sch.get_loops(sch.get_block("B"))[-2])
+        assert rows.kind == ForKind.UNROLLED
+        extents.add(rows.extent.value)
+        check("scaled_rows", sch.mod)
+    assert {1, 2} <= extents <= {1, 2, 3}
+    alone, _ = spaces("layer_norm", FuseRows())
+    assert len(alone.get_loops(alone.get_block("B"))) == 2
+
+
 @pytest.mark.parametrize("name", ["matmul", "matmul_relu", "linear", "sum", "columns", "chain"])
 def test_fuse_rows_leaves_what_has_no_rows(name):
     (sch,) = spaces(name, FuseRows())
@@ -237,6 +305,24 @@ def test_apply_custom_rule():
     finally:
         remove_global_func("meta_schedule.cpu.halve")
     assert len(made.get_loops(block)) == 3
+
+
+def test_a_custom_rule_that_fails_is_named():
+    sch = Schedule(module("chain"))
+    block = sch.get_block("C")
+    sch.annotate(block, "schedule_rule", "broken")
+
+    def broken(sch, block):
+        raise ValueError("no such loop")
+
+    register_func("meta_schedule.cpu.broken", broken)
+    try:
+        with pytest.raises(
+            ValueError, match=r'"meta_schedule\.cpu\.broken" failed: ValueError: no'
+        ):
+            ApplyCustomRule().apply(sch, block)
+    finally:
+        remove_global_func("meta_schedule.cpu.broken")
 
 
 def test_a_custom_rule_that_nobody_knows_leaves_the_block_to_others():

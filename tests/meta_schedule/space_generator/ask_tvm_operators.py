@@ -19,7 +19,7 @@ from ask_tvm_spaces import spaces
 from tvm import relax
 
 TARGET = "nvidia/tesla-p100"
-TARGETS = {"tensor_cores": "nvidia/nvidia-t4"}
+TARGETS = {"tensor_cores": "nvidia/nvidia-t4", "tensor_cores_uneven": "nvidia/nvidia-t4"}
 """The targets of operators that are asked for another one."""
 
 SEEDS = (1,)
@@ -84,6 +84,17 @@ OPERATORS: dict[str, Any] = {
         lambda a, b: op.matmul(a, b, out_dtype="float32"),
         (64, 128, "float16"), (128, 64, "float16"),
     ),
+    "tensor_cores_uneven": (
+        lambda a, b: op.matmul(a, b, out_dtype="float32"),
+        (50, 70, "float16"), (70, 33, "float16"),
+    ),
+    "batch_matmul_uneven": (
+        lambda a, b: op.matmul(op.permute_dims(a, [0, 2, 1]), b), (5, 33, 47), (5, 33, 13),
+    ),
+    "conv2d_groups": (
+        lambda x, w: nn.conv2d(x, w, padding=(1, 1), groups=4), (1, 32, 14, 14), (48, 8, 3, 3),
+    ),
+    "softmax_middle": (lambda x: nn.softmax(x, axis=1), (4, 12, 100)),
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 import tvm
+import tvm.s_tir.tensor_intrin.dot_product_common
 from tvm.s_tir import meta_schedule as ms
 
 RULES = {"ms": ms}

@@ -207,6 +207,58 @@ _SUM_OF_EXP = (
 """
 )
 
+_DENSE = """
+@T.prim_func
+def main(
+    X: T.Buffer((32, 96), "{x}"), W: T.Buffer((64, 96), "int8"), Y: T.Buffer((32, 64), "int32")
+):
+    T.func_attr({{"global_symbol": "main", "tir.noalias": True}})
+    for i, j, k in T.grid(32, 64, 96):
+        with T.block("Y"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                Y[vi, vj] = 0
+            Y[vi, vj] = Y[vi, vj] + T.cast(X[vi, vk], "int32") * T.cast(W[vj, vk], "int32")
+"""
+
+_CONV_NCHW16C = (
+    _HEAD.format(
+        'A: T.Buffer((1, 2, 10, 10, 16), "uint8"), W: T.Buffer((4, 2, 3, 3, 4, 16, 4), "int8"), '
+        'R: T.Buffer((1, 4, 8, 8, 16), "int32")'
+    )
+    + """
+    B = T.alloc_buffer((1, 4, 8, 8, 16), "int32")
+    for n, f, y, x, fb, p, q, c, cf, cs in T.grid(1, 4, 8, 8, 16, 3, 3, 2, 4, 4):
+        with T.block("B"):
+            vn, vf, vy, vx, vfb, vp, vq, vc, vcf, vcs = T.axis.remap(
+                "SSSSSRRRRR", [n, f, y, x, fb, p, q, c, cf, cs])
+            with T.init():
+                B[vn, vf, vy, vx, vfb] = 0
+            B[vn, vf, vy, vx, vfb] = B[vn, vf, vy, vx, vfb] + T.cast(
+                A[vn, vc, vy + vp, vx + vq, vcf * 4 + vcs], "int32") * T.cast(
+                W[vf, vc, vp, vq, vcf, vfb, vcs], "int32")
+    for n, f, y, x, fb in T.grid(1, 4, 8, 8, 16):
+        with T.block("R"):
+            vn, vf, vy, vx, vfb = T.axis.remap("SSSSS", [n, f, y, x, fb])
+            R[vn, vf, vy, vx, vfb] = T.max(B[vn, vf, vy, vx, vfb], 0)
+"""
+)
+
+_SHORT_ROWS = (
+    _HEAD.format(
+        'A: T.Buffer((8, 24, 40), "float16"), B: T.Buffer((40, 20), "float16"), '
+        'C: T.Buffer((8, 24, 20), "float16")'
+    )
+    + """
+    for n, i, j, k in T.grid(8, 24, 20, 40):
+        with T.block("C"):
+            vn, vi, vj, vk = T.axis.remap("SSSR", [n, i, j, k])
+            with T.init():
+                C[vn, vi, vj] = T.float16(0)
+            C[vn, vi, vj] = C[vn, vi, vj] + A[vn, vi, vk] * B[vk, vj]
+"""
+)
+
 PROGRAMS = {
     "matmul": _MATMUL,
     "linear0": _LINEAR0,
@@ -218,11 +270,17 @@ PROGRAMS = {
     "chain": _CHAIN,
     "sum_of_exp": _SUM_OF_EXP,
 }
+TILED_BY_INSTRUCTIONS = {
+    "dense_u8": _DENSE.format(x="uint8"),
+    "dense_i8": _DENSE.format(x="int8"),
+    "conv_nchw16c": _CONV_NCHW16C,
+    "short_rows": _SHORT_ROWS,
+}
 
 
 def module(name: str) -> IRModule:
     """The module of a program, whose only function is "main"."""
-    return IRModule({"main": from_source(PROGRAMS[name])})
+    return IRModule({"main": from_source({**PROGRAMS, **TILED_BY_INSTRUCTIONS}[name])})
 
 
 _TILING = "ms.schedule_rule.MultiLevelTiling({})"
@@ -235,14 +293,31 @@ def _case(
     postprocs: str = "",
     cores: int = 1,
     seeds: int = 2,
-    target: str = "",
+    target: Any = "",
+    kind: str = "",
 ):
     return {
-        "program": program, "rules": rules, "postprocs": postprocs,
+        "program": program, "kind": kind, "rules": rules, "postprocs": postprocs,
         "target": target or {"kind": "llvm", "num-cores": cores},
         "seeds": list(range(1, seeds + 1)),
     }  # fmt: skip
 
+
+_INSTRUCTIONS: dict[str, Any] = {
+    "vnni": {"kind": "llvm", "mcpu": "cascadelake", "num-cores": 4},
+    "avx512": {"kind": "llvm", "mcpu": "skylake-avx512", "num-cores": 4},
+    "asimd": {
+        "kind": "llvm", "mtriple": "aarch64-linux-gnu", "mattr": ["+neon"], "num-cores": 4,
+    },
+    "dotprod": {
+        "kind": "llvm", "mtriple": "aarch64-linux-gnu", "mattr": ["+v8.2a", "+dotprod"],
+        "num-cores": 4,
+    },
+    "hexagon": {"kind": "hexagon", "mtriple": "hexagon", "num-cores": 4},
+}  # fmt: skip
+"""Targets whose default rules know vectors or instructions, by the kind of these rules."""
+
+_REUSE = 'ms.schedule_rule.ReuseType("{}", {}, "{}")'
 
 CASES: dict[str, dict[str, Any]] = {
     **{name: _case(name) for name in PROGRAMS},
@@ -299,6 +374,37 @@ CASES: dict[str, dict[str, Any]] = {
         "[ms.schedule_rule.ParallelizeVectorizeUnroll(max_jobs_per_core=-1, "
         "max_vectorize_extent=32, unroll_max_steps=[0, 8], unroll_explicit=False)]",
         seeds=2,
+    ),
+    **{
+        f"{program}_{kind}": _case(program, kind=kind, target=_INSTRUCTIONS[kind], seeds=1)
+        for kind, programs in {
+            "vnni": "dense_u8 dense_i8 conv_nchw16c matmul conv_pad_bias_relu",
+            "avx512": "dense_u8 conv_nchw16c",
+            "asimd": "dense_i8 matmul",
+            "dotprod": "dense_i8",
+            "hexagon": "matmul conv2d bmm_relu dense_u8 short_rows softmax",
+        }.items()
+        for program in programs.split()
+    },
+    "dense_i8_dp4a": _case(
+        "dense_i8",
+        "[ms.schedule_rule.MultiLevelTilingWithIntrin("
+        '"dp4a_s8s8s32", structure="SSSRRSRS", '
+        'tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"], max_innermost_factor=64, '
+        "vector_load_lens=[1, 2, 3, 4, 8, 16], "
+        f"reuse_read={_REUSE.format('must', [4], 'shared')}, "
+        f"reuse_write={_REUSE.format('must', [3], 'local')})]",
+        "[ms.postproc.DisallowDynamicLoop(), ms.postproc.RewriteCooperativeFetch(), "
+        "ms.postproc.RewriteReductionBlock(), ms.postproc.RewriteTensorize()]",
+        target="nvidia/tesla-p100",
+        seeds=1,
+    ),
+    "wide_vectors_read": _case(
+        "short_rows",
+        '[ms.schedule_rule.MultiLevelTilingWideVector("SRSRS", 256, None, '
+        f"{_REUSE.format('must', [1, 2], 'global')}, {_REUSE.format('must', [3], 'global')})]",
+        "[ms.postproc.DisallowDynamicLoop()]",
+        seeds=1,
     ),
     "random_compute_location": _case(
         "softmax", "[ms.schedule_rule.RandomComputeLocation()]", seeds=2

@@ -5,34 +5,13 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-import mlcweb.meta_schedule.postproc as postproc
-import mlcweb.meta_schedule.schedule_rule as schedule_rule
-from mlcweb.meta_schedule.space_generator import PostOrderApply
-from mlcweb.runtime.target import Target
-from mlcweb.tir import Schedule
 from tests.meta_schedule.space_generator.cases import ANSWERS, CASES, answers, module, questions
+from tests.meta_schedule.space_generator.replaying import finished, generator
 
 ANSWERED = answers()
-NAMES = {"ms": SimpleNamespace(schedule_rule=schedule_rule, postproc=postproc)}
-
-
-def generator(name):
-    case = CASES[name]
-    kind = Target(case["target"]).kind.name
-    made = PostOrderApply(
-        sch_rules=eval(case["rules"], NAMES) if case["rules"] else kind,
-        postprocs=eval(case["postprocs"], NAMES) if case["postprocs"] else kind,
-        mutator_probs=kind,
-    )
-    target = Target(case["target"])
-    made._initialize_with_tune_context(
-        SimpleNamespace(mod=module(case["program"]), target=target, rand_state=1)
-    )
-    return made
 
 
 def without_decisions(lines):
@@ -42,11 +21,6 @@ def without_decisions(lines):
 def before_postproc(lines):
     at = next(n for n, line in enumerate(lines) if "enter_postproc" in line)
     return lines[:at]
-
-
-def decisions(lines):
-    found = [re.search(r"decision=(\[[^\]]*\]|[^,)]*)", line) for line in lines]
-    return [json.loads(match[1]) for match in found if match]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -65,14 +39,8 @@ def test_post_processing_is_that_of_tvm(name):
     spaces = made.generate_design_space(mod)
     for of_seed in ANSWERED[name]:
         for space, theirs in zip(spaces, of_seed, strict=True):
-            chosen = iter(decisions(theirs["lines"]))
-            sch = Schedule(mod)
-            space.trace.apply_to_schedule(
-                sch, remove_postproc=False, decision_provider=lambda *_, c=chosen: next(c)
-            )
-            sch.enter_postproc()
-            assert made.postprocs is not None
-            assert all(each.apply(sch) for each in made.postprocs) is theirs["accepted"]
+            sch, accepted = finished(made, mod, space.trace, theirs["lines"])
+            assert accepted is theirs["accepted"]
             assert sch.trace.as_python(dialect="s_tir") == theirs["lines"]
 
 

@@ -1,0 +1,127 @@
+"""A search with a builder, a runner and callbacks of one's own: each candidate comes by, and
+nothing else is built or run."""
+
+import random
+
+import pytest
+
+from mlcweb.meta_schedule import TuneContext
+from mlcweb.meta_schedule.builder import BuilderResult, PyBuilder
+from mlcweb.meta_schedule.cost_model import RandomModel
+from mlcweb.meta_schedule.database import MemoryDatabase
+from mlcweb.meta_schedule.measure_callback import AddToDatabase, MeasureCallback, UpdateCostModel
+from mlcweb.meta_schedule.search_strategy import PySearchStrategy, ReplayTrace
+from mlcweb.meta_schedule.task_scheduler import GradientBased, PyTaskScheduler, RoundRobin
+from mlcweb.testing.dummy_object import DummyBuilder, DummyRunner
+from tests.meta_schedule.database.records import Other
+from tests.meta_schedule.matmul import Matmul
+
+
+def halves(sch):
+    i, _, _ = sch.get_loops(sch.get_block("C"))
+    sch.split(i, [2, None])
+
+
+def task(module, strategy=None):
+    return TuneContext(
+        module, target="llvm", space_generator=halves, rand_state=7,
+        search_strategy=ReplayTrace() if strategy is None else strategy,
+    )  # fmt: skip
+
+
+def tune(scheduler, tasks, database=None, callbacks=(), **options):
+    numbers = {"max_trials_global": 18, "max_trials_per_task": 9, "num_trials_per_iter": 4}
+    database = MemoryDatabase() if database is None else database
+    parts = {"builder": DummyBuilder(), "runner": DummyRunner(), **options}
+    scheduler.tune(
+        tasks, [1.0] * len(tasks), **numbers, **parts, database=database,
+        measure_callbacks=[AddToDatabase(), *callbacks],
+    )  # fmt: skip
+    found = [len(database.get_top_k(database.commit_workload(t.mod), 100)) for t in tasks]
+    return len(database), found
+
+
+class ByChance(PyTaskScheduler):
+    def next_task_id(self):
+        left = [n for n, each in enumerate(self._outer().tasks_) if not each.is_terminated]
+        number = random.choice(left)
+        if self.tasks_[number].runner_futures is not None:
+            self.join_running_task(number)
+        return number
+
+
+@pytest.mark.parametrize("scheduler", [RoundRobin, GradientBased, ByChance])
+def test_every_trial_is_measured_though_the_programs_are_the_same(scheduler):
+    assert tune(scheduler(), [task(Matmul), task(Other)]) == (18, [9, 9])
+
+
+def test_a_round_that_was_begun_is_measured_in_full():
+    scheduler, database = RoundRobin(), MemoryDatabase()
+    scheduler.tune(
+        [task(Matmul)], [1.0], max_trials_global=3, max_trials_per_task=10, num_trials_per_iter=64,
+        builder=DummyBuilder(), runner=DummyRunner(), database=database,
+        measure_callbacks=[AddToDatabase()],
+    )  # fmt: skip
+    assert len(database) == 10
+
+
+class Nothing(PySearchStrategy):
+    def __init__(self, empty):
+        self.empty = empty
+
+    def pre_tuning(self, *args, **kwargs):
+        """Nothing is searched."""
+
+    def generate_measure_candidates(self):
+        self.empty -= 1
+        return [] if self.empty >= 0 else None
+
+
+def test_tasks_without_candidates_do_not_stop_the_others():
+    tasks = [task(Matmul, Nothing(3)), task(Other)]
+    assert tune(GradientBased(), tasks) == (9, [0, 9])
+
+
+class Broken(PyBuilder):
+    def build(self, build_inputs):
+        return [
+            BuilderResult("path") if number % 2 else BuilderResult(None, "broken")
+            for number, _ in enumerate(build_inputs)
+        ]
+
+
+class Seen(MeasureCallback):
+    def __init__(self):
+        self.rounds = []
+
+    def apply(self, task_scheduler, task_id, measure_candidates, builder_results, runner_results):
+        assert len(measure_candidates) == len(builder_results)
+        self.rounds.append((task_id, [result.error_msg for result in runner_results]))
+
+
+def test_callbacks_hear_of_each_round_and_what_is_not_built_is_not_run():
+    seen = Seen()
+    counted = tune(RoundRobin(), [task(Matmul)], callbacks=[seen], builder=Broken())
+    failed = ["broken", None, "broken", None]
+    assert seen.rounds == [(0, failed), (0, failed), (0, ["broken"])]
+    assert counted == (9, [4])
+
+
+class Counting(RandomModel):
+    updates = 0
+
+    def update(self, context, candidates, results):
+        self.updates += len(results)
+
+
+def test_the_cost_model_learns_where_a_callback_says_so():
+    model = Counting()
+    tune(RoundRobin(), [task(Matmul)], cost_model=model)
+    assert model.updates == 0
+    tune(RoundRobin(), [task(Matmul)], callbacks=[UpdateCostModel()], cost_model=model)
+    assert model.updates == 9
+
+
+def test_a_scheduler_must_choose():
+    with pytest.raises(ValueError, match="next_task_id is not defined"):
+        PyTaskScheduler().next_task_id()
