@@ -1,10 +1,13 @@
 """Classes of TVM that are others here: `isinstance` of them says what programs mean."""
 
+from abc import ABCMeta
 from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.runtime.ndarray import NDArray
 from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Range as NodeOfRange
 from mlcweb.tir.constructors import constructor, make_range
 from mlcweb.tir.expr import PrimExpr, Var
@@ -19,14 +22,42 @@ Range: Any = constructor(NodeOfRange, make_range)
 TensorIR, which has `min` and `extent`."""
 
 
+CmpExpr = ABCMeta("CmpExpr", (), {"__doc__": "Comparisons of two values."})
+LogicalExpr = ABCMeta("LogicalExpr", (), {"__doc__": "`and`, `or` and `not` of conditions."})
+BinaryOpExpr = ABCMeta("BinaryOpExpr", (), {"__doc__": "Arithmetic on two values of one type."})
+for _base, _classes in {
+    CmpExpr: (E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE),
+    LogicalExpr: (E.And, E.Or, E.Not),
+    BinaryOpExpr: (
+        E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max,
+    ),
+}.items():  # fmt: skip
+    for _class in _classes:
+        _base.register(_class)
+
+
+class ObjectConvertible:
+    """What stands for an expression, which `asobject()` gives."""
+
+    def asobject(self) -> PrimExpr:
+        raise NotImplementedError(f"{type(self).__name__} has no asobject()")
+
+
+def py_str(value: bytes) -> str:
+    """The text of bytes."""
+    return value.decode()
+
+
 def convert(value: Any, span: Any = None) -> Any:
-    """Functions as they are, lists as tuples, numbers and texts as constants, and dictionaries of
-    these."""
+    """Functions, arrays, texts and None as they are, lists as tuples, numbers as constants, and
+    dictionaries of these."""
     if isinstance(value, Mapping):
         return {key: convert(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return tuple(convert(item) for item in value)
-    return value if callable(value) else arithmetic.convert(value)
+    if value is None or callable(value) or isinstance(value, (str, NDArray)):
+        return value
+    return arithmetic.convert(value)
 
 
 def is_prim_expr(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -23,13 +24,14 @@ NODES = "mlcweb-nodes"
 _HOMES = {"ir": ("mlcweb.ir", "mlcweb.compat.containers"), "relax": ("mlcweb.relax",)}
 
 
-def save_json(node: Node | IRModule) -> str:
-    """A node as JSON: of a module or a function its text, with all constants.
+def save_json(node: Node | IRModule | Sequence[Any] | Mapping[Any, Any] | str) -> str:
+    """A node as JSON, or a list or dictionary of nodes, numbers and texts: of a module or a
+    function its text, with all constants.
 
     Raises:
-        TVMError: it is no node of the IR, or has a part that has no form in JSON.
+        TVMError: it is nothing of the kind, or has a part that has no form in JSON.
     """
-    if not isinstance(node, (Node, IRModule)):
+    if not isinstance(node, (Node, IRModule, list, tuple, Mapping, str)):
         raise TVMError(
             f"Nodes of the IR are saved as JSON, not a {type(node).__name__}: print it by script()"
         )

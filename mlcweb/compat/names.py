@@ -6,6 +6,15 @@ since 2026. The package itself uses the first; these tables add the others. They
 the compatibility layer is installed, and hold names relative to the root package.
 """
 
+_REFERENCES = (
+    "batch_matmul batch_norm conv1d_ncw_python conv2d_hwcn_python conv2d_nchw_python "
+    "conv2d_nhwc_python dense dilate_python gather_nd_python gather_python group_norm_python "
+    "instance_norm_python l2_normalize_python layer_norm_python lrn_python matrix_set_diag "
+    "nll_loss one_hot poolnd_python rms_norm_python slice_axis_python softmax_python "
+    "strided_slice_python "
+)
+"""Files of `topi.testing` that are called like the function in them."""
+
 MODULES: dict[str, str] = {
     "nd": "runtime.nd",
     "ndarray": "runtime.nd",
@@ -23,8 +32,13 @@ MODULES: dict[str, str] = {
         for package in ("contrib", "support", "compat.support")
         for compiler in ("cc", "clang")
     },
+    "contrib.pickle_memoize": "compat.memoize",
     "relax.testing": "testing.relax",
     "ffi": "compat.ffi",
+    "_ffi": "compat.ffi",
+    "topi.tag": "topi.tags",
+    "ir.supply": "ir.names",
+    "runtime.object_path": "ir.access_path",
     "s_tir": "tir",
     "s_tir.meta_schedule": "meta_schedule",
     "tir.meta_schedule": "meta_schedule",
@@ -37,20 +51,23 @@ MODULES: dict[str, str] = {
     "script.tirx": "script.tir",
     "script.ir_builder.tirx": "script.ir_builder.tir",
     "tir.script.builder": "script.ir_builder.tir",
+    "tir.ir_builder": "script.ir_builder.nested",
     "relax.script.builder": "script.ir_builder.relax",
     "relax.vm": "relax_vm",
     "relax.vm_build": "relax_vm.vm_build",
+    "relax.base_py_module": "relax_vm.base_py_module",
     "runtime.vm": "relax_vm",
     "runtime.relax_vm": "relax_vm",
     "relax.expr_rewrite": "relax.binding",
     "driver.build_module": "runtime.build",
-    "tir.tensor_intrin.cuda": "tensor_intrin.tensor_cores",
+    "tir.tensor_intrin.cuda": "tensor_intrin.cuda",
     **{
         f"tir.tensor_intrin.{machine}": "tensor_intrin.dot_products"
         for machine in ("x86", "arm_cpu", "dot_product_common", "hexagon", "rocm")
     },
     "topi.nn.utils": "topi.utils",
     "topi.testing": "testing.topi_reference",
+    **{f"topi.testing.{file}": "testing.topi_reference" for file in _REFERENCES.split()},
     **{
         f"meta_schedule.testing.{name}": f"testing.{name}"
         for name in ("te_workload", "space_generation", "dummy_object")
@@ -77,7 +94,7 @@ NAMES: dict[str, str] = {
     "runtime.target": "target",
     "schedule": "tir.schedule",
     "tensor_intrin.dot_products": "tir.tensor_intrin",
-    "tensor_intrin.tensor_cores": "tir.tensor_intrin.cuda",
+    "tensor_intrin.cuda": "tir.tensor_intrin.cuda",
     "testing.topi_reference": "topi.testing",
 }
 """What messages call a module that TVM has by another name."""
@@ -86,34 +103,38 @@ _NODES = ("ir", "tir", "relax")
 
 _FILES: dict[tuple[str, ...], str] = {
     _NODES: "ir ir.base ir.expr ir.function ir.type ir.attrs ir.op ir.prim ir.prim.expr",
-    ("ir", "compat.containers"): (
-        "ir.container ir.utils ir.supply ir.diagnostics ir.module ir.global_info container"
+    ("ir", "compat.containers"): ("ir.container ir.diagnostics ir.module ir.global_info container"),
+    ("ir.errors", "compat.ffi", "compat.containers"): (
+        "base _ffi.base _ffi.registry _ffi.runtime_ctypes _ffi.object _ffi.ndarray"
     ),
     ("runtime", "compat.containers"): (
-        "base runtime.object runtime.container runtime.packed_func runtime.object_generic "
+        "runtime.object runtime.container runtime.packed_func runtime.object_generic "
         "runtime.params runtime.executable runtime.script_printer runtime.device runtime.module "
         "runtime.ndarray runtime._tensor"
     ),
     ("tir", "ir"): (
         "tir.op tir.expr tir.stmt tir.buffer tir.function tir.generic tir.type tir.build "
-        "tir.data_layout tir.block_scope tir.sblock_scope ir.prim.op prim"
+        "tir.data_layout ir.prim.op prim"
     ),
+    ("tir.data_layout",): "tir.layout",
     ("schedule",): "schedule.state schedule.trace schedule.analysis schedule.transform "
     "schedule.instruction",
     ("lower.transform",): "lower.transform.transform lower.transform.function_pass",
     ("analysis",): "analysis.analysis",
+    ("schedule", "schedule.analysis.block_info"): "tir.block_scope tir.sblock_scope",
     ("arith",): "arith.analyzer arith.bound arith.int_set arith.int_solver "
     "arith.iter_affine_map arith.pattern",
     ("te",): "te.tensor te.operation te.autodiff",
-    ("topi",): "topi.transform topi.math topi.generic topi.x86 topi.tag topi.sort "
-    "topi.tensor topi.signal topi.unique topi.vision topi.cpp topi.scatter_elements "
+    ("topi",): "topi.transform topi.math topi.generic topi.x86 topi.sort "
+    "topi.tensor topi.signal topi.unique topi.cpp topi.scatter_elements "
     "topi.broadcast topi.reduction topi.index_put topi.scan topi.einsum topi.scatter",
     ("topi.nn",): "topi.nn.conv1d topi.nn.conv2d topi.nn.conv3d topi.nn.depthwise_conv2d "
     "topi.nn.batch_matmul topi.nn.batch_norm topi.nn.layer_norm topi.nn.group_norm "
     "topi.nn.instance_norm topi.nn.rms_norm topi.nn.elemwise topi.nn.mapping topi.nn.dilate "
     "topi.nn.flatten topi.nn.conv1d_transpose topi.nn.conv2d_transpose topi.nn.upsampling "
     "topi.nn.local_response_norm topi.nn.loss topi.nn.dense topi.nn.softmax topi.nn.pooling "
-    "topi.nn.pad topi.nn.utils topi.nn.space_to_depth topi.nn.depth_to_space",
+    "topi.nn.pad topi.nn.utils topi.nn.space_to_depth topi.nn.depth_to_space "
+    "topi.nn.space_to_batch_nd topi.nn.batch_to_space_nd",
     ("relax", "ir"): "relax.utils relax.type relax.ty relax.struct_info relax.expr "
     "relax.expr_functor relax.block_builder relax.global_info relax.pipeline",
     ("relax.analysis",): "relax.analysis.analysis relax.analysis.estimate_memory_usage",
@@ -137,13 +158,14 @@ _FILES: dict[tuple[str, ...], str] = {
         "meta_schedule.default_config meta_schedule.tune_utils"
     ),
     ("meta_schedule.tune_context",): "meta_schedule.extracted_task",
+    ("meta_schedule.utils", "ir", "compat.containers"): "ir.utils runtime.support",
     **{
         (f"meta_schedule.{package}",): " ".join(
             f"meta_schedule.{package}.{file}" for file in files.split()
         )
         for package, files in {
             "builder": "builder local_builder",
-            "cost_model": "random_model",
+            "cost_model": "random_model xgb_model mlp_model",
             "database": "ordered_union_database schedule_fn_database union_database",
             "feature_extractor": ("feature_extractor per_store_feature random_feature_extractor"),
             "measure_callback": (
@@ -187,6 +209,21 @@ _FILES: dict[tuple[str, ...], str] = {
         "script.parser.relax script.parser.relax.entry script.parser.relax.parser relax.script "
         "relax.script.parser relax.script.parser.entry"
     ),
+    ("testing.relax",): "relax.testing.matmul relax.testing.attention",
+    ("relax.frontend.torch",): (
+        "relax.frontend.torch.fx_translator relax.frontend.torch.exported_program_translator "
+        "relax.frontend.torch.base_fx_graph_translator relax.frontend.torch.dynamo"
+    ),
+    ("relax.frontend.onnx",): "relax.frontend.onnx.onnx_frontend",
+    ("relax_vm.profiling", "relax_vm"): "runtime.profiling",
+    ("relax.instrument",): "relax.ir.instrument relax.ir",
+    ("driver.tvmc",): (
+        "driver.tvmc.model driver.tvmc.frontends driver.tvmc.compiler driver.tvmc.runner "
+        "driver.tvmc.autotuner driver.tvmc.main driver.tvmc.result_utils"
+    ),
+    ("dlight.analysis",): "dlight.base.analysis",
+    ("compat.support",): "support.libinfo",
+    ("testing.marks",): "testing.locking",
     ("testing.te_workload",): "meta_schedule.testing",
     ("script.ir_builder",): "script.ir_builder.base",
     ("script.ir_builder.ir",): "script.ir_builder.ir.ir script.ir_builder.ir.frame",
@@ -201,7 +238,7 @@ _FILES: dict[tuple[str, ...], str] = {
     ),
     ("dlight.base",): "dlight.base.utils",
     ("topi.image",): "topi.image.dilation2d topi.image.grid_sample topi.image.resize",
-    ("script.printer",): "script.highlight script.printer.doc script.printer.doc_printer",
+    ("script.printer",): "script.highlight",
     ("runtime.target", "runtime"): "runtime.target.target target.target target.tag",
     ("runtime.target",): (
         "runtime.target.tag runtime.target.detect_target runtime.target.tag_registry "
@@ -224,7 +261,10 @@ _PRIM_EXPRESSIONS = {
 }
 
 _DEVICES = ("cuda", "metal", "vulkan", "webgpu", "rocm", "opencl", "hexagon", "ext_dev")
-_ERRORS = ("OpError", "OpNotImplemented", "OpAttributeInvalid", "OpAttributeRequired", "RPCError")
+_ERRORS = (
+    "OpError", "OpNotImplemented", "OpAttributeInvalid", "OpAttributeRequired", "RPCError",
+    "OpAttributeUnImplemented", "RPCSessionTimeoutError", "register_error",
+)  # fmt: skip
 
 ATTRIBUTES: dict[str, str] = {
     "gpu": "runtime.device.cuda",
@@ -236,6 +276,56 @@ ATTRIBUTES: dict[str, str] = {
         f"ir.{name}": f"compat.ir_json.{name}"
         for name in ("save_json", "load_json", "make_node", "DictAttrs")
     },
+    **{
+        f"{module}.{name}".lstrip("."): f"compat.{file}.{name}"
+        for file, modules, names in (
+            ("enums", " runtime", "DataTypeCode"),
+            ("enums", "ir", "CallingConv"),
+            ("enums", "tir", "CallEffectKind"),
+            ("containers", "tir", "CmpExpr LogicalExpr BinaryOpExpr"),
+            ("containers", "runtime tir", "ObjectConvertible"),
+            ("ffi", " runtime", "register_object device_from_target"),
+        )
+        for module in modules.split(" ")
+        for name in names.split()
+    },
+    "runtime.Scriptable": "ir.printing.Scriptable",
+    "ir.Scriptable": "ir.printing.Scriptable",
+    "ir.UniqueNameSupply": "ir.names.UniqueNameSupply",
+    "ir.NameSupply": "ir.names.UniqueNameSupply",
+    "ir.names.NameSupply": "ir.names.UniqueNameSupply",
+    "script.highlight.cprint": "ir.printing.cprint",
+    "runtime.target.create": "runtime.target.Target",
+    **{
+        f"driver.tvmc.{name}": f"driver.tvmc.{own}"
+        for name, own in {
+            "TVMCModel": "Model",
+            "TVMCPackage": "Package",
+            "load_model": "load",
+            "tune_model": "tune",
+            "compile_model": "compile",
+            "run_module": "run",
+        }.items()
+    },
+    "meta_schedule.logging.get_logger": "meta_schedule.utils.get_logger",
+    **{
+        f"topi.{name}": f"topi.utils.{name}"
+        for name in ("InvalidShapeError", "const_vector", "make_idx", "within_index")
+    },
+    **{
+        f"testing.relax.{name}": f"relax.op.grad.{name}"
+        for name in ("start_checkpoint", "end_checkpoint")
+    },
+    "tir.ExprOp": "tir.expr.Arithmetic",
+    "ir.ExprOperand": "tir.expr.Arithmetic",
+    "ir.ExprWithOp": "tir.expr.PrimExpr",
+    "tir.ExprWithOp": "tir.expr.PrimExpr",
+    "ir.expr_deep_equal": "analysis.expr_deep_equal",
+    "relax.pipeline.PIPELINE_MAP": "relax.pipeline.PIPELINES",
+    "relax.pipeline.default_build_pipeline": "relax.pipeline.default_pipeline",
+    "relax.get_default_pipeline": "relax.pipeline.get_default_pipeline",
+    "relax.dpl.TypePattern": "relax.dpl.StructInfoPattern",
+    "dlight.base.normalize_prim_func": "dlight.analysis.normalize_prim_func",
     "ir.GlobalInfo": "ir.global_info.GlobalInfo",
     "ir.StringImm": "tir.StringImm",
     "ir.TensorLoad": "tir.BufferLoad",
@@ -261,7 +351,9 @@ ATTRIBUTES: dict[str, str] = {
         )
     },
     "runtime.Executable": "relax_vm.Executable",
+    "runtime.String": "compat.containers.String",
     "runtime.const": "tir.const",
+    "runtime.ObjectPath": "ir.access_path.ObjectPath",
     "runtime.enabled": "testing.device_enabled",
     "runtime.convert": "compat.containers.convert",
     "ir.BaseExpr": "tir.PrimExpr",
@@ -278,11 +370,18 @@ ATTRIBUTES: dict[str, str] = {
     "ir.Object": "ir.Node",
     "ir.Range": "compat.containers.Range",
     **_PRIM_EXPRESSIONS,
+    "meta_schedule.tune_context._normalize_mod": "meta_schedule.tune_context.normalized",
+    "meta_schedule.ExtractedTask": "meta_schedule.tune_context.ExtractedTask",
+    "meta_schedule.Runner": "meta_schedule.runner.Runner",
+    "meta_schedule.runner.local_runner.default_alloc_argument": (
+        "meta_schedule.measure.local_runner.allocate_arguments"
+    ),
     "relax.TensorType": "relax.TensorStructInfo",
     "relax.DynTensorType": "compat.containers.DynTensorType",
     "relax.ShapeType": "relax.ShapeStructInfo",
     "relax.ObjectType": "relax.ObjectStructInfo",
     "relax.AnyType": "relax.ObjectStructInfo",
+    "relax.dpl.pattern.TypePattern": "relax.dpl.pattern.StructInfoPattern",
     "relax.PrimType": "relax.PrimStructInfo",
     "relax.TupleType": "relax.TupleStructInfo",
     "relax.FuncType": "relax.FuncStructInfo",
@@ -300,8 +399,19 @@ ATTRIBUTES: dict[str, str] = {
     ),
     "relax.analysis.derive_call_ret_type": "relax.analysis.derive_call_ret_struct_info",
     **{f"relax.{name}": f"script.relax.{name}" for name in ("dataflow", "output", "match_cast")},
+    **{
+        f"relax.op.{name}": f"relax.op.nn.{name}"
+        for name in ("relu", "gelu", "silu", "softmax", "conv2d", "max_pool2d", "layer_norm")
+    },
+    "relax.op.transpose": "relax.op.permute_dims",
+    "tir.Function": "tir.PrimFunc",
+    "dlight.analysis.normalize_function": "dlight.analysis.normalize_prim_func",
     "tir.ProducerLoad": "te.ProducerLoad",
     "tir.renew_defs": "tir.stmt_functor.renew_defs",
+    "tir.SLayout": "tir.Layout",
+    "tir.SBijectiveLayout": "tir.BijectiveLayout",
+    "tir.slayout": "tir.data_layout.layout",
+    "tir.sbijective_layout": "tir.data_layout.bijective_layout",
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
     "tir.ScheduleState": "schedule.ScheduleState",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from mlcweb.ir.class_names import home
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
@@ -47,7 +48,7 @@ class _Writer:
 
 
 def _name(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
+    return f"{home(cls)}.{cls.__qualname__}"
 
 
 def _classes(base: type) -> dict[str, type]:
@@ -61,8 +62,8 @@ def _classes(base: type) -> dict[str, type]:
     return found
 
 
-def to_table(value: Node) -> dict[str, Any]:
-    """A node as plain data.
+def to_table(value: Any) -> dict[str, Any]:
+    """A node, or a list or dictionary of nodes, as plain data.
 
     Raises:
         TVMError: a part of it has no form in JSON, such as the contents of a constant tensor.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -48,3 +49,15 @@ class TempDirectory:
 def tempdir(custom_path: str | None = None, keep_for_debug: bool | None = None) -> TempDirectory:
     """A new folder. `custom_path` names it, and must not exist yet."""
     return TempDirectory(custom_path, keep_for_debug)
+
+
+def which(exec_name: str) -> str | None:
+    """The path of a program; None where there is none."""
+    return shutil.which(exec_name)
+
+
+def is_source_path(path: str) -> bool:
+    """Whether a text is the path of a file, rather than what would be in it."""
+    _, dot, suffix = path.rpartition(".")
+    looks_so = bool(dot) and "\n" not in path and suffix.strip() == suffix
+    return looks_so or Path(path).exists()

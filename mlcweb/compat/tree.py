@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from mlcweb.compat.absent import Absent
+from mlcweb.ir.lazy_attributes import provided_names
 
 
 class View(ModuleType):
@@ -25,7 +26,7 @@ class View(ModuleType):
         self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
         return self._find(name)
 
@@ -141,6 +142,8 @@ class Tree:
         return self._views[relative]
 
     def _find(self, view: str, attribute: str) -> Any:
+        if attribute == "__all__":
+            return sorted(self.public(view))
         found = self.name_in(view, attribute)
         if found is not None:
             return found
@@ -169,15 +172,33 @@ class Tree:
             return self.module(name)
         return None
 
+    def public(self, relative: str, seen: frozenset[str] = frozenset()) -> set[str]:
+        """The names that `from` a module `import *` gives: those that it has, those that a layer
+        above has for it, those that the tables add, and those of the homes of a view."""
+        real = self.resolve(relative)
+        module = sys.modules.get(self.full(real))
+        names = {n for n in dir(module) if not n.startswith("_")} if module else set[str]()
+        names = {n for n in names if not isinstance(vars(module).get(n), Absent)}
+        names.update(provided_names(self.full(real)))
+        for table in self.attributes:
+            owner, _, name = table.rpartition(".")
+            if self.resolve(owner) == real:
+                names.add(name)
+        for home in self.views.get(relative, ()):
+            if home not in seen:
+                importlib.import_module(self.full(home))
+                names |= self.public(home, seen | {relative, home})
+        return names
+
     def attach(self, relative: str, module: ModuleType) -> None:
         """Lets a module of ours have the names that the tables add to it."""
         before = dict(vars(module))
         own = before.get("__getattr__")
 
         def getattribute(name: str) -> Any:
-            if name.startswith("__"):
+            if name.startswith("__") and name != "__all__":
                 raise AttributeError(f"module {relative} has no {name}")
-            if own is not None:
+            if own is not None and name != "__all__":
                 try:
                     return own(name)
                 except AttributeError:
@@ -219,17 +240,22 @@ class Tree:
         )
 
     def missing(self, relative: str) -> ModuleNotFoundError:
-        """An error for a module that is not there, telling which may be meant."""
-        name = f"{self.alias}.{relative}"
+        """An error for a module that is not there, telling which may be meant.
+
+        Where a view lacks it, the error has the view's `name`: Python drops the message of an error
+        about the very name that `from m import x` asks for.
+        """
         parent = relative.rpartition(".")[0]
         known = [n for n in (*self.modules, *self.views) if n.rpartition(".")[0] == parent]
         module = sys.modules.get(self.full(self.resolve(parent)))
-        known += [f"{parent}.{n}".lstrip(".") for n in _public(module)]
-        close = difflib.get_close_matches(relative, known, n=1, cutoff=0.75)
-        meant = f"; did you mean {self.alias}.{close[0]}?" if close else ""
+        names = [*(n.rpartition(".")[2] for n in known), *_public(module)]
+        owner = self.module(parent) if parent else None
+        close = difflib.get_close_matches(relative.rpartition(".")[2], names, n=1, cutoff=0.8)
+        meant = f"; did you mean {self.shown(parent)}.{close[0]}?" if close else ""
         hint = self._hint(self.resolve(parent))
         return ModuleNotFoundError(
-            f"There is no {self.shown(relative)} here{meant}{hint}", name=name
+            f"There is no {self.shown(relative)} here{meant}{hint}",
+            name=f"{self.alias}.{parent if isinstance(owner, View) else relative}",
         )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, NodeType, on
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis.struct_info import FAIL_L0, BaseCheckResult, _check, _compare_extents
+from mlcweb.relax.analysis.struct_info import FAIL_L0, unify
 from mlcweb.relax.analysis.variables import symbolic_vars_used
 from mlcweb.relax.constant_data import host_array
 from mlcweb.relax.struct_info import StructInfo, extent
@@ -29,7 +28,7 @@ class Substitution(Mutator):
         self.variables: dict[E.Var, E.RelaxExpr] = dict(variables)
         self.values = values or {}
 
-    def rewrite(self, node: Any) -> Any:
+    def rewrite(self, node: NodeType) -> NodeType:
         if isinstance(node, (PrimExpr, StructInfo)):
             return dims.substitute_extents(node, self.values)
         return super().rewrite(node)
@@ -97,18 +96,10 @@ def _parameter(func: E.Function, key: E.Var | str) -> E.Var:
 
 
 def _unify(param: E.Var, value: E.Expr, values: dict[PrimVar, PrimExpr]) -> None:
-    if param.struct_info is None:
-        return
-
-    def extents(expected: PrimExpr, found: PrimExpr) -> BaseCheckResult:
-        if isinstance(expected, PrimVar) and expected not in values:
-            values[expected] = found
-        return _compare_extents(dims.substitute_extents(expected, values), found)
-
-    if _check(param.struct_info, value.struct_info, extents) == FAIL_L0:
+    info = param.struct_info
+    if info is not None and unify(info, value.struct_info, values) == FAIL_L0:
         raise DiagnosticError(
-            f'The value for the parameter "{param.name_hint}" is {value.struct_info}, not a '
-            f"{param.struct_info}"
+            f'The value for the parameter "{param.name_hint}" is {value.struct_info}, not a {info}'
         )
 
 

@@ -268,18 +268,28 @@ class BlockBuilder(metaclass=NamedClass):
 
     # Calls of tensor expressions
 
-    def call_te(self, func: Formula, *args: object, **kwargs: Any) -> E.Call:
+    def call_te(
+        self,
+        func: Formula,
+        *args: object,
+        primfunc_name_hint: str | None = None,
+        primfunc_attrs: Mapping[str, object] | None = None,
+        sinfo_args: StructInfo | Sequence[StructInfo] | None = None,
+        **kwargs: object,
+    ) -> E.Call:
         """A call of the TensorIR function that the tensor expression `func` makes of the arguments.
 
         `primfunc_name_hint` names the function (default: as `func` is called), `primfunc_attrs`
         are attributes for it, and `sinfo_args` the struct info of the result.
         """
-        from mlcweb.relax.emit_te import call_te_inputs
+        from mlcweb.relax.emit_te import gen_call_tir_inputs
 
-        name = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
-        prim_func, call_args, infos, tir_vars = call_te_inputs(func, *args, **kwargs)
+        name = primfunc_name_hint or getattr(func, "__name__", "te_func")
+        prim_func, call_args, infos, tir_vars = gen_call_tir_inputs(
+            func, *args, primfunc_attrs=primfunc_attrs, sinfo_args=sinfo_args, **kwargs
+        )
         var = self.add_func(prim_func, name)
-        last = (E.ShapeExpr(tir_vars),) if tir_vars else ()
+        last = () if tir_vars is None else (tir_vars,)
         info = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
         return E.Call(Op.get("relax.call_tir"), (var, E.Tuple(call_args), *last), None, (info,))
 
@@ -288,7 +298,7 @@ class BlockBuilder(metaclass=NamedClass):
         func: Formula,
         *args: object,
         te_grad_name: str,
-        te_grad_kwargs: Mapping[str, Any] | None = None,
+        te_grad_kwargs: Mapping[str, object] | None = None,
         **kwargs: Any,
     ) -> E.Call:
         """As `call_te`, with a gradient: what `relax.training.utils.register_te_gradient` has
@@ -298,9 +308,8 @@ class BlockBuilder(metaclass=NamedClass):
         op = Op.get("relax.call_tir_with_grad")
         return E.Call(op, call.args, Attrs(attrs), call.sinfo_args)
 
-    def emit_te(self, func: Formula, *args: object, **kwargs: Any) -> E.Var:
+    def emit_te(self, func: Formula, *args: object, name_hint: str = "", **kwargs: Any) -> E.Var:
         """Bind what `call_te` gives to a new variable."""
-        name_hint = kwargs.pop("name_hint", "")
         return self.emit(self.call_te(func, *args, **kwargs), name_hint)
 
     # Functions

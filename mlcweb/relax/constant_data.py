@@ -63,8 +63,8 @@ class HostArray:
         import numpy as np
 
         if self.dtype == "bfloat16":
-            wide = np.frombuffer(self.data, "uint16").astype("uint32") << 16
-            return wide.view("float32").reshape(self.shape)
+            bits = np.frombuffer(self.data, "uint16")
+            return dtypes.widen_bfloat16(bits).reshape(self.shape)
         return np.frombuffer(self.data, self.dtype).reshape(self.shape)
 
     asnumpy = numpy
@@ -89,6 +89,11 @@ class HostArray:
         return f"HostArray(shape={self.shape}, dtype={self.dtype})"
 
 
+def detached(value: Any) -> Any:
+    """A tensor of PyTorch as an array of NumPy; other values as they are."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else value
+
+
 def host_array(value: ArrayLike, dtype: str | None = None) -> ArrayData:
     """`value` as the data of a constant.
 
@@ -98,9 +103,7 @@ def host_array(value: ArrayLike, dtype: str | None = None) -> ArrayData:
     """
     if isinstance(value, (bool, int, float, list, tuple)):
         return _from_numbers(value, dtype)
-    array: Any = value
-    if hasattr(array, "detach"):  # a tensor of PyTorch
-        array = array.detach().cpu().numpy()
+    array = detached(value)
     if type(array).__module__.split(".")[0] == "numpy":
         narrow = {"float64": "float32", "int64": "int32"}.get(str(array.dtype), str(array.dtype))
         return _from_numpy(array, dtype or narrow)
@@ -163,7 +166,8 @@ def _packed(number: Number, dtype: str) -> bytes:
 
 def contents(data: ArrayData) -> tuple[tuple[int, ...], str, bytes]:
     """Shape, element type and bytes of a constant's data: equal where two constants are."""
-    raw = data.tobytes() if isinstance(data, HostArray) else data.numpy().tobytes()
+    kept: Any = data
+    raw = kept.tobytes() if hasattr(kept, "tobytes") else data.numpy().tobytes()
     return tuple(int(n) for n in data.shape), str(data.dtype), raw
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.ir.visitor import Mutator, NodeType, children, on, walk
 from mlcweb.relax.struct_info import FuncStructInfo, StructInfo
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.substitute import substitute
-
-InfoType = TypeVar("InfoType", bound=Node)
 
 
 def simplify(value: PrimExpr) -> PrimExpr:
@@ -72,7 +69,7 @@ class _Renewal(Mutator):
     def __init__(self, values: Mapping[PrimVar, PrimExpr]) -> None:
         self.values = values
 
-    def rewrite(self, node: Any) -> Any:
+    def rewrite(self, node: NodeType) -> NodeType:
         if isinstance(node, PrimExpr):
             new = substitute(node, self.values)
             return node if new is node else simplify(new)
@@ -86,7 +83,7 @@ class _Renewal(Mutator):
         return replace(info, params=params, ret=self.rewrite(info.ret))
 
 
-def substitute_extents(node: InfoType, values: Mapping[PrimVar, PrimExpr]) -> InfoType:
+def substitute_extents(node: NodeType, values: Mapping[PrimVar, PrimExpr]) -> NodeType:
     """A struct info (or shape) with symbolic extents replaced, and simplified where that changes
     them."""
     return _Renewal(values).rewrite(node) if values else node

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
@@ -37,17 +37,20 @@ class _Arguments:
         self.call_args: list[E.Expr] = []
         self.scalars: list[PrimExpr] = []
 
+    def number(self, value: PrimExpr) -> PrimExpr:
+        self.scalars.append(self.renamed(value))
+        return self.scalars[-1]
+
     def renamed(self, value: PrimExpr) -> PrimExpr:
         for var in dims.prim_vars(value):
             self.own.setdefault(var, PrimVar(var.name, var.dtype))
         return substitute(value, self.own)
 
-    def convert(self, value: object) -> Any:
+    def convert(self, value: object) -> object:
         if isinstance(value, PrimExpr):
-            self.scalars.append(self.renamed(value))
-            return self.scalars[-1]
+            return self.number(value)
         if isinstance(value, E.PrimValue):
-            return self.convert(value.value)
+            return self.number(value.value)
         if isinstance(value, E.Expr):
             return self.expression(value)
         if isinstance(value, (list, tuple)):
@@ -58,12 +61,12 @@ class _Arguments:
             return value
         raise TypeError(f"emit_te takes no argument of {type(value).__name__}: {value!r}")
 
-    def expression(self, value: E.Expr) -> Any:
+    def expression(self, value: E.Expr) -> object:
         info = value.struct_info
         if isinstance(info, TensorStructInfo):
             return self.tensor(value, info)
         if isinstance(info, ShapeStructInfo) and isinstance(value, E.ShapeExpr):
-            return [self.convert(extent) for extent in value.values]
+            return list(map(self.number, value.values))
         if isinstance(value, E.Tuple):
             return [self.convert(field) for field in value.fields]
         if isinstance(info, PrimStructInfo):
@@ -73,7 +76,7 @@ class _Arguments:
     def scalar(self, value: E.Expr, info: PrimStructInfo) -> PrimExpr:
         """A number that is known when the program runs, unless its type says which it is."""
         if info.value is not None:
-            return self.convert(info.value)
+            return self.number(info.value)
         var = PrimVar(value.name_hint if isinstance(value, E.Var) else "scalar", info.dtype)
         self.inputs.append(var)
         self.call_args.append(value)
@@ -112,15 +115,17 @@ class _Arguments:
         return [var for var in used if var not in bound]
 
 
-def call_te_inputs(
-    func: Formula, *args: object, **kwargs: Any
-) -> tuple[PrimFunc, list[E.Expr], list[StructInfo], list[PrimExpr]]:
+def gen_call_tir_inputs(
+    func: Formula,
+    *args: object,
+    primfunc_attrs: Mapping[str, object] | None = None,
+    sinfo_args: StructInfo | Sequence[StructInfo] | None = None,
+    **kwargs: object,
+) -> tuple[PrimFunc, list[E.Expr], list[StructInfo], E.ShapeExpr | None]:
     """The function that `func` makes of the arguments, and what a `call_tir` of it needs: the
     arguments, the struct infos of its results, and the extents to pass after them."""
     from mlcweb import te
 
-    attrs = kwargs.pop("primfunc_attrs", None)
-    given = kwargs.pop("sinfo_args", None)
     arguments = _Arguments()
     te_args = [arguments.convert(arg) for arg in args]
     te_kwargs = {key: arguments.convert(arg) for key, arg in kwargs.items()}
@@ -132,21 +137,14 @@ def call_te_inputs(
     prim_func = te.create_prim_func(
         [*arguments.inputs, *outputs, *unbound], index_dtype_override="int64"
     )
-    if attrs:
-        prim_func = prim_func.with_attr(attrs)
+    if primfunc_attrs:
+        prim_func = prim_func.with_attr(primfunc_attrs)
     prim_func = prim_func.without_attr("global_symbol")
     back = {own: var for var, own in arguments.own.items()}
-    infos = list(given) if isinstance(given, (list, tuple)) else [given] if given else []
+    infos = [sinfo_args] if isinstance(sinfo_args, StructInfo) else list(sinfo_args or ())
     if not infos:
         for output in outputs:
             shape = [substitute(extent, back) for extent in output.shape]
             infos.append(TensorStructInfo(shape, output.dtype))
-    return prim_func, arguments.call_args, infos, [back.get(var, var) for var in unbound]
-
-
-def gen_call_tir_inputs(
-    func: Formula, *args: object, **kwargs: Any
-) -> tuple[PrimFunc, list[E.Expr], list[StructInfo], E.ShapeExpr | None]:
-    """As TVM's `relax.utils.gen_call_tir_inputs`."""
-    prim_func, call_args, infos, tir_vars = call_te_inputs(func, *args, **kwargs)
-    return prim_func, call_args, infos, E.ShapeExpr(tir_vars) if tir_vars else None
+    tir_vars = E.ShapeExpr([back.get(var, var) for var in unbound]) if unbound else None
+    return prim_func, arguments.call_args, infos, tir_vars

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from mlcweb.ir import printing
 from mlcweb.ir.dialect import KEYWORDS, also_named, takes_newer_keywords
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.function_attrs import FunctionAttrs
 from mlcweb.ir.module import BaseFunc, GlobalVar
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.ir.op import Op
@@ -36,7 +37,7 @@ from mlcweb.tir.arithmetic import convert
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
-STRUCT_INFO: dict[type, Callable[[Any], StructInfo]] = {}
+STRUCT_INFO: dict[type, Callable[..., StructInfo]] = {}
 """How to deduce the struct info of a node class; of a Function, that of its result. Filled by
 `mlcweb.relax.deduction`."""
 
@@ -54,6 +55,16 @@ class Expr(ExprOperators, Node):
     def ty(self) -> StructInfo:
         """The struct info, under its name since 2026."""
         return self.struct_info
+
+    @property
+    def _checked_type_(self) -> StructInfo:
+        """The struct info, under its name of 2022."""
+        return self.struct_info
+
+    @property
+    def shape_(self) -> Expr | None:
+        """The shape of a tensor, under its name of 2022: None if it is not known."""
+        return getattr(self.struct_info, "shape", None)
 
     def __repr__(self) -> str:
         return printing.text(self)
@@ -415,7 +426,7 @@ class Function(BaseFunc, Expr):
         self.params = tuple(params)
         self.body = as_seq(body)
         self.is_pure = is_pure
-        self.attrs = dict(attrs or {})
+        self.attrs = FunctionAttrs(attrs or {})
         self.span = span
         self.ret_struct_info = ret_struct_info or STRUCT_INFO[Function](self)
 
@@ -454,7 +465,7 @@ class ExternFunc(BaseFunc, Expr):
     ) -> None:
         self.global_symbol = global_symbol
         self.struct_info = struct_info or FuncStructInfo.opaque_func()
-        self.attrs = dict(attrs or {})
+        self.attrs = FunctionAttrs(attrs or {})
         self.span = span
 
     def __repr__(self) -> str:

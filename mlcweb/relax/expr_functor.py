@@ -75,7 +75,7 @@ class ExprFunctor:
         name = METHODS.get(type(expr))
         return self.visit_expr_fallback_(expr) if name is None else getattr(self, name)(expr)
 
-    def visit_binding(self, binding: E.Binding) -> Any:
+    def visit_binding(self, binding: E.Binding) -> object:
         return getattr(self, BINDING_METHODS[type(binding)])(binding)
 
     def visit_binding_block(self, block: E.BindingBlock) -> Any:
@@ -84,9 +84,16 @@ class ExprFunctor:
     def visit_var_def(self, var: E.Var) -> Any:
         return getattr(self, DEFINITION_METHODS[type(var)])(var)
 
-    def visit_expr_fallback_(self, expr: E.RelaxExpr) -> Any:
-        """Expressions of classes without a method, such as scalars."""
+    def visit_expr_fallback_(self, expr: Any) -> Any:
+        """Expressions without parts, and those of classes without a method, such as scalars."""
         return expr
+
+    visit_var_ = visit_dataflow_var_ = visit_var_def_ = visit_dataflow_var_def_ = (
+        visit_expr_fallback_
+    )
+    visit_constant_ = visit_shape_expr_ = visit_extern_func_ = visit_expr_fallback_
+    visit_global_var_ = visit_op_ = visit_prim_value_ = visit_expr_fallback_
+    visit_string_imm_ = visit_data_type_imm_ = visit_expr_fallback_
 
 
 class PyExprVisitor(ExprFunctor):
@@ -134,19 +141,6 @@ class PyExprVisitor(ExprFunctor):
     def visit_match_cast_(self, binding: E.MatchCast) -> None:
         self.visit_expr(binding.value)
         self.visit_var_def(binding.var)
-
-    def visit_var_(self, var: E.Var) -> None: ...
-    def visit_dataflow_var_(self, var: E.DataflowVar) -> None: ...
-    def visit_var_def_(self, var: E.Var) -> None: ...
-    def visit_dataflow_var_def_(self, var: E.DataflowVar) -> None: ...
-    def visit_constant_(self, value: E.Constant) -> None: ...
-    def visit_shape_expr_(self, value: E.ShapeExpr) -> None: ...
-    def visit_extern_func_(self, func: E.ExternFunc) -> None: ...
-    def visit_global_var_(self, var: GlobalVar) -> None: ...
-    def visit_op_(self, op: Op) -> None: ...
-    def visit_prim_value_(self, value: E.PrimValue) -> None: ...
-    def visit_string_imm_(self, value: E.StringImm) -> None: ...
-    def visit_data_type_imm_(self, value: E.DataTypeImm) -> None: ...
 
 
 class PyExprMutator(ExprFunctor):
@@ -199,7 +193,8 @@ class PyExprMutator(ExprFunctor):
         return replace(var, struct_info=struct_info)
 
     def visit_call_(self, call: E.Call) -> E.Value:
-        op = call.op if isinstance(call.op, Op) else self.visit_expr(call.op)
+        # An operator has no normal form.
+        op = self.visit_op_(call.op) if isinstance(call.op, Op) else self.visit_expr(call.op)
         args = [self.visit_expr(arg) for arg in call.args]
         if op is call.op and all_same(args, call.args):
             return call
@@ -281,33 +276,3 @@ class PyExprMutator(ExprFunctor):
 
     def visit_dataflow_var_(self, var: E.DataflowVar) -> E.Value:
         return self._remapped.get(var, var)
-
-    def visit_var_def_(self, var: E.Var) -> E.Var:
-        return var
-
-    def visit_dataflow_var_def_(self, var: E.DataflowVar) -> E.Var:
-        return var
-
-    def visit_constant_(self, value: E.Constant) -> E.Value:
-        return value
-
-    def visit_shape_expr_(self, value: E.ShapeExpr) -> E.Value:
-        return value
-
-    def visit_extern_func_(self, func: E.ExternFunc) -> E.Value:
-        return func
-
-    def visit_global_var_(self, var: GlobalVar) -> E.Value:
-        return var
-
-    def visit_op_(self, op: Op) -> E.RelaxExpr:
-        return op
-
-    def visit_prim_value_(self, value: E.PrimValue) -> E.Value:
-        return value
-
-    def visit_string_imm_(self, value: E.StringImm) -> E.Value:
-        return value
-
-    def visit_data_type_imm_(self, value: E.DataTypeImm) -> E.Value:
-        return value

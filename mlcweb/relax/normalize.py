@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import replace
@@ -144,7 +144,7 @@ def _function(self: Normalizer, func: E.Function) -> E.Function:
     return func if body is func.body else replace(func, body=body)
 
 
-_HANDLERS: dict[type, Callable[[Normalizer, Any], E.Expr]] = {
+_HANDLERS: dict[type, Callable[..., E.Expr]] = {
     E.Call: _call,
     E.Tuple: _tuple,
     E.TupleGetItem: _field,

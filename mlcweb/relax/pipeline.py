@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
@@ -24,7 +23,7 @@ class UnknownPipeline(TVMError, ValueError):
     """A pipeline of a name that nothing has registered."""
 
 
-PIPELINES: dict[str, Callable[..., Pass]] = {}
+PIPELINE_MAP: dict[str, Callable[..., Pass]] = {}
 
 
 def register_pipeline(name: str) -> Callable[[Callable[..., Pass]], Callable[..., Pass]]:
@@ -35,24 +34,24 @@ def register_pipeline(name: str) -> Callable[[Callable[..., Pass]], Callable[...
     """
 
     def register(make: Callable[..., Pass]) -> Callable[..., Pass]:
-        if name in PIPELINES:
+        if name in PIPELINE_MAP:
             raise ValueError(f'There is a pipeline "{name}" already')
-        PIPELINES[name] = make
+        PIPELINE_MAP[name] = make
         return make
 
     return register
 
 
-def get_pipeline(name: str = "zero", **options: Any) -> Pass:
+def get_pipeline(name: str = "zero", **options: object) -> Pass:
     """A sequence of passes by its name: "zero", "default", or one that was registered.
 
     Raises:
         UnknownPipeline: lists those that there are.
     """
-    if name not in PIPELINES:
-        there = ", ".join(f'"{known}"' for known in PIPELINES)
+    if name not in PIPELINE_MAP:
+        there = ", ".join(f'"{known}"' for known in sorted(PIPELINE_MAP))
         raise UnknownPipeline(f'Unknown pipeline "{name}"; there are {there}')
-    return PIPELINES[name](**options)
+    return PIPELINE_MAP[name](**options)
 
 
 @register_pipeline("zero")
@@ -77,6 +76,7 @@ def zero_pipeline(*, enable_warning: bool = False) -> Pass:
     return whole
 
 
+@register_pipeline("default_build")
 @register_pipeline("default")
 def default_pipeline() -> Pass:
     """What `relax.build` runs: the passes of "zero", and `DeadCodeElimination` of what they made;
@@ -91,8 +91,16 @@ def default_pipeline() -> Pass:
     return whole
 
 
+def get_default_pipeline(target: object) -> Pass:
+    """What `relax.build` runs for a target: "default" for all of them here."""
+    return default_pipeline()
+
+
+default_build_pipeline = default_pipeline
+
+
 @register_pipeline("static_shape_tuning")
-def static_shape_tuning_pipeline(*args: Any, **options: Any) -> Pass:
+def static_shape_tuning_pipeline(*args: object, **options: object) -> Pass:
     """Lower and fuse a model, tune its functions, and give them what was found: see
     `mlcweb.meta_schedule.relax_integration`, a layer above this one."""
     return provided(__name__, "static_shape_tuning_pipeline")(*args, **options)
@@ -137,7 +145,7 @@ def _has_work(func: E.Expr | BaseFunc) -> bool:
     )
 
 
-def _is_operator_call(node: Any) -> bool:
+def _is_operator_call(node: object) -> bool:
     if not (isinstance(node, E.Call) and isinstance(node.op, Op)):
         return False
     return node.op.get_attr("FLegalize") is not keep

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mlcweb.ir.op import register_op_attr
 from mlcweb.relax_vm.sizes import ShapeTuple
 from mlcweb.runtime.ndarray import NDArray, array
 
@@ -12,15 +12,37 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def _shape_of(tensor: NDArray) -> ShapeTuple:
+BUILTIN = "FVMBuiltin"
+"""The attribute of an operator that holds the function which is a call of it."""
+
+
+@register_op_attr("relax.null_value", BUILTIN)
+def null_value() -> None:
+    return None
+
+
+@register_op_attr("relax.shape_of", BUILTIN)
+def shape_of(tensor: NDArray) -> ShapeTuple:
     return ShapeTuple(tensor.shape)
 
 
+@register_op_attr("relax.inspect.tensor_shape_i", BUILTIN)
+def _tensor_shape_i(tensor: NDArray, axis: int) -> int:
+    return tensor.shape[axis]
+
+
+@register_op_attr("relax.tensor_to_shape", BUILTIN)
+def tensor_to_shape(tensor: NDArray) -> ShapeTuple:
+    return ShapeTuple(map(int, tensor.numpy()))
+
+
+@register_op_attr("relax.print", BUILTIN)
 def _print(form: str, *values: object) -> tuple[()]:
     print(form.format(*values) if form else " ".join(map(str, values)))
     return ()
 
 
+@register_op_attr("relax.assert_op", BUILTIN)
 def _assert(condition: object, form: str, *values: object) -> tuple[()]:
     if not truth(condition):
         from mlcweb.codegen.interpreter.support import AssertionFailed
@@ -35,6 +57,7 @@ def truth(value: object) -> bool:
     return bool(value.numpy().item() if isinstance(value, NDArray) else value)
 
 
+@register_op_attr("relax.nonzero", BUILTIN)
 def _nonzero(tensor: NDArray) -> NDArray:
     import numpy as np
 
@@ -42,6 +65,7 @@ def _nonzero(tensor: NDArray) -> NDArray:
     return _on_device_of(tensor, places.astype("int64"))
 
 
+@register_op_attr("relax.unique", BUILTIN)
 def _unique(tensor: NDArray, ordered: bool, *options: int | None) -> NDArray | tuple[NDArray, ...]:
     import numpy as np
 
@@ -62,15 +86,3 @@ def _unique(tensor: NDArray, ordered: bool, *options: int | None) -> NDArray | t
 
 def _on_device_of(tensor: NDArray, values: np.ndarray) -> NDArray:
     return array(values, tensor.device)
-
-
-BUILTINS: dict[str, Callable[..., object]] = {
-    "relax.null_value": lambda: None,
-    "relax.print": _print,
-    "relax.assert_op": _assert,
-    "relax.nonzero": _nonzero,
-    "relax.unique": _unique,
-    "relax.tensor_to_shape": lambda tensor: ShapeTuple(map(int, tensor.numpy())),
-    "relax.shape_of": _shape_of,
-    "relax.inspect.tensor_shape_i": lambda tensor, axis: tensor.shape[axis],
-}

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
-from mlcweb.ir.op import Op
+from mlcweb.ir.op import Op, register_op_attr
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax import struct_info as S
 from mlcweb.relax.analysis.struct_info import is_base_of
 from mlcweb.relax.analysis.variables import free_symbolic_vars, free_vars
 from mlcweb.relax_vm import instructions as vm
-from mlcweb.relax_vm.builtins import BUILTINS
-from mlcweb.relax_vm.explicit_memory import MEMORY_CALLS
+from mlcweb.relax_vm.builtins import BUILTIN
+from mlcweb.relax_vm.explicit_memory import COMPILE
 from mlcweb.relax_vm.sizes import ShapeTuple, known_sizes
 from mlcweb.relax_vm.text import one_line
 from mlcweb.tir.arithmetic import constant_value
@@ -265,9 +265,10 @@ class FunctionCompiler:
     def call(self, call: E.Call) -> Value:
         op = call.op
         if isinstance(op, Op):
-            if op.name in CALLS:
-                return CALLS[op.name](self, call)
-            if op.name in BUILTINS:
+            compile_call: Callable[[FunctionCompiler, E.Call], Value] | None = op.get_attr(COMPILE)
+            if compile_call is not None:
+                return compile_call(self, call)
+            if op.has_attr(BUILTIN):
                 return self.emit_to(vm.CallBuiltin, op.name, self.operands(call.args))
             raise self.error(
                 f"{op.name} is not lowered to a function of TensorIR: nothing is known of how to "
@@ -296,11 +297,14 @@ class FunctionCompiler:
             return self.emit_to(vm.CallFunction, function, operands)
         return self.emit_to(vm.CallPacked, func.global_symbol, operands)
 
+    @register_op_attr("relax.call_pure_packed", COMPILE)
+    @register_op_attr("relax.call_inplace_packed", COMPILE)
     def pure_packed(self, call: E.Call) -> vm.Register:
         func = call.args[0]
         assert isinstance(func, E.ExternFunc)
         return self.packed(func, call.args[1:])
 
+    @register_op_attr("relax.make_closure", COMPILE)
     def closure(self, call: E.Call) -> vm.Register:
         """A function of the module whose last arguments are given."""
         function = call.args[0]
@@ -308,10 +312,15 @@ class FunctionCompiler:
         captured = self.arguments(call.args[1])
         return self.emit_to(vm.MakeFunction, self.graph_function(name), captured, True)
 
+    @register_op_attr("relax.invoke_closure", COMPILE)
+    @register_op_attr("relax.invoke_pure_closure", COMPILE)
     def closure_call(self, call: E.Call) -> vm.Register:
         args = self.arguments(call.args[1])
         return self.emit_to(vm.CallValue, self.operand(call.args[0]), args)
 
+    @register_op_attr("relax.call_tir", COMPILE)
+    @register_op_attr("relax.call_tir_inplace", COMPILE)
+    @register_op_attr("relax.call_dps_packed", COMPILE)
     def destination_passing(self, call: E.Call) -> Value:
         """A call that writes what it gives into its last arguments."""
         inputs = self.arguments(call.args[1])
@@ -417,19 +426,7 @@ def _registers(value: Value) -> list[vm.Register]:
 
 _IN_PLACE = Op.get("relax.call_tir_inplace")
 
-CALLS: dict[str, Callable[[FunctionCompiler, E.Call], Value]] = {
-    "relax.call_tir": FunctionCompiler.destination_passing,
-    "relax.call_tir_inplace": FunctionCompiler.destination_passing,
-    "relax.call_inplace_packed": FunctionCompiler.pure_packed,
-    "relax.call_dps_packed": FunctionCompiler.destination_passing,
-    "relax.call_pure_packed": FunctionCompiler.pure_packed,
-    "relax.make_closure": FunctionCompiler.closure,
-    "relax.invoke_closure": FunctionCompiler.closure_call,
-    "relax.invoke_pure_closure": FunctionCompiler.closure_call,
-    **MEMORY_CALLS,
-}
-
-_VALUES: dict[type, Callable[[FunctionCompiler, Any], Value]] = {
+_VALUES: dict[type, Callable[..., Value]] = {
     E.Var: FunctionCompiler.variable,
     E.DataflowVar: FunctionCompiler.variable,
     E.Constant: FunctionCompiler.tensor,

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.lifetimes import functions_that_keep
 from mlcweb.relax_vm.listing import function_python, function_text
 from mlcweb.relax_vm.memory_report import MemoryReport, memory_report
+from mlcweb.relax_vm.run_codegen import EXTERNAL_MODULES
 from mlcweb.runtime.library import export_library
 from mlcweb.runtime.module import Module, PackedFunc
+
+if TYPE_CHECKING:
+    from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
 
 class Executable:
@@ -40,13 +46,15 @@ class Executable:
         """What a virtual machine takes: this."""
         return self
 
-    def jit(self, **options: Any) -> Executable:
+    def jit(self, **options: object) -> Executable:
         """Ready to run; it always is."""
         return self
 
-    def export_library(self, file_name: Any, **options: Any) -> None:
+    def export_library(self, file_name: str | Path, **options: object) -> None:
         """Write the executable with its constants to one file, which `tvm.runtime.load_module`
         reads; see `Module.export_library`."""
+        if EXTERNAL_MODULES in self.module.attrs:
+            raise TVMError("A model with code of external compilers cannot be saved")
         kernels = {name: self.kernel(name).kernel for name in self.kernel_names}
         target = self.library.target if self.library else "cpu"
         export_library(file_name, kernels, target, None, self.module)
@@ -119,7 +127,7 @@ class Executable:
         return self._machine[name]
 
     @cached_property
-    def _machine(self) -> Any:
+    def _machine(self) -> VirtualMachine:
         from mlcweb.relax_vm.virtual_machine import VirtualMachine
         from mlcweb.runtime.device import cpu
 

@@ -7,9 +7,9 @@ time. Where a storage or tensor ends needs no instruction, since memory goes wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from mlcweb.ir.op import register_op_attr
 from mlcweb.relax import expr as E
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax_vm import instructions as vm
@@ -17,14 +17,22 @@ from mlcweb.relax_vm import instructions as vm
 if TYPE_CHECKING:
     from mlcweb.relax_vm.compiler import FunctionCompiler
 
-MemoryCall: TypeAlias = "Callable[[FunctionCompiler, E.Call], vm.Register]"
-"""What compiles a call, and says which register holds its value."""
+COMPILE = "FVMCompile"
+"""The attribute of an operator that holds what compiles a call of it, which gives its value."""
 
 
+@register_op_attr("relax.memory.alloc_storage", COMPILE)
+@register_op_attr("relax.memory.kill_storage", COMPILE)
+@register_op_attr("relax.memory.kill_tensor", COMPILE)
+@register_op_attr("relax.vm.alloc_storage", COMPILE)
+@register_op_attr("relax.vm.kill_object", COMPILE)
 def _nothing(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
     return compiler.constant(())
 
 
+@register_op_attr("relax.builtin.alloc_tensor", COMPILE)
+@register_op_attr("relax.memory.alloc_tensor", COMPILE)
+@register_op_attr("relax.vm.alloc_tensor", COMPILE)
 def _alloc_tensor(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
     info = call.struct_info
     if not isinstance(info, TensorStructInfo) or info.values is None:
@@ -32,19 +40,6 @@ def _alloc_tensor(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
     return compiler.emit_to(vm.Alloc, info.values, info.dtype)
 
 
+@register_op_attr("relax.memory.ensure_zero_offset", COMPILE)
 def _same(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
     return compiler.operand(call.args[0])
-
-
-MEMORY_CALLS: dict[str, MemoryCall] = {
-    "relax.builtin.alloc_tensor": _alloc_tensor,
-    "relax.memory.alloc_storage": _nothing,
-    "relax.memory.alloc_tensor": _alloc_tensor,
-    "relax.memory.kill_storage": _nothing,
-    "relax.memory.kill_tensor": _nothing,
-    "relax.memory.ensure_zero_offset": _same,
-    "relax.vm.alloc_storage": _nothing,
-    "relax.vm.alloc_tensor": _alloc_tensor,
-    "relax.vm.kill_object": _nothing,
-}
-"""What the calls of these operators become, by their names."""

@@ -34,7 +34,7 @@ MAX_ARGUMENTS = 64
 """Functions with more arguments take the slow path."""
 
 MAX_BOUND = 64
-"""So many chains of kernels with different addresses are kept for each frame."""
+"""Chains of kernels with different addresses that are cached for each frame."""
 
 
 class NotKernelSequence(Exception):
@@ -88,8 +88,9 @@ def _takes_addresses(frame: Frame, item: vm.CallKernel) -> bool:
     """Whether a kernel can be called with addresses alone, and writes none of the arguments of the
     function, of which two may be the same."""
     function = frame.machine.kernel(item.kernel)
-    layouts: tuple[Any, ...] = tuple([frame.layout(register) for register in item.args])
-    if function.kernel.pointers is None or None in layouts:
+    found = [frame.layout(register) for register in item.args]
+    layouts = tuple([layout for layout in found if layout is not None])
+    if function.kernel.pointers is None or len(layouts) < len(found):
         return False
     for at in function.signature.written:
         register = item.args[at]
@@ -105,16 +106,16 @@ class FastPath:
     def __init__(self, frame: Frame, sequence: KernelSequence) -> None:
         self.frame = frame
         self.sequence = sequence
-        self.bound: dict[tuple[int, ...], Callable[[], Any]] = {}
+        self.bound: dict[tuple[int, ...], Callable[[], object]] = {}
         self._behind: dict[tuple[int, ...], tuple[list[PointerCall], Callable[[], int]]] = {}
 
-    def bind(self, key: tuple[int, ...], arrays: Sequence[NDArray]) -> Callable[[], Any]:
+    def bind(self, key: tuple[int, ...], arrays: Sequence[NDArray]) -> Callable[[], object]:
         """The chain for arguments and results, which are `arrays`; kept by their addresses."""
         frame, params = self.frame, len(self.frame.plan.params)
         values: dict[vm.Register, Any] = dict(frame.fixed)
         values.update(enumerate(arrays[:params]))
         values.update(zip(self.sequence.allocated, arrays[params:], strict=True))
-        calls: list[Callable[[], Any]] = []
+        calls: list[Callable[[], object]] = []
         kernels: list[PointerCall] = []
         for position in self.sequence.calls:
             item: Any = frame.steps.instructions[position]
@@ -155,8 +156,8 @@ def fast_path_call(
     free: list[Frame],
     make: Callable[[], Frame],
     layouts: Sequence[Layout],
-    otherwise: Callable[..., Any],
-) -> Callable[..., Any] | None:
+    otherwise: Callable[..., object],
+) -> Callable[..., object] | None:
     """A function of NDArrays that runs a graph function on frames for `layouts`, which are `free`
     or made, and leaves all other arguments to `otherwise`. None where there is no fast path."""
     if len(layouts) > MAX_ARGUMENTS:
@@ -193,7 +194,7 @@ def _maker_of(layout: Layout, machine: VirtualMachine) -> Callable[[], NDArray]:
 
 
 @lru_cache
-def _written_out(params: int, made: int, results: str) -> Callable[..., Callable[..., Any]]:
+def _written_out(params: int, made: int, results: str) -> Callable[..., Callable[..., object]]:
     """Makes such functions of `params` arrays, which allocate `made` new ones. It is written out as
     text, since loops would take longer than small kernels."""
     arrays = [f"array{i}" for i in range(params)]

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter, length_hint
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.op import Op
 from mlcweb.relax_vm import instructions as vm
-from mlcweb.relax_vm.builtins import BUILTINS, truth
+from mlcweb.relax_vm.builtins import BUILTIN, truth
 from mlcweb.relax_vm.memory_plan import plan_memory
 from mlcweb.relax_vm.packed import call_packed, outward
 from mlcweb.relax_vm.sizes import Matching, ShapeTuple, described, known_sizes
@@ -28,12 +29,19 @@ from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
     from mlcweb.relax_vm.fast_path import FastPath
-    from mlcweb.relax_vm.virtual_machine import VirtualMachine
+    from mlcweb.relax_vm.virtual_machine import VirtualMachine, VMFunction
 
-Step = Callable[[], Any]
+Step = Callable[[], object]
+
+
+class Observer(Protocol):
+    """What runs the steps of frames in place of `Steps.run`, to see them."""
+
+    def run(self, steps: Steps) -> None: ...
+
 
 MAX_BOUND = 64
-"""So many calls of a kernel with different addresses are kept for each instruction."""
+"""Calls of a kernel with different addresses that are cached for each instruction."""
 
 _address = attrgetter("address")
 
@@ -62,7 +70,7 @@ class Frame:
         self.steps = Steps(self, plan.body)
         self.fast_path: FastPath | None = None
 
-    def _fixed_values(self) -> dict[vm.Register, Any]:
+    def _fixed_values(self) -> dict[vm.Register, object]:
         """Constants, and intermediate tensors in the memory that is planned for them."""
         machine, device = self.machine, self.machine.device
         fixed = {register: machine.constant(value) for register, value in self.plan.constants}
@@ -85,7 +93,7 @@ class Frame:
         value = self.fixed.get(register)
         return value.layout if isinstance(value, NDArray) else self.layouts.get(register)
 
-    def run(self, arguments: tuple[Any, ...]) -> Any:
+    def run(self, arguments: tuple[object, ...]) -> object:
         """Call the function with arguments that are checked already."""
         registers = self.registers
         registers[: len(arguments)] = arguments
@@ -281,8 +289,8 @@ class Closure:
 
     def __init__(
         self,
-        function: Any,
-        captured: tuple[Any, ...],
+        function: VMFunction,
+        captured: tuple[object, ...],
         sizes: Mapping[PrimVar, int],
         last: bool = False,
     ) -> None:
@@ -290,16 +298,16 @@ class Closure:
         self.first, self.last = ((), captured) if last else (captured, ())
         self.sizes = {var: sizes[var] for var in function.plan.outer if var in sizes}
 
-    def call(self, arguments: tuple[Any, ...]) -> Any:
+    def call(self, arguments: tuple[object, ...]) -> object:
         return self.function.call((*self.first, *arguments, *self.last), self.sizes)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> object:
         return outward(self.call(arguments))
 
 
 def _call_builtin(steps: Steps, position: int, item: vm.CallBuiltin) -> Step:
     registers, dst, args = steps.frame.registers, item.dst, item.args
-    function = BUILTINS[item.name]
+    function: Callable[..., object] = Op.get(item.name).get_attr(BUILTIN)
 
     def call() -> None:
         registers[dst] = function(*[registers[index] for index in args])
@@ -378,7 +386,7 @@ def _release(steps: Steps, position: int, item: vm.Release) -> Step:
     return release
 
 
-_LINK: dict[type, Callable[[Steps, int, Any], Step]] = {
+_LINK: dict[type, Callable[..., Step]] = {
     vm.Alloc: _alloc,
     vm.CallKernel: _call_kernel,
     vm.CallPacked: _call_packed,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlcweb.relax_vm.frame import Steps
 
 from mlcweb.relax_vm import instructions as vm
 
@@ -20,16 +23,16 @@ class Instrument:
     """Observes the steps of frames. `function(func, name, before_run, ret_value, *args)` is called
     before and after each call of a kernel, a registered function or a builtin."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self.function = function
 
-    def run(self, steps: Any) -> None:
+    def run(self, steps: Steps) -> None:
         registers, machine = steps.frame.registers, steps.frame.machine
         for position, step in enumerate(steps.steps):
             item = steps.instructions[position]
             try:
                 if isinstance(item, vm.CallKernel):
-                    called: tuple[str, Any] = item.kernel, machine.kernel(item.kernel)
+                    called: tuple[str, object] = item.kernel, machine.kernel(item.kernel)
                 elif isinstance(item, vm.CallPacked):
                     called = item.name, machine.packed(item.name)
                 elif isinstance(item, vm.CallBuiltin):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
@@ -43,7 +42,7 @@ def _packed(item: vm.CallPacked) -> str:
     return f'{result}call_packed "{item.name}" ({_registers(item.args)})'
 
 
-_TEXTS: dict[type, Callable[[Any], str]] = {
+_TEXTS: dict[type, Callable[..., str]] = {
     vm.Alloc: lambda i: f'%{i.dst} = alloc {dims.shape_text(i.shape)} "{i.dtype}"',
     vm.CallKernel: lambda i: f"call_kernel {i.kernel}({_registers(i.args)})",
     vm.CallPacked: _packed,
@@ -85,14 +84,14 @@ def _python_body(body: vm.Body, indent: str) -> list[str]:
     return lines
 
 
-def _python_text(item: Any) -> str:
+def _python_text(item: vm.Instruction) -> str:
     name, *arguments = _CALLS[type(item)](item)
     arguments += [f"r{register}" for register in getattr(item, "args", ())]
     result = getattr(item, "dst", None)
     return ("" if result is None else f"r{result} = ") + f"{name}({', '.join(arguments)})"
 
 
-_CALLS: dict[type, Callable[[Any], tuple[str, ...]]] = {
+_CALLS: dict[type, Callable[..., tuple[str, ...]]] = {
     vm.Alloc: lambda i: ("alloc", dims.shape_text(i.shape), f'"{i.dtype}"'),
     vm.CallKernel: lambda i: ("call_kernel", f'"{i.kernel}"'),
     vm.CallPacked: lambda i: ("call_packed", f'"{i.name}"'),

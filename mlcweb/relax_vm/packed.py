@@ -7,8 +7,11 @@ the function first looks at them in place, and copied back when it returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentTypeError
@@ -18,34 +21,36 @@ from mlcweb.runtime.storage import Storage, allocate_on_host
 
 
 def call_packed(
-    name: str, function: Callable[..., Any], arguments: list[Any], gives: bool = True
-) -> Any:
+    name: str, function: Callable[..., object], arguments: Sequence[object], gives: bool = True
+) -> object:
     """Call a function and check what it `gives`, unless it only writes its arguments."""
     if isinstance(function, PackedFunc):
         return function(*map(outward, arguments))
     lent: dict[int, tuple[NDArray, NDArray]] = {}
     result = function(*[_lent(outward(argument), lent) for argument in arguments])
     for _, stand_in in lent.values():
-        storage: Any = stand_in.storage
-        storage.give_back()
+        if isinstance(stand_in.storage, StandIn):
+            stand_in.storage.give_back()
     return inward(result, name, lent) if gives else None
 
 
-def outward(value: Any) -> Any:
+def outward(value: object) -> object:
     """A value as programs see it: tuples are lists."""
     return [outward(item) for item in value] if type(value) is tuple else value
 
 
-def nested(value: Any) -> Any:
+def nested(value: object) -> object:
     """A value of a program as the machine has it: lists are tuples."""
-    if type(value) in (tuple, list):
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return tuple([nested(item) for item in value])
     return value
 
 
-def inward(value: Any, name: str, lent: dict[int, tuple[NDArray, NDArray]] | None = None) -> Any:
+def inward(
+    value: object, name: str, lent: dict[int, tuple[NDArray, NDArray]] | None = None
+) -> object:
     """What a function gave, as a value of the virtual machine."""
-    if type(value) in (tuple, list):
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return tuple(inward(item, name, lent) for item in value)
     if type(value).__module__.partition(".")[0] in ("numpy", "torch"):
         raise ArgumentTypeError(
@@ -58,8 +63,8 @@ def inward(value: Any, name: str, lent: dict[int, tuple[NDArray, NDArray]] | Non
     return value
 
 
-def _lent(value: Any, lent: dict[int, tuple[NDArray, NDArray]]) -> Any:
-    if type(value) is list:
+def _lent(value: object, lent: dict[int, tuple[NDArray, NDArray]]) -> object:
+    if isinstance(value, list):
         return [_lent(item, lent) for item in value]
     if not isinstance(value, NDArray) or value.storage.visible:
         return value
@@ -93,16 +98,16 @@ class StandIn:
     def memory(self) -> object:
         return self
 
-    def view(self) -> Any:
+    def view(self) -> np.ndarray:
         if self._copy is None:
             self._copy = allocate_on_host(self.nbytes)
             self._copy.write(self._original.read())
         return self._copy.view()
 
-    def read(self) -> Any:
+    def read(self) -> np.ndarray:
         return self._original.read() if self._copy is None else self._copy.read()
 
-    def write(self, data: Any) -> None:
+    def write(self, data: np.ndarray) -> None:
         (self._original if self._copy is None else self._copy).write(data)
 
     def part(self, nbytes: int) -> Storage:

@@ -8,9 +8,9 @@ run until the clock has made many steps, and means are reported.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.runtime import host
@@ -48,7 +48,7 @@ class Report:
     configuration: dict[str, str] = field(default_factory=dict)
 
     @property
-    def calls(self) -> list[dict[str, Any]]:
+    def calls(self) -> list[dict[str, str | int | float]]:
         """A row for each function and shape."""
         return [
             {
@@ -63,7 +63,7 @@ class Report:
         ]
 
     @property
-    def device_metrics(self) -> dict[str, dict[str, Any]]:
+    def device_metrics(self) -> dict[str, dict[str, str | int | float]]:
         """The run as a whole."""
         return {
             self.device: {
@@ -195,22 +195,24 @@ class _Timed:
         """Remember what a call is called with."""
         if position in self.keys:
             return
-        instruction: Any = self.of.instructions[position]
+        instruction = self.of.instructions[position]
+        assert isinstance(instruction, (vm.CallKernel, vm.CallPacked))
         is_kernel = isinstance(instruction, vm.CallKernel)
+        name = instruction.kernel if is_kernel else instruction.name
         registers = self.of.frame.registers
         shapes = ", ".join(_shape_text(registers[register]) for register in instruction.args)
-        self.keys[position] = (instruction.kernel if is_kernel else instruction.name, shapes)
+        self.keys[position] = (name, shapes)
 
 
-def _shape_text(value: Any) -> str:
+def _shape_text(value: object) -> str:
     if isinstance(value, NDArray):
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     return repr(value) if isinstance(value, (int, float, str)) else type(value).__name__
 
 
-def profile(machine: VirtualMachine, name: str, arguments: Sequence[Any]) -> Report:
+def profile(machine: VirtualMachine, name: str, arguments: Sequence[object]) -> Report:
     """The report of `machine[name](*arguments)`."""
-    function: Callable[..., Any] = machine[name]
+    function = machine[name]
     plan = machine.executable.plans.get(name)
     repeats = plan is not None and plan.is_pure
     if repeats:

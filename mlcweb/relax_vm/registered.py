@@ -4,15 +4,31 @@ by name (`R.call_packed("vm.builtin.copy", x)`)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from mlcweb.relax_vm.builtins import BUILTINS, truth
+from mlcweb.relax_vm.builtins import null_value, shape_of, tensor_to_shape, truth
 from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.runtime.registry import register_func
 
 
+@register_func("vm.builtin.copy", override=True)
+@register_func("vm.builtin.ensure_zero_offset", override=True)
+def _same(value: object) -> object:
+    return value
+
+
+@register_func("vm.builtin.make_tuple", override=True)
+def _tuple(*fields: object) -> tuple[object, ...]:
+    return fields
+
+
+@register_func("vm.builtin.tuple_getitem", override=True)
+def _field(fields: Sequence[object], index: int) -> object:
+    return fields[index]
+
+
+@register_func("vm.builtin.reshape", override=True)
 def _reshape(tensor: NDArray, shape: Sequence[int]) -> NDArray:
     """The same elements in another shape; memory is shared."""
     result = NDArray(tuple(map(int, shape)), tensor.dtype, tensor.device, tensor.storage)
@@ -24,47 +40,31 @@ def _reshape(tensor: NDArray, shape: Sequence[int]) -> NDArray:
     return result
 
 
-def _is(kind: type | tuple[type, ...], what: str) -> Callable[..., None]:
-    def check(value: Any, *details: Any) -> None:
-        if not isinstance(value, kind):
-            raise ArgumentTypeError(f"{details[-1]} should be {what}, but is {described(value)}")
-
-    return check
-
-
-def _check_tensor(value: Any, ndim: int, *details: Any) -> None:
+@register_func("vm.builtin.check_tensor_info", override=True)
+def _check_tensor(value: object, ndim: int, *details: object) -> None:
     """Details: the dtype, which may be missing, and where the value is."""
     *dtypes, where = details
-    _is(NDArray, "a tensor")(value, where)
+    if not isinstance(value, NDArray):
+        raise ArgumentTypeError(f"{where} should be a tensor, but is {described(value)}")
     if ndim not in (-1, value.ndim):
         raise ArgumentValueError(f"{where} expects ndim {ndim}, but is {described(value)}")
     if dtypes and dtypes[0] and str(dtypes[0]) != value.dtype:
         raise ArgumentValueError(f"{where} expects dtype {dtypes[0]}, but is {described(value)}")
 
 
-def _check_sequence(what: str) -> Callable[[Any, int, str], None]:
-    def check(value: Any, count: int, where: str) -> None:
-        _is((tuple, list), f"a {what}")(value, where)
+def _check_sequence(what: str) -> Callable[[object, int, str], None]:
+    def check(value: object, count: int, where: str) -> None:
+        if not isinstance(value, (tuple, list)):
+            raise ArgumentTypeError(f"{where} should be a {what}, but is {described(value)}")
         if count not in (-1, len(value)):
             raise ArgumentValueError(f"{where} expects {count} of {what}, but has {len(value)}")
 
     return check
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "copy": lambda value: value,
-    "ensure_zero_offset": lambda tensor: tensor,
-    "reshape": _reshape,
-    "shape_of": BUILTINS["relax.shape_of"],
-    "tensor_to_shape": BUILTINS["relax.tensor_to_shape"],
-    "null_value": BUILTINS["relax.null_value"],
-    "read_if_cond": truth,
-    "make_tuple": lambda *fields: fields,
-    "tuple_getitem": lambda fields, index: fields[index],
-    "check_tensor_info": _check_tensor,
-    "check_shape_info": _check_sequence("shape"),
-    "check_tuple_info": _check_sequence("tuple"),
-}
-
-for _name, _function in _FUNCTIONS.items():
+for _name, _function in (
+    ("null_value", null_value), ("shape_of", shape_of), ("tensor_to_shape", tensor_to_shape),
+    ("read_if_cond", truth), ("check_shape_info", _check_sequence("shape")),
+    ("check_tuple_info", _check_sequence("tuple")),
+):  # fmt: skip
     register_func(f"vm.builtin.{_name}", _function, override=True)

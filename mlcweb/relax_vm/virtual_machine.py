@@ -14,10 +14,11 @@ from typing import Any
 from mlcweb.ir.errors import TVMError
 from mlcweb.relax import expr as E
 from mlcweb.relax import struct_info as S
+from mlcweb.relax.constant_data import ArrayData, HostArray
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.executable import Executable
 from mlcweb.relax_vm.fast_path import fast_path_call
-from mlcweb.relax_vm.frame import Closure, Frame
+from mlcweb.relax_vm.frame import Closure, Frame, Observer
 from mlcweb.relax_vm.instrument import Instrument
 from mlcweb.relax_vm.packed import outward
 from mlcweb.relax_vm.profiling import Report, profile
@@ -32,7 +33,7 @@ from mlcweb.runtime.registry import get_global_func
 from mlcweb.tir.expr import Var as PrimVar
 
 MAX_SHAPES = 16
-"""A function is kept ready for so many combinations of shapes."""
+"""Combinations of shapes for which a function is kept ready."""
 
 
 class VirtualMachine:
@@ -50,7 +51,7 @@ class VirtualMachine:
         self,
         rt_mod: Executable,
         device: Device | str | Sequence[Device],
-        memory_cfg: Any = None,
+        memory_cfg: object = None,
         profile: bool = False,
         *,
         reuse_memory: bool = True,
@@ -63,18 +64,18 @@ class VirtualMachine:
         self.device = require(device_of(first))
         self.executable = rt_mod
         self.reuse_memory = reuse_memory
-        self.observer: Any = None
+        self.observer: Observer | None = None
         self.functions = {name: VMFunction(self, plan) for name, plan in rt_mod.plans.items()}
-        self._constants: dict[int, tuple[Any, NDArray]] = {}
-        self._saved: dict[str, Callable[[], Any]] = {}
-        self._inputs: dict[str, tuple[Any, ...]] = {}
-        self._outputs: dict[str, Any] = {}
+        self._constants: dict[int, tuple[object, NDArray]] = {}
+        self._saved: dict[str, Callable[[], object]] = {}
+        self._inputs: dict[str, tuple[object, ...]] = {}
+        self._outputs: dict[str, object] = {}
         for name in rt_mod.packed_names:
             self.packed(name)
 
     # What instructions refer to
 
-    def constant(self, value: Any) -> Any:
+    def constant(self, value: object) -> object:
         """A constant as a value: tensors are uploaded once."""
         if not isinstance(value, E.Constant):
             return value
@@ -90,9 +91,9 @@ class VirtualMachine:
         """A compiled function."""
         return self.executable.kernel(name)
 
-    def packed(self, name: str) -> Callable[..., Any]:
+    def packed(self, name: str) -> Callable[..., object]:
         """A registered function; the one of that name when it is called."""
-        found: Any = self.executable.linked.get(name) or get_global_func(name, True)
+        found = self.executable.linked.get(name) or get_global_func(name, True)
         if found is None:
             raise FunctionNotFound(
                 f'The program calls "{name}", which is neither a function of the module nor '
@@ -123,7 +124,7 @@ class VirtualMachine:
         """What can be asked for functions and timed: the machine itself."""
         return self
 
-    def invoke_closure(self, closure: Closure, *args: Any) -> Any:
+    def invoke_closure(self, closure: Closure, *args: object) -> Any:
         """Call a function that another function has returned."""
         return closure(*args)
 
@@ -131,20 +132,20 @@ class VirtualMachine:
         self,
         func_name: str,
         saved_name: str,
-        *args: Any,
+        *args: object,
         include_return: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         """Make `saved_name` a function without arguments that calls `func_name` with these."""
         function, given = self[func_name], self._ordered(func_name, args, kwargs)
 
-        def saved() -> Any:
+        def saved() -> object:
             result = function(*given)
             return result if include_return else None
 
         self._saved[saved_name] = saved
 
-    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+    def set_input(self, func_name: str, *args: object, **kwargs: object) -> None:
         """Arguments for `invoke_stateful`, by position or by the names of parameters. NumPy arrays
         are copied to the device."""
         given = self._ordered(func_name, args, kwargs)
@@ -163,8 +164,8 @@ class VirtualMachine:
         return self._outputs[func_name]
 
     def _ordered(
-        self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[Any, ...]:
+        self, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> tuple[object, ...]:
         """Arguments in the order of the parameters."""
         function = self[name]
         if not kwargs or not isinstance(function, VMFunction):
@@ -179,14 +180,14 @@ class VirtualMachine:
 
     # Measuring
 
-    def set_instrument(self, instrument: Callable[..., Any] | str | None) -> None:
+    def set_instrument(self, instrument: Callable[..., object] | str | None) -> None:
         """Let a function (or the registered one of a name) see the calls that programs make:
         `instrument(func, name, before_run, ret_value, *args)`, before and after each. Given before
         a call, `VMInstrumentReturnKind.SKIP_RUN` leaves the call out. None ends it."""
-        found: Any = get_global_func(instrument) if isinstance(instrument, str) else instrument
+        found = get_global_func(instrument) if isinstance(instrument, str) else instrument
         self.observer = None if found is None else Instrument(found)
 
-    def profile(self, func_name: str, *args: Any) -> Report:
+    def profile(self, func_name: str, *args: object) -> Report:
         """How long each call takes that a function makes. Pure functions are run again and again
         until the clock can tell, and the means are reported."""
         return profile(self, func_name, args)
@@ -209,7 +210,7 @@ class VirtualMachine:
             raise TVMError(f"The virtual machine runs on {self.device}, not on {dev}")
         function = self[func_name]
 
-        def evaluate(*arguments: Any) -> BenchmarkResult:
+        def evaluate(*arguments: object) -> BenchmarkResult:
             return measure(
                 lambda calls: time_in_python(function, list(arguments), calls),
                 number,
@@ -244,14 +245,14 @@ class VMFunction:
             all(isinstance(param.info, S.TensorStructInfo) for param in plan.params)
             and not plan.outer
         )
-        self._frames: dict[Any, _Frames] = {}
+        self._frames: dict[tuple[object, ...], _Frames] = {}
         self.__call__ = self._called
 
     @property
     def name(self) -> str:
         return self.plan.name
 
-    def _called(self, *arguments: Any) -> Any:
+    def _called(self, *arguments: object) -> object:
         """Any call. Those with the same layouts that follow may take the fast path."""
         frames = self._frames_for(arguments)
         if frames.fast_path is not None and self.machine.observer is None:
@@ -259,7 +260,9 @@ class VMFunction:
             return frames.fast_path(*arguments)
         return outward(frames.run(arguments))
 
-    def call(self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None = None) -> Any:
+    def call(
+        self, arguments: tuple[object, ...], outer: Mapping[PrimVar, int] | None = None
+    ) -> object:
         """A call from the machine itself: tuples of results are tuples, and there may be symbolic
         extents from around a local function."""
         return self._frames_for(arguments, outer).run(arguments)
@@ -269,16 +272,17 @@ class VMFunction:
     ) -> _Frames:
         """The frames for arguments, which are checked unless tensors of the same layouts have been
         met before."""
-        key: Any = None
+        key: tuple[object, ...] | None = None
         layouts: dict[vm.Register, Layout] = {}
         if self._tensors_only:
             try:
-                key = tuple([value.layout for value in arguments])
+                found = tuple([value.layout for value in arguments])
             except AttributeError:
-                key = None
-            if key in self._frames:
-                return self._frames[key]
-            layouts = dict(enumerate(key or ()))
+                pass
+            else:
+                if found in self._frames:
+                    return self._frames[found]
+                key, layouts = found, dict(enumerate(found))
         sizes = self._checked(arguments, outer)
         if key is None:
             key = tuple([sizes.get(var) for var in sizes])
@@ -290,7 +294,7 @@ class VMFunction:
         return frames
 
     def _checked(
-        self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None
+        self, arguments: tuple[object, ...], outer: Mapping[PrimVar, int] | None
     ) -> dict[PrimVar, int]:
         """The values of symbolic extents; an error that names the argument which does not fit."""
         params = self.plan.params
@@ -323,13 +327,13 @@ class _Frames:
         machine, plan = function.machine, function.plan
         self._make = lambda: Frame(machine, plan, sizes, layouts)
         self.free: list[Frame] = []
-        self.fast_path: Callable[..., Any] | None = None
+        self.fast_path: Callable[..., object] | None = None
         if layouts:
             self.fast_path = fast_path_call(
                 machine, self.free, self._make, list(layouts.values()), function._called
             )
 
-    def run(self, arguments: tuple[Any, ...]) -> Any:
+    def run(self, arguments: tuple[object, ...]) -> object:
         """Call the function with arguments that are checked, on a frame that nobody runs."""
         try:
             frame = self.free.pop()
@@ -341,17 +345,17 @@ class _Frames:
             self.free.append(frame)
 
 
-def uploaded(data: Any, dev: Device) -> NDArray:
+def uploaded(data: ArrayData, dev: Device) -> NDArray:
     """The data of a constant on a device."""
     import numpy as np
 
     made = empty(data.shape, str(data.dtype), dev)
-    raw = data.tobytes() if hasattr(data, "tobytes") else data.numpy().tobytes()
+    raw = data.data if isinstance(data, HostArray) else data.numpy().tobytes()
     made.storage.write(np.frombuffer(raw, np.uint8))
     return made
 
 
-def _as_array(value: Any, dev: Device) -> Any:
+def _as_array(value: Any, dev: Device) -> object:
     if isinstance(value, NDArray) or not hasattr(value, "__array__"):
         return value
     return array(value, dev)

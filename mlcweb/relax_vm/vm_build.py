@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from mlcweb.dlight.defaults import schedule_by_default
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
+from mlcweb.relax.constant_data import ArrayLike
 from mlcweb.relax.pipeline import get_pipeline, has_operators
 from mlcweb.relax.transform import LegalizeOps
 from mlcweb.relax_vm.compiler import compile_module
 from mlcweb.relax_vm.executable import Executable, VMExecutable
+from mlcweb.relax_vm.run_codegen import EXTERNAL_MODULES
 from mlcweb.runtime.build import build as build_library
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
 from mlcweb.tir.function import PrimFunc, prim_funcs
 
+TargetLike: TypeAlias = "str | Mapping[str, object] | Target | None"
+"""What `Target` takes; None: the one that is entered."""
+
+Pipeline: TypeAlias = Callable[[IRModule], IRModule]
+"""A pass, or any function of modules."""
+
 __all__ = ["Executable", "VMExecutable", "build"]
 
 
 def build(
     mod: IRModule | E.Function,
-    target: str | Mapping[str, Any] | Target | None = None,
-    params: Mapping[str, Any] | None = None,
-    relax_pipeline: Any = "default",
-    tir_pipeline: Any = "default",
+    target: TargetLike = None,
+    params: Mapping[str, E.Expr | ArrayLike] | None = None,
+    relax_pipeline: Pipeline | str | None = "default",
+    tir_pipeline: Pipeline | str | None = "default",
     exec_mode: str = "bytecode",
     *,
     system_lib: bool | None = None,
@@ -60,7 +68,7 @@ def build(
         mod = _bound(mod, params)
     ready = prepare(mod, relax_pipeline)
     if callable(tir_pipeline):
-        ready = cast(Any, tir_pipeline)(ready)
+        ready = tir_pipeline(ready)
     return _built(ready, target)
 
 
@@ -72,27 +80,36 @@ def load_model(ready: IRModule, library: Module | None, target: str) -> Executab
     return Executable(compile_module(ready), library, {}, ready)
 
 
-def _built(ready: IRModule, target: Any) -> Executable:
+def _built(ready: IRModule, target: TargetLike) -> Executable:
     chosen = Target(target) if target is not None else Target.current()
     ready = schedule_by_default(ready, chosen)
     plans = compile_module(ready)
     kernels = prim_funcs(ready)
     executable = Executable(plans, None, {}, ready)
+    executable.linked = _external_functions(ready, executable.packed_names)
     registered = {
         name: func
         for name in executable.packed_names
         for func in (get_global_func(name, True),)
-        if isinstance(func, PrimFunc)
+        if isinstance(func, PrimFunc) and name not in executable.linked
     }
     if not (kernels or registered):
         return executable
     # Both go through one compilation, and by their names they cannot meet.
-    library: Any = build_library(IRModule({**kernels, **registered}), target)
-    linked: dict[str, PackedFunc] = {name: library.functions[name] for name in registered}
+    library = build_library(IRModule({**kernels, **registered}), target)
+    linked = executable.linked | {name: library.functions[name] for name in registered}
     return Executable(plans, library, linked, ready)
 
 
-def prepare(mod: IRModule, pipeline: Any = "default") -> IRModule:
+def _external_functions(mod: IRModule, names: Iterable[str]) -> dict[str, PackedFunc]:
+    """Those of the functions that external compilers gave (see `run_codegen.py`)."""
+    given: dict[str, PackedFunc] = {}
+    for module in mod.attrs.get(EXTERNAL_MODULES, ()):
+        given = {**module.functions, **given}
+    return {name: given[name] for name in names if name in given}
+
+
+def prepare(mod: IRModule, pipeline: Pipeline | str | None = "default") -> IRModule:
     """A module after the passes of a pipeline, all of its operators lowered; the arguments are
     those of `build`."""
     if pipeline is None:
@@ -103,7 +120,7 @@ def prepare(mod: IRModule, pipeline: Any = "default") -> IRModule:
     return LegalizeOps()(ready) if has_operators(ready) else ready
 
 
-def _bound(mod: IRModule, params: Mapping[str, Any]) -> IRModule:
+def _bound(mod: IRModule, params: Mapping[str, E.Expr | ArrayLike]) -> IRModule:
     bound = mod.copy()
     bound["main"] = mod["main"].bind_params(params)
     return bound

@@ -11,10 +11,13 @@ from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.module import BaseFunc
 from mlcweb.schedule import Schedule, Trace
 from mlcweb.script import tir as T
-from mlcweb.testing import marks
+from mlcweb.testing import env, marks
 from mlcweb.testing.compare import CompareBeforeAfter
 from mlcweb.testing.marks import (
     device_enabled, enabled_targets, fixture, main, parameter, parameters, parametrize_targets,
+)  # fmt: skip
+from mlcweb.testing.numeric import (
+    check_bool_expr_is_true, check_numerical_grads, generate_random_array, np_dtype_from_str,
 )  # fmt: skip
 from mlcweb.tir import PrimFunc
 from mlcweb.tir.arithmetic import convert
@@ -25,10 +28,15 @@ __all__ = [
     "assert_prim_expr_equal",
     "assert_structural_equal",
     "assert_structural_equal_ignore_global_symbol",
+    "check_bool_expr_is_true",
+    "check_numerical_grads",
     "device_enabled",
     "enabled_targets",
+    "env",
     "fixture",
+    "generate_random_array",
     "main",
+    "np_dtype_from_str",
     "parameter",
     "parameters",
     "parametrize_targets",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
+import time
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import Any
 
 from mlcweb.codegen.registry import target_names
@@ -97,6 +100,37 @@ def parametrize_targets(*targets: Any) -> Callable[..., Any]:
     return lambda func: decorate(func, targets)
 
 
+IS_IN_CI = os.getenv("CI") == "true"
+SKIP_SLOW_TESTS = False
+DEFAULT_TEST_TARGETS = ["llvm"]
+
+
+def identity_after(x: Any, sleep: float) -> Any:
+    """A value, after some seconds."""
+    time.sleep(sleep)
+    return x
+
+
+def terminate_self() -> None:
+    """End the process, as a test of what happens then."""
+    sys.exit(-1)
+
+
+def run_with_gpu_lock(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function. TVM lets one process at a time use its GPU; here there is one process."""
+    return func(*args, **kwargs)
+
+
+def strtobool(val: str) -> int:
+    """1 of "yes", "y", "true", "t", "on" and "1", 0 of their opposites; else a ValueError."""
+    text = val.lower()
+    if text in ("y", "yes", "t", "true", "on", "1"):
+        return 1
+    if text in ("n", "no", "f", "false", "off", "0"):
+        return 0
+    raise ValueError(f"{val!r} is no truth value, such as 'yes' or 'no'")
+
+
 def _requires(name: str, here: bool) -> Any:
     """A decorator of tests that need something; it takes arguments, or none."""
 
@@ -109,9 +143,37 @@ def _requires(name: str, here: bool) -> Any:
     return requirement
 
 
+def requires_package(*packages: str) -> Callable[[Any], Any]:
+    """Skips a test where a package of Python cannot be imported."""
+    import pytest
+
+    lacking = [package for package in packages if find_spec(package) is None]
+    return pytest.mark.skipif(bool(lacking), reason=f"needs {' and '.join(lacking)}")
+
+
+def slow(func: Any) -> Any:
+    """Marks a test that takes long; it runs all the same."""
+    return func
+
+
+def skip_if_32bit(reason: str) -> Callable[[Any], Any]:
+    """Skips a test where Python's numbers of memory have 32 bits, as in a page."""
+    import pytest
+
+    return pytest.mark.skipif(sys.maxsize < 2**32, reason=reason)
+
+
+def exclude_targets(*_: str) -> Callable[[Any], Any]:
+    """Leaves targets out of those for which `parametrize_targets` runs a test."""
+    return lambda func: func
+
+
+known_failing_targets = exclude_targets
+
+
 def __getattr__(name: str) -> Any:
     """`requires_llvm` and all its like: what runs on this machine's processor is here."""
     what = name.removeprefix("requires_").removeprefix("uses_")
     if what == name:
         raise AttributeError(name)
-    return _requires(what, what in ("llvm", "cpu", "x86", "package"))
+    return _requires(what, what in ("llvm", "cpu", "x86"))

@@ -81,18 +81,20 @@ def transpose_batch_matmul(
 def _convolution(
     name: str, space: tuple[int, ...], channels: tuple[int, int], batch: int,
     size: tuple[int, int, int, int], groups: int | None, dtypes: tuple[str, str],
+    names: tuple[str, str, str] = ("inputs", "weight", "PadInput"),
 ) -> Tensors:  # fmt: skip
     """A convolution of channels last; `size` has kernel, stride, padding and dilation. `groups`
-    of None are no groups: the channels of the data are those that are summed over."""
+    of None are no groups: the channels of the data are those that are summed over. `names` are
+    those of the data, the weight and the padded data."""
     (ci, co), (kernel, stride, padding, dilation) = channels, size
     rank, part = len(space), ci // (groups or 1)
-    data = te.placeholder((batch, *space, ci), dtypes[0], "inputs")
-    weight = te.placeholder((*[kernel] * rank, part, co), dtypes[0], "weight")
+    data = te.placeholder((batch, *space, ci), dtypes[0], names[0])
+    weight = te.placeholder((*[kernel] * rank, part, co), dtypes[0], names[1])
     reach = (kernel - 1) * dilation + 1
     shape = (batch, *((s + 2 * padding - reach) // stride + 1 for s in space), co)
     window = [te.reduce_axis((0, kernel), f"r{axis}") for axis in "dhw"[3 - rank :]]
     rc = te.reduce_axis((0, part), "rc")
-    padded = topi.nn.pad(data, [0, *[padding] * rank, 0], name="PadInput")
+    padded = topi.nn.pad(data, [0, *[padding] * rank, 0], name=names[2])
 
     def element(n: Any, *place: Any) -> Any:
         *at, c = place
@@ -196,6 +198,49 @@ def conv2d_transpose_nhwc(
     return data, weight, te.compute((N, out_h, out_w, CO), element, "conv2d_transpose_nhwc")
 
 
+def conv2d_capsule_nhwijc(
+    N: int, H: int, W: int, CI: int, CO: int, kernel_size: int, stride: int = 1, padding: int = 0,
+    capsule_size: int = 4, in_dtype: str = "float32", out_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """A convolution of pictures whose points are square matrices, which are multiplied."""
+    data = te.placeholder((N, H, W, capsule_size, capsule_size, CI), in_dtype, "inputs")
+    weight = te.placeholder(
+        (kernel_size, kernel_size, capsule_size, capsule_size, CI, CO), in_dtype, "weight"
+    )
+    out_h, out_w = ((size + 2 * padding - kernel_size) // stride + 1 for size in (H, W))
+    rh, rw = (te.reduce_axis((0, kernel_size), name) for name in ("rh", "rw"))
+    inner, rc = te.reduce_axis((0, capsule_size), "cap_k"), te.reduce_axis((0, CI), "rc")
+    padded = topi.nn.pad(data, [0, padding, padding, 0, 0, 0], name="PadInput")
+    out = te.compute(
+        (N, out_h, out_w, capsule_size, capsule_size, CO),
+        lambda n, h, w, cap_i, cap_j, co: te.sum(
+            _cast(padded[n, h * stride + rh, w * stride + rw, cap_i, inner, rc], out_dtype)
+            * _cast(weight[rh, rw, inner, cap_j, rc, co], out_dtype),
+            axis=[rh, rw, inner, rc],
+        ),
+        "conv2d_capsule_nhwijc",
+    )
+    return data, weight, out
+
+
+def conv2d_nchw_bias_bn_relu(
+    n: int, h: int, w: int, ci: int, co: int, kh: int, kw: int, stride: int, padding: int,
+    dilation: int = 1, in_dtype: str = "float32", out_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """A convolution, channels first, with bias, a factor and a term for each channel, and ReLU."""
+    data, weight, conv = conv2d_nchw(
+        n, h, w, ci, co, kh, kw, stride, padding, dilation, in_dtype, out_dtype
+    )
+    bias, scale, offset = (
+        te.placeholder((co, 1, 1), out_dtype, name) for name in ("B", "bn_scale", "bn_offset")
+    )
+    shape = conv.shape
+    out = te.compute(shape, lambda i, j, k, l: conv[i, j, k, l] + bias[j, 0, 0], "bias_add")  # noqa: E741
+    product = te.compute(shape, lambda i, j, k, l: out[i, j, k, l] * scale[j, 0, 0], "bn_mul")  # noqa: E741
+    total = te.compute(shape, lambda i, j, k, l: product[i, j, k, l] + offset[j, 0, 0], "bn_add")  # noqa: E741
+    return data, weight, bias, scale, offset, topi.nn.relu(total)
+
+
 def conv2d_nhwc_bn_relu(
     N: int, H: int, W: int, CI: int, CO: int, kernel_size: int, strides: int, padding: int,
     dilation: int = 1, in_dtype: str = "float32", out_dtype: str = "float32",
@@ -203,8 +248,9 @@ def conv2d_nhwc_bn_relu(
     """A convolution with bias, a factor and a term for each channel, and ReLU."""
     size = (kernel_size, strides, padding, dilation)
     data, weight, conv = _convolution(
-        "Conv2dOutput", (H, W), (CI, CO), N, size, None, (in_dtype, out_dtype)
-    )
+        "Conv2dOutput", (H, W), (CI, CO), N, size, None, (in_dtype, out_dtype),
+        ("data", "kernel", "PaddedInput"),
+    )  # fmt: skip
     bias, offset, scale = (
         te.placeholder((CO,), out_dtype, name) for name in ("bias", "bn_offset", "bn_scale")
     )
@@ -244,6 +290,15 @@ CONFIGS: dict[str, tuple[Callable[..., Tensors], list[tuple[int, ...]]]] = {
     "DIL": (conv2d_nhwc, [(1, 224, 224, 3, 64, 7, 2, 3, 2), (1, 56, 56, 64, 64, 1, 1, 0, 2)]),
     "DEP": (depthwise_conv2d_nhwc, [(1, 112, 112, 32, 3, 1, 1), (1, 112, 112, 64, 3, 2, 1)]),
     "T2D": (conv2d_transpose_nhwc, [(1, 4, 4, 512, 256, 4, 2, 1), (1, 8, 8, 256, 128, 4, 2, 1)]),
+    "CAP": (
+        conv2d_capsule_nhwijc,
+        [
+            (1, 16, 16, 32, 32, 3, 2, 1),
+            (1, 8, 8, 32, 32, 3, 1, 1),
+            (1, 16, 16, 8, 16, 3, 2, 1),
+            (1, 8, 8, 16, 16, 3, 1, 1),
+        ],
+    ),
     "NRM": (norm_bmn, [(1, 256, 256), (1, 512, 512)]),
     "SFM": (softmax_mn, [(256, 256), (512, 512)]),
     "CBR": (conv2d_nhwc_bn_relu, [(1, 224, 224, 3, 64, 7, 2, 3), (1, 56, 56, 64, 128, 3, 2, 1)]),

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import isfunction
 from itertools import product
 from typing import Any
 
 import numpy as np
+
+from mlcweb.testing import more_references
+
+globals().update({name: f for name, f in vars(more_references).items() if isfunction(f)})
 
 Array = Any
 Size = int | Sequence[int] | str
@@ -267,8 +272,7 @@ def depth_to_space_python(data: Array, block_size: int, mode: str = "DCR") -> Ar
 
 
 def __getattr__(name: str) -> Any:
-    known = ", ".join(sorted(key for key in globals() if not key.startswith("_") and key.islower()))
     raise AttributeError(
-        f"topi.testing has no {name} here: compare with NumPy by tvm.testing.assert_allclose. It "
-        f"has {known}"
+        f"topi.testing has no {name} here: compute the expected numbers with NumPy, and compare by "
+        "tvm.testing.assert_allclose"
     )

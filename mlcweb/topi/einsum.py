@@ -84,3 +84,41 @@ def einsum(subscripts: str, *operands: Tensor) -> Tensor:
     names = [f"ax{i}" for i in range(len(result))]
     shape = [extents[letter] for letter in result]
     return compute(shape, element, "T_einsum", tag=tags.EINSUM, varargs_names=names)
+
+
+def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
+    """Sums over pairs of axes of two tensors: the last `axes` of `a` with the first ones of `b`, or
+    `axes` = (those of `a`, those of `b`). The other axes of both make the result."""
+    if isinstance(axes, int):
+        left, right = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    else:
+        left, right = (
+            [shapes.axis_of("tensordot", axis, x.ndim) for axis in _listed(side)]
+            for x, side in zip((a, b), axes, strict=True)
+        )
+    fits = len(left) == len(right) and all(
+        shapes.same_extent(a.shape[i], b.shape[j]) for i, j in zip(left, right, strict=True)
+    )
+    if not fits or min(left, default=0) < 0:
+        raise DiagnosticError(
+            f"tensordot: axes {axes} of {shapes.show(a.shape)} and {shapes.show(b.shape)} do not "
+            "have the same extents"
+        )
+    outer = [i for i in range(a.ndim) if i not in left]
+    inner = [i for i in range(b.ndim) if i not in right]
+    sums = [reduce_axis((0, a.shape[axis]), f"k{n}") for n, axis in enumerate(left)]
+
+    def element(*index: PrimExpr) -> Any:
+        summed = [axis.var for axis in sums]
+        place_a = dict(zip((*outer, *left), (*index[: len(outer)], *summed), strict=True))
+        place_b = dict(zip((*inner, *right), (*index[len(outer) :], *summed), strict=True))
+        product = a(*(place_a[i] for i in range(a.ndim))) * b(*(place_b[i] for i in range(b.ndim)))
+        return reducers.sum(product, sums) if sums else product
+
+    shape = [*(a.shape[i] for i in outer), *(b.shape[i] for i in inner)]
+    names = [f"ax{i}" for i in range(len(shape))]
+    return compute(shape, element, "T_tensordot", tag="matmul", varargs_names=names)
+
+
+def _listed(axes: Any) -> list[int]:
+    return list(axes) if isinstance(axes, (tuple, list)) else [axes]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import OPERATORS, Tensor
 from mlcweb.tir import arithmetic, intrinsics
@@ -18,7 +20,8 @@ def elementwise(data: Tensor, element: Callable[[PrimExpr], Any], name: str = "c
     return compute(data.shape, lambda *index: element(data(*index)), name, tag=tags.ELEMWISE)
 
 
-def _named(data: Tensor, element: Callable[[PrimExpr], Any], name: str, tag: str) -> Tensor:
+def named(data: Tensor, element: Callable[[PrimExpr], Any], name: str, tag: str) -> Tensor:
+    """As `elementwise`, with a name, a tag, and TVM's names of loops."""
     axes = [f"ax{i}" for i in range(data.ndim)]
     return compute(
         data.shape, lambda *index: element(data(*index)), name, tag=tag, varargs_names=axes
@@ -76,7 +79,7 @@ def sign(x: Tensor) -> Tensor:
         negative_or_zero = arithmetic.select(arithmetic.less(value, zero), minus, zero)
         return arithmetic.select(arithmetic.greater(value, zero), one, negative_or_zero)
 
-    return _named(x, element, "T_sign", tags.ELEMWISE)
+    return named(x, element, "T_sign", tags.ELEMWISE)
 
 
 def clip(x: Tensor, a_min: Any, a_max: Any) -> Tensor:
@@ -110,6 +113,20 @@ def cast(x: Any, dtype: str) -> Any:
 def reinterpret(x: Tensor, dtype: str) -> Tensor:
     """The bits of every element as another type of the same width."""
     return elementwise(x, lambda value: intrinsics.reinterpret(dtype, value))
+
+
+def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors of one shape, element by element."""
+    if not xs:
+        raise DiagnosticError("elemwise_sum: there is nothing to sum")
+
+    def element(*index: Any) -> Any:
+        return reduce(arithmetic.add, (x(*index) for x in xs))
+
+    axes = [f"ax{i}" for i in range(xs[0].ndim)]
+    return compute(
+        xs[0].shape, element, "T_elemwise_sum", tag=tags.ELEMWISE, varargs_names=axes
+    )  # fmt: skip
 
 
 def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:

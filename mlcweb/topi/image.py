@@ -1,8 +1,9 @@
-"""Images at another size; and, by TVM's names, what is in grid_sample.py."""
+"""Images at another size; and, by TVM's names, what is in grid_sample.py and dilation2d.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -11,7 +12,9 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
+from mlcweb.topi.dilation2d import dilation2d_nchw, dilation2d_nhwc
 from mlcweb.topi.grid_sample import affine_grid, grid_sample
+from mlcweb.topi.nn.window import SPATIAL, check_layout
 
 Taps = list[tuple[PrimExpr, PrimExpr | None]]
 """Positions along an axis, and their weights (None: 1)."""
@@ -21,8 +24,6 @@ MODES = (
     "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )  # fmt: skip
-
-_DEFAULT_ROUNDING = {"asymmetric": "floor"}
 
 _ROUNDING: dict[str, Callable[[PrimExpr], PrimExpr]] = {
     "round": intrinsics.unary_functions["round"],
@@ -34,20 +35,130 @@ _ROUNDING: dict[str, Callable[[PrimExpr], PrimExpr]] = {
 }
 
 
-def resize2d(
-    data: Tensor,
-    roi: Sequence[Any] | None,
-    size: Sequence[Any],
-    layout: str = "NCHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    bicubic_alpha: float = -0.75,
-    bicubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-    output_shape: Any = None,
-) -> Tensor:
+@dataclass(frozen=True)
+class _Method:
+    """How the elements of a resized image are made."""
+
+    method: str
+    mode: str
+    rounding: str
+    alpha: float
+    exclude_outside: bool
+
+
+class _Resizing:
+    """An image of another size along its spatial axes, which are those of a layout."""
+
+    def __init__(
+        self,
+        operator: str,
+        data: Tensor,
+        roi: Sequence[Any] | None,
+        size: Sequence[Any],
+        layout: str,
+        how: _Method,
+    ) -> None:
+        self.letters = SPATIAL.get(len(layout) - 2, "HW")
+        self.rank = len(self.letters)
+        _check_resize(operator, data, layout, f"NC{self.letters}", how)
+        self.data, self.layout, self.how = data, layout, how
+        self.corners = list(roi or (*[0.0] * self.rank, *[1.0] * self.rank))
+        self.extents = [data.shape[layout.index(letter)] for letter in self.letters]
+        self.wanted = shapes.as_shape(list(size))
+        if len(self.wanted) != self.rank:
+            raise DiagnosticError(f"{operator}: a size has {self.rank} extent(s), not {list(size)}")
+
+    def shape(self, letters: str) -> list[PrimExpr]:
+        """The shape with the new extents along some axes."""
+        sizes = dict(zip(self.letters, self.wanted, strict=True))
+        old = zip(self.layout, self.data.shape, strict=True)
+        return [sizes[letter] if letter in letters else extent for letter, extent in old]
+
+    def place_of(self, i: PrimExpr, axis: int) -> PrimExpr:
+        """The coordinate of a pixel of the result along one axis."""
+        start, end = self.corners[axis], self.corners[axis + self.rank]
+        return _coordinate(i, self.extents[axis], self.wanted[axis], self.how.mode, start, end)
+
+    def taps(self, i: PrimExpr, axis: int) -> Taps:
+        """What a pixel of the result is made of, along one axis."""
+        how, extent, place = self.how, self.extents[axis], self.place_of(i, axis)
+        if how.method == "nearest_neighbor":
+            return [(_kept(_index(_ROUNDING[how.rounding](place), extent), extent), None)]
+        alpha = how.alpha if how.method == "cubic" else None
+        return _weighted_taps(place, extent, alpha, how.exclude_outside)
+
+    def mixed(self, source: Tensor, axes: str, index: Sequence[PrimExpr]) -> PrimExpr:
+        """The value at `index`, made of elements of `source` along some axes."""
+        if not axes:
+            return source(*index)
+        place = self.layout.index(axes[0])
+        found = []
+        for position, weight in self.taps(index[place], self.letters.index(axes[0])):
+            inside = [*index[:place], position, *index[place + 1 :]]
+            value = self.mixed(source, axes[1:], inside)
+            found.append(value if weight is None else arithmetic.cast("float32", value) * weight)
+        return _total(found)
+
+    def extrapolated(self, value: PrimExpr, index: Sequence[PrimExpr], other: float) -> PrimExpr:
+        """The value, or `other` where `index` lies outside of the image."""
+        outside = arithmetic.const(other, value.dtype)
+        for axis, letter in enumerate(self.letters):
+            at = self.place_of(index[self.layout.index(letter)], axis)
+            last = arithmetic.cast("float32", self.extents[axis] - 1)
+            beyond = arithmetic.logical_or(at < 0.0, arithmetic.greater(at, last))
+            value = intrinsics.if_then_else(beyond, outside, value)
+        return value
+
+    def result(self, extrapolation_value: float, dtype: str) -> Tensor:
+        """The resized image."""
+        source, axes = self.data, self.letters
+        if self.how.method == "cubic":  # one axis after the other: all at once have 4^rank taps
+            for count, letter in enumerate(self.letters[:-1], 1):
+                source = compute(
+                    self.shape(self.letters[:count]),
+                    lambda *index, old=source, axis=letter: self.mixed(old, axis, index),
+                    "resize_rows",
+                )
+            axes = self.letters[-1]
+
+        def element(*index: PrimExpr) -> Any:
+            value = self.mixed(source, axes, index)
+            if self.how.mode == "tf_crop_and_resize":
+                value = self.extrapolated(value, index, extrapolation_value)
+            return _converted(value, dtype)
+
+        return compute(self.shape(self.letters), element, "resize", tag=tags.INJECTIVE)
+
+
+def _resize(operator: str, default_layout: str, about: str) -> Callable[..., Tensor]:
+    def resize(
+        data: Tensor,
+        roi: Sequence[Any] | None,
+        size: Sequence[Any],
+        layout: str = default_layout,
+        method: str = "linear",
+        coordinate_transformation_mode: str = "half_pixel",
+        rounding_method: str = "",
+        bicubic_alpha: float = -0.75,
+        bicubic_exclude: int = 0,
+        extrapolation_value: float = 0.0,
+        out_dtype: str | None = None,
+        output_shape: Any = None,
+    ) -> Tensor:
+        mode = coordinate_transformation_mode
+        rounding = rounding_method or ("round" if mode == "align_corners" else "floor")
+        how = _Method(method, mode, rounding, bicubic_alpha, bicubic_exclude != 0)
+        resizing = _Resizing(operator, data, roi, size, layout, how)
+        return resizing.result(extrapolation_value, out_dtype or data.dtype)
+
+    resize.__name__ = resize.__qualname__ = operator
+    resize.__doc__ = about
+    return resize
+
+
+resize2d = _resize(
+    "resize2d",
+    "NCHW",
     """An image of the size (height, width), interpolated.
 
     Args:
@@ -55,68 +166,17 @@ def resize2d(
         method: "nearest_neighbor", "linear" or "cubic" (Keys, "Cubic Convolution Interpolation for
             Digital Image Processing", 1981, with the parameter `bicubic_alpha`).
         coordinate_transformation_mode: where the centres of pixels are: see `relax.op.image`.
-        rounding_method: of nearest neighbours; "round" without one ("floor" for "asymmetric").
+        rounding_method: of nearest neighbours; without one "round" for "align_corners", else
+            "floor".
         bicubic_exclude: 1 leaves positions outside of the image out of cubic sums.
-    """
-    mode = coordinate_transformation_mode
-    rounding = rounding_method or _DEFAULT_ROUNDING.get(mode, "round")
-    _check_resize2d(data, layout, method, mode, rounding)
-    dtype = out_dtype or data.dtype
-    corners = list(roi or (0.0, 0.0, 1.0, 1.0))
-    extents = [data.shape[layout.index(letter)] for letter in "HW"]
-    wanted = shapes.as_shape(list(size))
-
-    def place_of(i: PrimExpr, axis: int) -> PrimExpr:
-        """The coordinate of a pixel of the result along one axis."""
-        return _coordinate(
-            i, extents[axis], wanted[axis], mode, corners[axis], corners[axis + 2]
-        )  # fmt: skip
-
-    def taps(i: PrimExpr, axis: int) -> Taps:
-        """What a pixel of the result is made of, along one axis."""
-        extent, place = extents[axis], place_of(i, axis)
-        if method == "nearest_neighbor":
-            return [(_kept(_index(_ROUNDING[rounding](place), extent), extent), None)]
-        alpha = bicubic_alpha if method == "cubic" else None
-        return _weighted_taps(place, extent, alpha, bicubic_exclude != 0)
-
-    def mixed(source: Tensor, index: Sequence[PrimExpr], axes: str) -> PrimExpr:
-        """The value at `index`, made of elements of `source` along some axes."""
-        if not axes:
-            return source(*index)
-        place = layout.index(axes[0])
-        found = []
-        for position, weight in taps(index[place], "HW".index(axes[0])):
-            inside = [*index[:place], position, *index[place + 1 :]]
-            value = mixed(source, inside, axes[1:])
-            found.append(value if weight is None else arithmetic.cast("float32", value) * weight)
-        return _total(found)
-
-    shape = list(data.shape)
-    source, axes = data, "HW"
-    if method == "cubic":  # one axis after the other: both at once have 16 neighbours
-        shape[layout.index("H")] = wanted[0]
-        source, axes = compute(shape, lambda *i: mixed(data, i, "H"), "resize_rows"), "W"
-
-    def extrapolated(value: PrimExpr, index: Sequence[PrimExpr]) -> PrimExpr:
-        """The value, or the extrapolation value where `index` lies outside of the image."""
-        outside = arithmetic.const(extrapolation_value, value.dtype)
-        for axis, letter in enumerate("HW"):
-            at = place_of(index[layout.index(letter)], axis)
-            last = arithmetic.cast("float32", extents[axis] - 1)
-            beyond = arithmetic.logical_or(at < 0.0, arithmetic.greater(at, last))
-            value = intrinsics.if_then_else(beyond, outside, value)
-        return value
-
-    def element(*index: PrimExpr) -> Any:
-        value = mixed(source, index, axes)
-        if mode == "tf_crop_and_resize":
-            value = extrapolated(value, index)
-        return _converted(value, dtype)
-
-    shape = list(data.shape)
-    shape[layout.index("H")], shape[layout.index("W")] = wanted
-    return compute(shape, element, "resize", tag=tags.INJECTIVE)
+    """,
+)
+resize1d = _resize(
+    "resize1d", "NCW", "A sequence of the size (width,), interpolated: see `resize2d`."
+)
+resize3d = _resize(
+    "resize3d", "NCDHW", "A volume of the size (depth, height, width): see `resize2d`."
+)
 
 
 def _weighted_taps(
@@ -135,13 +195,12 @@ def _weighted_taps(
     return [(_kept(p, extent), w) for p, w in zip(places, weights, strict=True)]
 
 
-def _check_resize2d(data: Tensor, layout: str, method: str, mode: str, rounding: str) -> None:
-    if sorted(layout) != sorted("NCHW"):
-        raise DiagnosticError(f'resize2d: a layout is an order of the letters "NCHW", not {layout}')
-    shapes.need_rank("resize2d", data, 4, layout)
-    for value, known in ((method, METHODS), (mode, MODES), (rounding, tuple(_ROUNDING))):
+def _check_resize(operator: str, data: Tensor, layout: str, letters: str, how: _Method) -> None:
+    check_layout(operator, layout, letters)
+    shapes.need_rank(operator, data, len(letters), layout)
+    for value, known in ((how.method, METHODS), (how.mode, MODES), (how.rounding, _ROUNDING)):
         if value not in known:
-            raise DiagnosticError(f'resize2d: there is no "{value}", but {", ".join(known)}')
+            raise DiagnosticError(f'{operator}: there is no "{value}", but {", ".join(known)}')
 
 
 def _total(values: Any) -> PrimExpr:
@@ -225,4 +284,7 @@ def _inside_only(
     return [arithmetic.divide(weight, whole) for weight in kept]
 
 
-__all__ = ["affine_grid", "grid_sample", "resize2d"]
+__all__ = [
+    "affine_grid", "dilation2d_nchw", "dilation2d_nhwc", "grid_sample", "resize1d", "resize2d",
+    "resize3d",
+]  # fmt: skip

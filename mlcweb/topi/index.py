@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.tensor import Tensor
-from mlcweb.tir import arithmetic
+from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
 from mlcweb.topi.transform import index_type, moved
@@ -124,6 +124,80 @@ def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
         return data(*place, *index[rank:])
 
     return moved([*where, *data.shape[len(indices) :]], element, "advanced_index")
+
+
+def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
+    """`data[indices]` with tensors of indices for the first axes, broadcast; none is negative."""
+    if not 0 < len(indices) <= data.ndim:
+        raise DiagnosticError(f"adv_index: {len(indices)} indices of {data.ndim} dimension(s)")
+    where = shapes.broadcast("adv_index", *(one.shape for one in indices))
+    rank = len(where)
+
+    def element(*index: PrimExpr) -> Any:
+        outer = index[:rank]
+        place = [one(*shapes.broadcast_index(one.shape, outer, where)) for one in indices]
+        return data(*place, *index[rank:])
+
+    return moved([*where, *data.shape[len(indices) :]], element, "advanced_index")
+
+
+def unravel_index(indices: Tensor, shape: Tensor) -> Tensor:
+    """Positions in a flat array as positions along each axis of a tensor of a `shape`.
+
+    The shape is a tensor of extents. The result has one more dimension in front: the axes.
+    """
+    count = shapes.constant(shape.shape[0])
+    if shape.ndim != 1 or count is None:
+        raise DiagnosticError(f"unravel_index: {shapes.show(shape.shape)} is no list of extents")
+
+    def element(*index: PrimExpr) -> Any:
+        axis, rest = index[0], indices(*index[1:])
+        places: list[PrimExpr] = []
+        for which in reversed(range(count)):
+            extent = arithmetic.cast(rest.dtype, shape(which))
+            places.insert(0, arithmetic.floormod(rest, extent))
+            rest = arithmetic.floordiv(rest, extent)
+        chosen = places[-1]
+        for which in reversed(range(count - 1)):
+            chosen = intrinsics.if_then_else(arithmetic.equal(axis, which), places[which], chosen)
+        return chosen
+
+    return moved([count, *indices.shape], element, "T_unravel")
+
+
+def sparse_to_dense(
+    sparse_indices: Tensor, output_shape: Sequence[Any], sparse_values: Tensor,
+    default_value: Any = 0,
+) -> Tensor:  # fmt: skip
+    """A tensor of `default_value` with values at a list of positions; the last of several wins.
+
+    Args:
+        sparse_indices: (), (n,) or (n, dimensions of the result).
+        sparse_values: (), or (n,).
+    """
+    ndim = len(output_shape)
+    inner = 1 if sparse_indices.ndim < 2 else shapes.constant(sparse_indices.shape[1])
+    count = 1 if sparse_indices.ndim == 0 else shapes.constant(sparse_indices.shape[0])
+    if inner != ndim or count is None or sparse_values.ndim > 1:
+        raise DiagnosticError(
+            f"sparse_to_dense: indices {shapes.show(sparse_indices.shape)} and values "
+            f"{shapes.show(sparse_values.shape)} do not fit {ndim} dimension(s)"
+        )
+    default = arithmetic.cast(sparse_values.dtype, default_value)
+
+    def element(*index: PrimExpr) -> Any:
+        value: Any = default
+        for n in range(count):
+            row = [n][: sparse_indices.ndim]
+            met: PrimExpr | None = None
+            for axis, i in enumerate(index):
+                column = [axis] if sparse_indices.ndim == 2 else []
+                at = arithmetic.equal(i, sparse_indices(*row, *column))
+                met = at if met is None else arithmetic.logical_and(met, at)
+            value = intrinsics.if_then_else(met, sparse_values(*[n][: sparse_values.ndim]), value)
+        return value
+
+    return moved(output_shape, element, "T_sparse_to_dense")
 
 
 def from_end(index: PrimExpr, extent: PrimExpr) -> PrimExpr:

@@ -8,8 +8,9 @@ from typing import Any
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
-from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.data_layout import bijective_layout
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
 
@@ -366,13 +367,32 @@ def meshgrid(a_tuple: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
 
 
 def layout_transform(array: Tensor, src_layout: str, dst_layout: str) -> Tensor:
-    """A permutation of named dimensions, such as NCHW to NHWC."""
-    if sorted(src_layout) != sorted(dst_layout) or not src_layout.isupper():
+    """A tensor in another layout: NCHW to NHWC, or to NCHW16c, whose C counts blocks of 16
+    channels. Where that pads the last block, zeros do."""
+    change = bijective_layout(src_layout, dst_layout)
+    if change is None or len(change.src_layout) != array.ndim:
         raise DiagnosticError(
-            f"layout_transform: {src_layout} to {dst_layout} is no permutation of dimensions; "
-            "packed layouts are made by Schedule.transform_layout"
+            f"layout_transform: {src_layout} to {dst_layout} is no change of the layout of a "
+            f"tensor of {array.ndim} dimension(s)"
         )
-    return transpose(array, [src_layout.index(axis) for axis in dst_layout])
+    if not (change.src_layout.factors or change.dst_layout.factors):
+        return transpose(array, [src_layout.index(axis) for axis in dst_layout])
+    padded = any(
+        not arithmetic.is_const_int(arithmetic.subtract(total, there), 0)
+        for total, there in zip(
+            change.backward_shape(change.forward_shape(array.shape)), array.shape, strict=True
+        )
+    )
+
+    def element(*index: PrimExpr) -> Any:
+        source = change.backward_index(index)
+        if not padded:
+            return array(*source)
+        inside = logic.all(*map(arithmetic.less, source, array.shape))
+        zero = arithmetic.const(0, array.dtype)
+        return intrinsics.if_then_else(inside, array(*source), zero)
+
+    return moved(change.forward_shape(array.shape), element, "T_layout_trans")
 
 
 def tril_or_triu(data: Tensor, k: int, upper: bool, name: str) -> Tensor:
@@ -413,6 +433,39 @@ def shape_of(array: Tensor, dtype: str = "int32") -> Tensor:
         return value
 
     return moved((array.ndim,), lambda *index: element(index[0]), "T_shape")
+
+
+def tensor_size(array: Tensor, dtype: str = "int32") -> Tensor:
+    """The number of elements, as a tensor without dimensions."""
+    return compute((), lambda *_: arithmetic.cast(dtype, shapes.size(array.shape)), "tensor_size")
+
+
+def expand_like(a: Tensor, shape_like: Tensor, axis: Sequence[int]) -> Tensor:
+    """`a` repeated along new dimensions, those of `axis`, to the shape of another tensor."""
+    new = [shapes.axis_of("expand_like", one, shape_like.ndim) for one in axis]
+    if a.ndim + len(new) != shape_like.ndim:
+        raise DiagnosticError(
+            f"expand_like: {len(new)} new dimension(s) do not make {shapes.show(shape_like.shape)} "
+            f"of {shapes.show(a.shape)}"
+        )
+
+    def element(*index: PrimExpr) -> Any:
+        return a(*(i for place, i in enumerate(index) if place not in new))
+
+    return compute(shape_like.shape, element)
+
+
+def dyn_tile(a: Tensor, new_shape: Any, rdim: int) -> Tensor:
+    """`a` repeated to fill a `new_shape`; `rdim` is the number of repetitions that made it."""
+    extents = shapes.as_shape(new_shape)
+    if len(extents) != max(a.ndim, rdim):
+        raise DiagnosticError(f"dyn_tile: {shapes.show(extents)} has {len(extents)} dimension(s)")
+
+    def element(*index: PrimExpr) -> Any:
+        own = index[len(index) - a.ndim :]
+        return a(*(arithmetic.floormod(i, n) for i, n in zip(own, a.shape, strict=True)))
+
+    return moved(extents, element, "T_tile")
 
 
 def index_type(a: Tensor) -> str:

@@ -8,6 +8,8 @@ import pytest
 
 import mlcweb
 from mlcweb import compat, relax, te
+from mlcweb.compat.node_json import from_table, to_table
+from mlcweb.ir import structural
 from mlcweb.script import from_source
 from mlcweb.tir import PrimFunc
 
@@ -93,6 +95,19 @@ def test_values_are_still_pickled_by_where_their_classes_are() -> None:
     written = pickle.dumps(from_source(MODULE)["f"])
     assert b"mlcweb.tir.function" in written
     assert b"tvm.tir" not in written
+
+
+def test_what_is_pickled_under_the_alias_is_read_without_it() -> None:
+    func = from_source(MODULE)["f"]
+    compat.install(force=True)
+    written = pickle.dumps((func, func.params[0], func.buffer_map))
+    saved = to_table(func)
+    compat.uninstall()
+    again, parameter, buffers = pickle.loads(written)
+    structural.assert_structural_equal(again, func)
+    assert again.params[0] is parameter
+    assert again.buffer_map[parameter] is buffers[parameter]
+    structural.assert_structural_equal(from_table(saved), func)
 
 
 def test_without_the_alias_classes_have_their_own_names() -> None:

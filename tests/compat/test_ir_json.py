@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from mlcweb import compat, relax, tir
+from mlcweb.compat.containers import convert
 from mlcweb.ir import TVMError, assert_structural_equal
 from mlcweb.relax.dpl import wildcard
+from mlcweb.runtime import nd
 from mlcweb.script import ir as I
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
@@ -136,6 +138,21 @@ def test_what_is_no_program_is_refused(ir):
         ir.save_json(wildcard())
     with pytest.raises(TVMError, match="This JSON was not made here"):
         ir.load_json('{"root": 1, "nodes": []}')
+
+
+def test_lists_and_dictionaries_of_nodes_are_saved(ir):
+    values = {"a": [1, "text", tir.IntImm("int32", 3)], "b": {"c": None}}
+    loaded = ir.load_json(ir.save_json(values))
+    assert loaded["a"][:2] == (1, "text") and loaded["b"] == {"c": None}
+    assert_structural_equal(loaded["a"][2], tir.IntImm("int32", 3))
+    assert ir.load_json(ir.save_json("text")) == "text"
+
+
+def test_what_has_a_form_of_its_own_is_not_converted():
+    array = nd.array(np.zeros(2, "float32"))
+    for value in (None, "text", array, len):
+        assert convert(value) is value
+    assert convert([array, None])[0] is array
 
 
 def test_nodes_by_name(ir):

@@ -33,6 +33,8 @@ def test_attributes(name):
 
 @pytest.mark.parametrize("name", sorted(ABSENT))
 def test_what_is_absent_says_what_is_used_instead(tvm, name):
+    for ours, theirs in (("compat.tempdir", "support.utils"), ("compat.compilers", "support.cc")):
+        name = name.replace(ours, theirs)
     owner, _, attribute = name.removeprefix("compat.").rpartition(".")
     value = getattr(importlib.import_module(f"tvm.{owner}".rstrip(".")), attribute)
     assert isinstance(value, Absent)
@@ -117,12 +119,117 @@ from tvm.s_tir import meta_schedule as ms; ms.TuneContext
 from tvm.support import cc, utils; utils.tempdir
 import tvm.relay.testing, tvm.contrib.cblas, tvm.topi.testing
 import tvm_ffi; from tvm_ffi import register_global_func, get_global_func, Array, Tensor
+from tvm._ffi import register_func, get_global_func, register_object
+from tvm._ffi.base import TVMError, py_str
+from tvm.base import TVMError; raise_nothing = [error for error in () if error is TVMError]
+from tvm.testing import check_numerical_grads, requires_package, env, parameter, fixture
+from tvm.testing.locking import run_with_gpu_lock
+from tvm.relax.testing.matmul import get_relax_matmul_module
+from tvm.relax.testing.attention import get_relax_stacked_attention_module
+from tvm.relax.testing.lib_comparator import LibCompareVMInstrument
+from tvm.relax.pipeline import get_default_pipeline, PIPELINE_MAP; PIPELINE_MAP["default_build"]
+from tvm.relax.ir.instrument import WellFormedInstrument
+from tvm.relax.frontend.torch.fx_translator import from_fx
+from tvm.relax.frontend.torch.exported_program_translator import from_exported_program
+from tvm.runtime.profiling import Report
+from tvm.ir.supply import UniqueNameSupply, NameSupply
+from tvm.ir.instrument import DumpIR
+from tvm.tir.block_scope import StmtSRef, DepKind
+from tvm.script.highlight import cprint
+from tvm.meta_schedule.logging import get_logger
+from tvm.dlight.base import normalize_prim_func
+from tvm.driver.tvmc.model import TVMCModel; from tvm.driver.tvmc.frontends import load_model
+from tvm.topi.utils import prod, ravel_index; from tvm.topi.tag import is_injective
+from tvm.support.libinfo import libinfo; libinfo()
+import tvm; tvm.support.libinfo(); tvm.target.create("llvm")
 """
+
+REFUSED = """
+tvm.script.parser.core.diagnostics.Source: scripts are read by @T.prim_func
+tvm.script.parser.core.evaluator.ExprEvaluator: scripts are read by @T.prim_func
+tvm.script.ir_builder.base.IRBuilderFrame: frames are entered by with
+tvm.relax.transform.tuning_api.Trace: relax.transform.MetaScheduleTuneIRMod tunes a model
+tvm.relax.backend_tir.get_tir_pattern: a schedule of your own
+tvm.tir.usmp.utils.BufferInfo: StaticPlanBlockMemory
+tvm.runtime.profiling.profile_function: time_evaluator
+tvm.relax.testing.transform.dataflow_inplace_analysis: reuses memory by itself
+tvm.testing.rpc_run: programs run in this process
+tvm.tirx.cuda.op.ptx: accelerators that cannot be reached
+tvm.tirx.BitwiseAnd: tvm.tir.bitwise_and
+tvm.relax.frontend.nn.Exporter: module.export_tvm
+"""
+"""Names that are imported, and refused where they are used -> part of what is said then."""
 
 
 @pytest.mark.parametrize("statement", STATEMENTS.strip().splitlines())
 def test_imports(statement):
     exec(statement, {})
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("relax.transform", "LegalizeOps FuseOps MetaScheduleTuneTIR MetaScheduleApplyDatabase"),
+        ("tir.transform", "Simplify UnrollLoop LowerInitBlock ThreadSync RemoveNoOp"),
+        ("tir", "Var exp Schedule PrimFunc"),
+        ("te", "compute placeholder create_prim_func"),
+        ("runtime", "NDArray load_module"),
+        ("relax", "VirtualMachine build BlockBuilder"),
+        ("tir.stmt_functor", "post_order_visit ir_transform"),
+    ],
+)
+def test_all_public_names_of_a_module_are_imported_by_a_star(tvm, module, names):
+    namespace: dict[str, object] = {}
+    exec(f"from tvm.{module} import *", namespace)
+    assert set(names.split()) <= set(namespace)
+
+
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_what_is_refused_is_imported(row):
+    name, _, message = row.partition(": ")
+    module, _, attribute = name.rpartition(".")
+    exec(f"from {module} import {attribute} as value", names := {})
+    with pytest.raises(AbsentError, match=f"is not here: .*{message}"):
+        names["value"]()
+
+
+@pytest.mark.parametrize("module", ["tvm.relax.transform.transform", "tvm.runtime.container"])
+def test_the_message_about_a_name_that_a_view_lacks_is_shown(module):
+    with pytest.raises(ImportError, match=f"^There is no {module}.no_such_name here: "):
+        exec(f"from {module} import no_such_name")
+
+
+def test_what_was_a_base_class_there_has_the_instances(tvm):
+    x = tvm.tir.Var("x", "int32")
+    assert isinstance(x < 1, tvm.tir.CmpExpr) and not isinstance(x + 1, tvm.tir.CmpExpr)
+    assert isinstance(x + 1, tvm.tir.BinaryOpExpr) and isinstance(x + 1, tvm.tir.ExprOp)
+    assert isinstance(tvm.tir.all(x < 1, x > 3), tvm.tir.LogicalExpr)
+
+
+def test_results_are_kept_by_arguments_and_what_is_around(tvm):
+    from tvm.contrib.pickle_memoize import memoize
+
+    calls = {}
+
+    def reference(size):
+        @memoize("test_names.reference")
+        def data(a):
+            calls[size, a] = calls.get((size, a), 0) + 1
+            return size * a
+
+        return data
+
+    assert [reference(2)(3), reference(2)(3), reference(4)(3), reference(2)(5)] == [6, 6, 12, 10]
+    assert calls == {(2, 3): 1, (4, 3): 1, (2, 5): 1}
+
+
+def test_numbers_with_names(tvm):
+    assert tvm.tir.CallEffectKind.Opaque == tvm.tir.CallEffectKind.UpdateState == 3
+    assert tvm.ir.CallingConv.DEVICE_KERNEL_LAUNCH == 2 and tvm.DataTypeCode.BFLOAT == 4
+    assert str(tvm.device_from_target("llvm")) == "cpu:0"
+    assert tvm.register_object("a.B")(int) is tvm.error.register_error(int) is int
+    assert issubclass(tvm.error.OpAttributeUnImplemented, NotImplementedError)
+    assert issubclass(tvm.error.RPCSessionTimeoutError, TimeoutError)
 
 
 def test_a_view_gives_the_same_objects(tvm):
@@ -176,7 +283,7 @@ def test_relay_names_its_successor(tvm):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tir.transform.InjectDoubleBuffer", "the annotation is kept"),
+        ("tir.transform.LowerIntrin", "a code generator writes out intrinsics"),
         ("arith.PresburgerSet", "sets are intervals here"),
         ("tir.analysis.verify_gpu_code", "no target here has limits of a GPU"),
     ],
@@ -218,9 +325,8 @@ def test_functions_that_are_modules_too(tvm):
     [
         ("topi", "no_such_operator", "it is an operator of topi that is not here; write it with"),
         ("tir.transform", "NoSuchPass", "write the pass with @tvm.tir.transform.prim_func_pass"),
-        ("tir.tensor_intrin.cuda", "MMA_e5m2e5m2f32_INTRIN", "those of wmma are"),
+        ("tir.tensor_intrin.cuda", "MMA_bf16bf16f32_INTRIN", "describe the instruction"),
         ("te", "scan", "are written with @T.prim_func"),
-        ("tir", "BijectiveLayout", "tvm.tir.IndexMap"),
     ],
 )
 def test_any_other_name_of_a_kind_can_be_imported_and_is_refused_where_it_is_used(
@@ -267,3 +373,13 @@ def test_the_masks_of_debugging_are_where_tvm_has_them() -> None:
 
     assert list(ScheduleDebugMask) == [1, 2]
     assert ScheduleDebugMask.VERIFY_SREF_TREE.name == "VERIFY_SREF_TREE"
+
+
+def test_the_spellings_of_2022_of_relax(tvm):
+    relax = tvm.relax
+    x = relax.Var("x", (1, 4), relax.DynTensorType(2, "float32"))
+    again = relax.Var("y", x.shape_, x._checked_type_)
+    assert again.struct_info == x.struct_info
+    assert relax.op.relu(x).op.name == "relax.nn.relu"
+    with pytest.raises(AbsentError, match="permute_dims"):
+        relax.op.nn.dense(x, x)

@@ -24,13 +24,12 @@ VERSIONS = ("0.26", "0.27")
 
 _ROWS = {
     "spans come from the source text; nodes are made by position without one": "*:span",
-    "what a subclass defines is called by position": (
-        "*.visit_*_:* tvm.s_tir.meta_schedule.*.apply:rng"
-    ),
+    "what a subclass defines is called by position": "*.visit_*_:*",
     "nodes that TVM's users get from functions (te.compute, tir.decl_buffer) and look at": (
-        "tvm.ir.*Expr:* *.relax.*.Expr:ty *.relax.Expr:ty tvm.ir.BaseFunc:* tvm.ir.FuncType:* "
+        "tvm.ir.ExprWithOp:* tvm.ir.*Expr:* *.relax.*.Expr:ty *.relax.Expr:ty "
+        "tvm.ir.BaseFunc:* tvm.ir.FuncType:* "
         "tvm.ir.Op:name *.Span:* *.Call:ret_ty *.relax.*Var:name *.relax.*Var:name_hint "
-        "tvm.ir.Constant:data tvm.ir.PointerType:storage_scope *.Buffer:* "
+        "tvm.ir.Constant:data *.Buffer:* "
         "*.PrimFunc:attrs tvm.te.*Op:* tvm.te.Reduce:* tvm.te.Tensor:ty "
         "tvm.relax.Binding:* tvm.*.ExprRV:ty *.StmtSRef:* *.SBlockScope:* *.InstructionKind:* "
         "*Executable:* tvm.target.TargetKind:* *Pass:pass_info *Pass:transform *Pass:info"
@@ -38,6 +37,7 @@ _ROWS = {
     "base classes, of which the subclasses are made": (
         "tvm.relax.training.optimizer.Optimizer:* tvm.relax.training.loss.Loss:*"
     ),
+    "Python's own enumeration": "*.CallEffectKind:value",
     "Python's own containers": "tvm.ir.Array:* tvm.ir.Map.get:* tvm.runtime.ShapeTuple:*",
     "kernels of tirx (grids of a type, tiles, layouts, attributes of calls) are not here": (
         "tvm.script.tirx.*:dtype tvm.script.tirx.serial:unroll tvm.script.tirx.sblock:no_realize "
@@ -52,12 +52,21 @@ _ROWS = {
     ),
     "layouts of weights are rewritten by the search, without a mark in the operator": (
         "tvm.topi.*:auto_scheduler_rewritten_layout tvm.topi.*:meta_schedule_original_shape "
+        "tvm.topi.*:meta_schedule_origin_shape "
         "tvm.topi.layout_transform:schedule_rule"
     ),
-    "the default is the type of the data": "tvm.topi.nn.conv2d_nhwc:out_dtype",
+    "the default is the type of the data": (
+        "tvm.topi.nn.conv2d_nhwc:out_dtype tvm.topi.nn.conv3d_ndhwc:out_dtype"
+    ),
+    "TVM's own method lacks an argument of the one that it overrides": (
+        "tvm.s_tir.meta_schedule.task_scheduler.PyTaskScheduler.tune:*"
+    ),
     "the default follows from the number of dimensions": (
         "tvm.topi.nn.pool?d:layout tvm.relax.op.nn.*_pool?d:* "
         "tvm.relax.frontend.nn.Conv?D:data_layout"
+    ),
+    "layouts are made of their names, by tvm.tir.layout and bijective_layout": (
+        "tvm.tirx.Layout:name tvm.s_tir.SLayout:axes tvm.s_tir.SBijectiveLayout:*"
     ),
     "scalars are int64 or float64, or T.int32(1)": "tvm.relax.prim_value:dtype",
     "a constraint of patterns is added by the context they are in": (

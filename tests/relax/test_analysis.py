@@ -5,6 +5,7 @@ import pytest
 import mlcweb as tvm
 from mlcweb import relax, tir
 from mlcweb.ir import DiagnosticError
+from mlcweb.ir.module import IRModule
 from mlcweb.relax import TensorStructInfo as Tensor
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
@@ -98,7 +99,11 @@ def test_well_formedness():
         assert not relax.analysis.well_formed(func)
         with pytest.raises(DiagnosticError, match=message):
             relax.analysis.check_well_formed(func)
-    assert relax.analysis.well_formed(relax.Function([x], relax.SeqExpr([dataflow], x)))
+    fine = relax.Function([x], relax.SeqExpr([dataflow], x)).with_attr("global_symbol", "f")
+    assert relax.analysis.well_formed(fine)
+    assert relax.analysis.well_formed(IRModule({"f": fine}))
+    with pytest.raises(DiagnosticError, match='"f" is not "g"'):
+        relax.analysis.check_well_formed(IRModule({"g": fine}))
 
 
 def test_an_extent_of_a_bound_variable_is_defined():
@@ -189,3 +194,33 @@ def test_mutator_renews_variables_whose_struct_info_changes():
 def test_decorators_check_the_class():
     with pytest.raises(TypeError, match="must be a subclass of PyExprMutator"):
         relax.expr_functor.mutator(Counter)
+
+
+def test_extents_that_are_never_negative():
+    n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+    collected = relax.analysis.collect_non_negative_expressions
+    shaped = relax.TupleStructInfo([relax.ShapeStructInfo([n + 1, m]), Tensor([m - 1], "int8")])
+    function = relax.FuncStructInfo([Tensor([n], "float32")], Tensor([n - m], "float32"))
+    for info, text in [  # TVM's answers
+        (Tensor([n, m * 2, n, 4], "float32"), "[n, m * T.int64(2)]"),
+        (shaped, "[n + T.int64(1), m, m - T.int64(1)]"),
+        (function, "[n, n - m]"),
+    ]:
+        assert str(collected(info)) == text
+
+
+def test_an_instrument_checks_modules_around_passes():
+    from mlcweb.relax.instrument import WellFormedInstrument
+
+    mod = tvm.IRModule({"chain": chain})
+
+    @tvm.transform.module_pass(opt_level=0, name="Spoil")
+    def spoil(mod, ctx):
+        info = Tensor([4], "int8")
+        spoiled = relax.Function([], relax.Var("nowhere", info), info)
+        return tvm.IRModule({"main": spoiled.with_attr("global_symbol", "main")})
+
+    with tvm.transform.PassContext(instruments=[WellFormedInstrument()]):
+        relax.transform.DeadCodeElimination()(mod)
+        with pytest.raises(AssertionError, match="not well formed after the pass Spoil: "):
+            spoil(mod)

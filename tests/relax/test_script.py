@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import mlcweb as tvm
 from mlcweb import relax
-from mlcweb.ir import DiagnosticError, assert_structural_equal, structural_hash
+from mlcweb.ir import DiagnosticError, TVMError, assert_structural_equal, structural_hash
 from mlcweb.relax import TensorStructInfo as Tensor
 from mlcweb.script import ir as I
 from mlcweb.script import parse
@@ -304,3 +304,22 @@ def test_rewriting_nothing_gives_the_same_object_and_pruning_keeps_the_result(mo
     assert relax.analysis.well_formed(pruned)
     assert pruned.struct_info == func.struct_info
     assert relax.analysis.remove_all_unused(pruned) is pruned
+
+
+def test_a_return_annotation_without_details_stands_over_any_result():
+    @R.function
+    def pair(x: R.Tensor((4,), "float32")) -> R.Tensor:
+        return (x, x)
+
+    @R.function
+    def nested(x: R.Tensor((4,), "float32")) -> R.Tuple:
+        return (x, (x,))
+
+    four = 'R.Tensor((4,), dtype="float32")'
+    assert str(pair.ret_struct_info) == f"R.Tuple({four}, {four})"
+    assert str(nested.ret_struct_info) == f"R.Tuple({four}, R.Tuple({four}))"
+    with pytest.raises(TVMError, match="is said to return"):
+
+        @R.function
+        def wrong(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            return (x, x)

@@ -13,9 +13,11 @@ from mlcweb.testing.relax import (
     dump_ast,
     get_relax_attention_module,
     get_relax_matmul_module,
+    get_relax_stacked_attention_module,
     nn,
     vm,
 )
+from mlcweb.testing.relax.lib_comparator import LibCompareVMInstrument
 
 DRAW = np.random.default_rng(1)
 
@@ -66,18 +68,75 @@ def test_checkpoints_mark_what_goes_in_and_comes_out() -> None:
 
 
 def test_models_of_one_layer_compute() -> None:
-    x, y, b, r = values((2, 8), (4, 8), (4,), (2, 4))
+    x, y, b = values((4, 4), (4, 4), (4,))
     mod = get_relax_matmul_module(
         x.shape, y.shape, "float32", "float32", transposed_y=True, bias_shape=b.shape,
         activation=relax.op.nn.relu, residual_bin_op=relax.op.add,
     )  # fmt: skip
-    np.testing.assert_allclose(run(mod, x, y, b, r), np.maximum(x @ y.T + b, 0) + r, rtol=1e-4)
+    np.testing.assert_allclose(run(mod, x, y, b), np.maximum(x @ y.T + b, 0) + x, rtol=1e-4)
     q, k, v = values((1, 4, 2, 8), (1, 6, 2, 8), (1, 6, 2, 8))
     mod = get_relax_attention_module(q.shape, k.shape, v.shape, dtype="float32")
     scores = np.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(8)
     weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
     expected = np.einsum("bhqk,bkhd->bqhd", weights, v)
     np.testing.assert_allclose(run(mod, q, k, v), expected, rtol=1e-4, atol=1e-5)
+
+
+@I.ir_module
+class StackedAttention:
+    @R.function
+    def main(
+        qkv: R.Tensor((16, 4, 32, 24), "float32"), bias: R.Tensor((4, 32, 16, 16), "float32")
+    ) -> R.Tensor((16, 4, 32, 8), "float32"):
+        with R.dataflow():
+            lv = R.split(qkv, indices_or_sections=[8, 16], axis=3)
+            lv1 = lv[0]
+            lv2 = R.permute_dims(lv1, axes=[1, 0, 2, 3])
+            lv3 = lv[1]
+            lv4 = R.permute_dims(lv3, axes=[1, 0, 2, 3])
+            lv5 = lv[2]
+            lv6 = R.permute_dims(lv5, axes=[1, 0, 2, 3])
+            lv7 = R.nn.attention_bias(lv2, lv4, lv6, bias)
+            lv8 = R.permute_dims(lv7, axes=[1, 0, 2, 3])
+            R.output(lv8)
+        return lv8
+
+
+def test_attention_of_parts_of_one_array_is_tvms() -> None:
+    qkv, bias = np.zeros((16, 4, 32, 24), "float32"), np.zeros((4, 32, 16, 16), "float32")
+    mod = get_relax_stacked_attention_module(qkv, 4, 16, 32, 8, 8, "split", bias, layout="SBN3H")
+    tvm.ir.assert_structural_equal(mod, StackedAttention)
+    with pytest.raises(NotImplementedError, match='not "take"'):
+        get_relax_stacked_attention_module(qkv, 4, 16, 32, 8, 8, "take")
+
+
+@pytest.mark.parametrize("op", ["split", "strided_slice"])
+def test_attention_of_parts_of_one_array_computes(op: str) -> None:
+    (x,) = values((1, 4, 2 * 2 * 8 + 2 * 4))
+    mod = get_relax_stacked_attention_module(x, 1, 4, 2, 8, 4, op, qk_scale=0.5)
+    q, k, v = (part.reshape(1, 4, 2, -1) for part in np.split(x, [16, 32], 2))
+    weights = np.exp(np.einsum("bqhd,bkhd->bhqk", q, k) * 0.5)
+    weights /= weights.sum(-1, keepdims=True)
+    expected = np.einsum("bhqk,bkhd->bqhd", weights, v)
+    np.testing.assert_allclose(run(mod, x), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+def test_kernels_of_another_library_are_compared_with_those_of_a_model(capsys, offset) -> None:
+    x, y = values((2, 8), (8, 4))
+    model = relax.build(get_relax_matmul_module((2, 8), (8, 4), "float32"))
+    a, b = tvm.te.placeholder((2, 8), name="a"), tvm.te.placeholder((8, 4), name="b")
+    product = tvm.topi.add(tvm.topi.matmul(a, b), tvm.tir.const(offset, "float32"))
+    func = tvm.te.create_prim_func([a, b, product]).with_attr("global_symbol", "matmul")
+    lib = tvm.build(tvm.IRModule({"matmul": func}), target="numpy")
+    machine = relax.VirtualMachine(model, tvm.cpu())
+    machine.set_instrument(LibCompareVMInstrument(lib, tvm.cpu(), rtol=1e-4, atol=1e-4))
+    if offset:
+        with pytest.raises(Exception, match="Not equal to tolerance"):
+            machine["main"](tvm.nd.array(x), tvm.nd.array(y))
+    else:
+        machine["main"](tvm.nd.array(x), tvm.nd.array(y))
+        assert capsys.readouterr().out == "[0] Validating matmul, passed.\n"
 
 
 @I.ir_module

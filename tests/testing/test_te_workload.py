@@ -60,5 +60,5 @@ def test_each_configuration_makes_a_program(name):
 
 
 def test_a_name_that_is_not_there():
-    with pytest.raises(KeyError, match="no workload CAP here; there are C1D, C2D"):
-        workload.create_te_workload("CAP", 0)
+    with pytest.raises(KeyError, match="no workload LSTM here; there are C1D, C2D"):
+        workload.create_te_workload("LSTM", 0)

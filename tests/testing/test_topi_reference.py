@@ -1,11 +1,14 @@
 """The references of `tvm.topi.testing` and TOPI compute the same."""
 
+import json
+
 import numpy as np
 import pytest
 
 import mlcweb as tvm
 from mlcweb import te, topi
 from mlcweb.testing import topi_reference as reference
+from tests.testing.record_references import ANSWERS, calls, summary
 
 X = np.random.default_rng(0).standard_normal((1, 4, 6, 6)).astype("float32")
 W = np.random.default_rng(1).standard_normal((2, 4, 3, 3)).astype("float32")
@@ -76,7 +79,7 @@ def test_blocks_of_pixels_are_channels():
 
 
 def test_what_is_not_there_says_what_is():
-    with pytest.raises(AttributeError, match=r"no reorg_python here: compare.*softmax_python"):
+    with pytest.raises(AttributeError, match=r"no reorg_python here: compute .*with NumPy"):
         reference.reorg_python
 
 
@@ -89,3 +92,17 @@ def test_lower_is_called():
     assert "T.block" not in tvm.lower(tvm.IRModule({"main": func})).script()
     with pytest.raises(TypeError, match=r"te\.create_prim_func"):
         tvm.lower([x])
+
+
+RECORDED = list(zip(calls(), json.loads(ANSWERS.read_text()), strict=True))
+
+
+@pytest.mark.parametrize("number", range(len(RECORDED)))
+def test_gives_what_tvms_reference_gives(number):
+    (name, arguments), (known, expected) = RECORDED[number]
+    assert name == known
+    found = summary(getattr(reference, name)(*arguments))
+    for place, (mine, theirs) in enumerate(zip(found, expected, strict=True)):
+        if place % 3 == 0:  # a shape
+            assert mine == theirs
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=2e-3)

@@ -86,6 +86,16 @@ MOVES = [
     ("triu", lambda a: topi.triu(a, -1), lambda x: np.triu(x, -1)),
     ("layout", lambda a: topi.layout_transform(a, "HWC", "CHW"), lambda x: x.transpose(2, 0, 1)),
     (
+        "layout of blocks",
+        lambda a: topi.layout_transform(a, "CHW", "HCW2c"),
+        lambda x: np.pad(x, ((0, 1), (0, 0), (0, 0))).reshape(2, 2, 4, 5).transpose(2, 0, 3, 1),
+    ),
+    (
+        "layout without blocks",
+        lambda a: topi.layout_transform(a, "CH5c", "HC"),
+        lambda x: x.transpose(1, 0, 2).reshape(4, 15),
+    ),
+    (
         "strided_slice",
         lambda a: topi.strided_slice(a, [1, 5, 0], [3, -10, 5], [1, -2, 2]),
         lambda x: x[1:3, 5:-10:-2, 0:5:2],
@@ -166,7 +176,8 @@ def test_ranges_and_grids(run):
         (lambda a: topi.sum(a, 2), r"sum: axis 2 of a tensor with 2 dimension\(s\)"),
         (lambda a: topi.sum(a, (0, -2)), "named twice"),
         (lambda a: topi.strided_slice(a, [0], [4], [0]), "stride is 0"),
-        (lambda a: topi.layout_transform(a, "NCHW", "NCHW4c"), "permutation"),
+        (lambda a: topi.layout_transform(a, "NCHW", "NCHW4c"), "no change of the layout"),
+        (lambda a: topi.layout_transform(a, "HW", "WC"), "no change of the layout"),
         (lambda a: topi.arange(0, 5, 0), "step is not 0"),
     ],
 )

@@ -35,7 +35,7 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
         if isinstance(node, For):
             analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
         elif isinstance(node, BlockRealize):
-            for axis, binding in zip(node.block.iter_vars, node.iter_values, strict=True):
+            for axis, binding in node.iterators:
                 values[axis.var] = binding
     read = substitute(_offset(source, value.indices), values)
     written = substitute(_offset(target, store.indices), values)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlcweb.ir.dialect import also_named
+from mlcweb.ir.structural import structural_equal
 from mlcweb.relax import dims
 from mlcweb.relax.errors import DTypeError
 from mlcweb.relax.struct_info import (
@@ -18,7 +19,7 @@ from mlcweb.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
-from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class BaseCheckResult(IntEnum):
 
 Result = BaseCheckResult
 FAIL_L0, FAIL_L1, FAIL_L2, PASS = Result
-Unify = Callable[[PrimExpr, PrimExpr], BaseCheckResult]
+Extents = Callable[[PrimExpr, PrimExpr], BaseCheckResult]
 
 
 def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
@@ -59,13 +60,28 @@ def is_base_of(base: StructInfo, derived: StructInfo) -> bool:
 StructInfo.is_base_of = is_base_of
 
 
+def unify(
+    base: StructInfo, derived: StructInfo, values: dict[PrimVar, PrimExpr]
+) -> BaseCheckResult:
+    """Whether `base` includes `derived`, with its symbolic extents standing for `values`. One that
+    has no value yet takes, and adds to `values`, the extent that it meets first."""
+
+    def extents(expected: PrimExpr, given: PrimExpr) -> BaseCheckResult:
+        if isinstance(expected, PrimVar) and expected not in values:
+            values[expected] = given
+            return PASS
+        return _compare_extents(dims.substitute_extents(expected, values), given)
+
+    return _check(base, derived, extents)
+
+
 def _compare_extents(base: PrimExpr, derived: PrimExpr) -> BaseCheckResult:
     if dims.equal(base, derived):
         return PASS
     return FAIL_L0 if dims.differ(base, derived) else FAIL_L2
 
 
-def _check(base: StructInfo, derived: StructInfo, extents: Unify) -> BaseCheckResult:
+def _check(base: StructInfo, derived: StructInfo, extents: Extents) -> BaseCheckResult:
     if isinstance(base, ObjectStructInfo):
         return PASS
     if isinstance(derived, ObjectStructInfo):
@@ -75,7 +91,7 @@ def _check(base: StructInfo, derived: StructInfo, extents: Unify) -> BaseCheckRe
     return _CHECKS[type(base)](base, derived, extents)
 
 
-def _check_prim(base: PrimStructInfo, derived: PrimStructInfo, extents: Unify) -> BaseCheckResult:
+def _check_prim(base: PrimStructInfo, derived: PrimStructInfo, extents: Extents) -> BaseCheckResult:
     if base.dtype != derived.dtype:
         return FAIL_L0
     if base.value is None:
@@ -90,7 +106,7 @@ def _check_ndim(base: Shaped, derived: Shaped) -> BaseCheckResult:
 
 
 def _check_values(
-    base: tuple[PrimExpr, ...] | None, derived: tuple[PrimExpr, ...] | None, extents: Unify
+    base: tuple[PrimExpr, ...] | None, derived: tuple[PrimExpr, ...] | None, extents: Extents
 ) -> BaseCheckResult:
     if base is None:
         return PASS
@@ -100,14 +116,14 @@ def _check_values(
 
 
 def _check_shape(
-    base: ShapeStructInfo, derived: ShapeStructInfo, extents: Unify
+    base: ShapeStructInfo, derived: ShapeStructInfo, extents: Extents
 ) -> BaseCheckResult:
     known = _check_ndim(base, derived)
     return known if known is not PASS else _check_values(base.values, derived.values, extents)
 
 
 def _check_tensor(
-    base: TensorStructInfo, derived: TensorStructInfo, extents: Unify
+    base: TensorStructInfo, derived: TensorStructInfo, extents: Extents
 ) -> BaseCheckResult:
     dtype = PASS
     if base.dtype and base.dtype != derived.dtype:
@@ -123,7 +139,7 @@ def _check_tensor(
 
 
 def _check_tuple(
-    base: TupleStructInfo, derived: TupleStructInfo, extents: Unify
+    base: TupleStructInfo, derived: TupleStructInfo, extents: Extents
 ) -> BaseCheckResult:
     if len(base.fields) != len(derived.fields):
         return FAIL_L0
@@ -132,7 +148,7 @@ def _check_tuple(
 
 
 def _check_function(
-    base: FuncStructInfo, derived: FuncStructInfo, extents: Unify
+    base: FuncStructInfo, derived: FuncStructInfo, extents: Extents
 ) -> BaseCheckResult:
     if base.purity and not derived.purity:
         return FAIL_L0
@@ -147,7 +163,7 @@ def _check_function(
     return min([*checks, struct_info_base_check(base.ret, derived.ret)])
 
 
-_CHECKS: dict[type, Callable[[Any, Any, Unify], BaseCheckResult]] = {
+_CHECKS: dict[type, Callable[..., BaseCheckResult]] = {
     PrimStructInfo: _check_prim,
     ShapeStructInfo: _check_shape,
     TensorStructInfo: _check_tensor,
@@ -203,7 +219,7 @@ def _common_function(a: FuncStructInfo, b: FuncStructInfo) -> StructInfo:
     return FuncStructInfo.opaque_func(ret=struct_info_lca(a.ret, b.ret), purity=purity)
 
 
-_COMMON: dict[type, Callable[[Any, Any], StructInfo]] = {
+_COMMON: dict[type, Callable[..., StructInfo]] = {
     PrimStructInfo: _common_prim,
     ShapeStructInfo: _common_shape,
     TensorStructInfo: _common_tensor,
@@ -230,6 +246,29 @@ def definable_tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
     else:
         found = []
     return list(dict.fromkeys(found))
+
+
+@also_named(ty="info", sinfo="info")
+def collect_non_negative_expressions(info: StructInfo) -> list[PrimExpr]:
+    """The symbolic extents of tensors and shapes, each once, which no value makes negative."""
+    found: list[PrimExpr] = []
+    for part in _parts(info):
+        for value in getattr(part, "values", None) or ():
+            if not isinstance(value, IntImm) and not any(structural_equal(value, x) for x in found):
+                found.append(value)
+    return found
+
+
+def _parts(info: StructInfo) -> Iterator[StructInfo]:
+    """A struct info and, in order, those in it."""
+    yield info
+    inner: tuple[StructInfo, ...] = ()
+    if isinstance(info, FuncStructInfo):
+        inner = (*(info.params or ()), info.ret)
+    elif isinstance(info, TupleStructInfo):
+        inner = info.fields
+    for part in inner:
+        yield from _parts(part)
 
 
 @also_named(ty="info", sinfo="info")
@@ -302,20 +341,13 @@ def derive_call_ret_struct_info(
             f"{name} takes {len(info.params)} argument(s); the call has {len(call.args)}"
         )
     values: dict[PrimVar, PrimExpr] = {}
-
-    def unify(expected: PrimExpr, given: PrimExpr) -> BaseCheckResult:
-        if isinstance(expected, PrimVar) and expected not in values:
-            values[expected] = given
-            return PASS
-        return _compare_extents(dims.substitute_extents(expected, values), given)
-
     if context is None:
         from mlcweb.relax.deduction import Context
 
         context = Context()
     for number, (param, arg) in enumerate(zip(info.params, call.args, strict=True)):
         given = context.struct_info(arg)
-        if _check(param, given, unify) <= FAIL_L1:
+        if unify(param, given, values) <= FAIL_L1:
             raise DTypeError(
                 f"{name}: argument {number} type mismatch: expected {param}, given {given}"
             )

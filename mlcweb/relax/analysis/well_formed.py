@@ -28,7 +28,14 @@ def well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> boo
 def check_well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> None:
     """Raise a DiagnosticError that says what is wrong with a module or function, if anything is."""
     if isinstance(obj, IRModule):
-        for func in obj.functions.values():
+        for var, func in obj.functions.items():
+            symbol = func.attrs.get("global_symbol", var.name_hint)
+            if symbol != var.name_hint:
+                raise DiagnosticError(
+                    f'The global_symbol of a function is its name in the module: "{symbol}" is not '
+                    f'"{var.name_hint}"',
+                    func.span,
+                )
             if isinstance(func, E.Function):
                 _Check(obj, check_struct_info).function(func)
     elif isinstance(obj, E.Function):

@@ -12,14 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
-from mlcweb.ir.errors import TVMError
-from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import walk
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import udchain
-from mlcweb.relax.dpl.match import COMMUTATIVE, extract
+from mlcweb.relax.dpl.match import extract
 from mlcweb.relax.dpl.pattern import CallPattern, DFPattern
 from mlcweb.relax.struct_info import TensorStructInfo
 
@@ -58,14 +56,6 @@ class PatternContext:
     def innermost() -> PatternContext | None:
         contexts = _contexts.get()
         return contexts[-1] if contexts else None
-
-    @staticmethod
-    def current() -> PatternContext:
-        """The innermost context; a TVMError outside of all."""
-        context = PatternContext.innermost()
-        if context is None:
-            raise TVMError("Say who uses what inside of `with PatternContext():`")
-        return context
 
     def note(
         self, producer: DFPattern, consumer: DFPattern, index: int, only: bool = False
@@ -162,35 +152,26 @@ class _Search:
             return False
         if not use.only:
             return True
-        allowed = {
-            found.get(other.consumer) for other in self.uses if other.producer is use.producer
-        }
-        pending = any(
-            other.consumer not in found for other in self.uses if other.producer is use.producer
-        )
-        return producer not in self.results and (
-            pending or all(user in allowed for user in self.users[producer])
+        return producer not in self.results and all(
+            user is consumer for user in self.users[producer]
         )
 
     def is_argument(self, producer: E.Var, consumer: E.Var, index: int) -> bool:
-        """Whether a variable is an argument of a call, at a place if the order matters."""
-        value = self.values[consumer]
-        if not isinstance(value, E.Call):
-            return False
-        if isinstance(value.op, Op) and value.op.name in COMMUTATIVE:
-            return producer in value.args
-        return index < len(value.args) and value.args[index] is producer
+        """Whether the variable is the one at this place among those that the value uses, which
+        the fields of a tuple of arguments are, too, and constants are not."""
+        used = [node for node in walk(self.values[consumer]) if isinstance(node, E.Var)]
+        return index < len(used) and used[index] is producer
 
     def shapes_agree(self, found: dict[DFPattern, E.Var]) -> bool:
         for patterns in self.same_shape:
-            shapes = [self.shape(found[p]) for p in patterns if p in found]
-            if None in shapes or any(not dims.same_shape(shapes[0], s) for s in shapes[1:]):
+            infos = [found[p].struct_info for p in patterns if p in found]
+            known = [i.values for i in infos if isinstance(i, TensorStructInfo)]
+            shapes = [values for values in known if values is not None]
+            if len(shapes) < len(infos) or any(
+                not dims.same_shape(shapes[0], shape) for shape in shapes[1:]
+            ):
                 return False
         return True
-
-    def shape(self, var: E.Var) -> Any:
-        info = var.struct_info
-        return info.values if isinstance(info, TensorStructInfo) else None
 
 
 def _ends(use: _Use) -> tuple[DFPattern, DFPattern]:
@@ -231,9 +212,10 @@ class PatternSeq:
 
 def chained(patterns: Sequence[DFPattern], only: bool) -> PatternSeq:
     """Patterns of which each uses the one before."""
-    context = PatternContext.current()
-    for before, after in pairwise(patterns):
-        context.note(before, after, -1, only)
+    context = PatternContext.innermost()
+    if context:
+        for before, after in pairwise(patterns):
+            context.note(before, after, -1, only)
     return PatternSeq(list(patterns), only)
 
 
@@ -242,5 +224,7 @@ def used_by(
 ) -> PatternSeq:
     before = producer.patterns if isinstance(producer, PatternSeq) else [producer]
     after = consumer.patterns if isinstance(consumer, PatternSeq) else [consumer]
-    PatternContext.current().note(before[-1], after[0], index, only)
+    context = PatternContext.innermost()
+    if context:
+        context.note(before[-1], after[0], index, only)
     return PatternSeq([*before, *after], only)

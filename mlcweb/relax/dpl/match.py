@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
@@ -61,20 +61,24 @@ def _all(
         yield from _all(patterns[1:], exprs[1:], result, values)
 
 
-def _test(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
+def _test(holds: Callable[..., bool]) -> Callable[..., Iterator[Found]]:
     """A matcher that looks at the expression alone."""
 
-    def match(pattern: Any, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
+    def match(
+        pattern: P.DFPattern, expr: E.RelaxExpr, found: Found, values: Values
+    ) -> Iterator[Found]:
         if holds(pattern, expr):
             yield found
 
     return match
 
 
-def _also(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
+def _also(holds: Callable[..., bool]) -> Callable[..., Iterator[Found]]:
     """A matcher that looks at the expression, and matches it against the pattern inside."""
 
-    def match(pattern: Any, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
+    def match(
+        pattern: P.Refinement, expr: E.RelaxExpr, found: Found, values: Values
+    ) -> Iterator[Found]:
         if holds(pattern, expr):
             yield from _match(pattern.pattern, expr, found, values)
 

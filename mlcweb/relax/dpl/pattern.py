@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from mlcweb.ir.dialect import also_named, takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
@@ -39,7 +39,7 @@ class DFPattern:
     ) -> CallPattern:
         """A call of what this matches. `add_constraint`: inside of a `PatternContext`, the call
         uses its arguments as far as these are patterns of the context."""
-        call = CallPattern(self, args, varg_default_wildcard)
+        call = CallPattern(self, tuple(map(to_pattern, args)), varg_default_wildcard)
         if add_constraint:
             from mlcweb.relax.dpl.context import PatternContext
 
@@ -95,7 +95,7 @@ class DFPattern:
         return extract(self, expr, var2val)
 
     def used_by(self, other: Used, index: int = -1) -> PatternSeq:
-        """Say that `other` uses this, as its argument `index` if that is not -1."""
+        """Say that `other` uses this: as the variable `index` among those it uses, unless -1."""
         from mlcweb.relax.dpl.context import used_by
 
         return used_by(self, other, index, only=False)
@@ -119,16 +119,18 @@ class DFPattern:
 
     def dup(self) -> Self:
         """A pattern that matches the same, but stands for a value of its own."""
-        return _copied(self, {})
+        return cast(Self, _copied(self, {}))
 
     def same_shape_as(self, *others: DFPattern) -> None:
-        """Say, inside of a `PatternContext`, that this and `others` match tensors of one shape."""
+        """Say that this and `others` match tensors of one shape; a `PatternContext` takes note."""
         from mlcweb.relax.dpl.context import PatternContext
 
-        PatternContext.current().note_same_shape([self, *others])
+        context = PatternContext.innermost()
+        if context:
+            context.note_same_shape([self, *others])
 
 
-def _copied(value: Any, copies: dict[int, Any]) -> Any:
+def _copied(value: object, copies: dict[int, object]) -> object:
     """A copy of a pattern; parts that occur twice stay one object."""
     if isinstance(value, tuple):
         return tuple(_copied(item, copies) for item in value)
@@ -149,7 +151,7 @@ def to_pattern(value: object) -> DFPattern:
 class ExprPattern(DFPattern):
     """An expression, or an operator, as it is."""
 
-    expr: Any
+    expr: object
 
 
 @dataclass(eq=False, slots=True)
@@ -198,8 +200,8 @@ class CallPattern(DFPattern):
     """A call. `args` is None where any arguments will do; where `varg_default_wildcard`, more
     arguments than there are patterns will do as well."""
 
-    op: Any
-    args: Any = None
+    op: DFPattern
+    args: Sequence[DFPattern] = ()
     varg_default_wildcard: bool = False
 
     def __post_init__(self) -> None:
@@ -219,13 +221,19 @@ class FunctionPattern(DFPattern):
 
 
 @dataclass(eq=False, slots=True)
-class TuplePattern(DFPattern):
-    """A tuple of fields in this order."""
-
+class _Fields(DFPattern):
     fields: tuple[DFPattern, ...]
 
     def __post_init__(self) -> None:
         self.fields = tuple(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@dataclass(eq=False, slots=True)
+class TuplePattern(_Fields):
+    """A tuple of fields in this order."""
 
     def __getitem__(self, index: int | None) -> TupleGetItemPattern:
         if index is not None:
@@ -235,21 +243,10 @@ class TuplePattern(DFPattern):
             index %= count
         return TupleGetItemPattern(self, index)
 
-    def __len__(self) -> int:
-        return len(self.fields)
-
 
 @dataclass(eq=False, slots=True)
-class UnorderedTuplePattern(DFPattern):
+class UnorderedTuplePattern(_Fields):
     """A tuple of fields in any order."""
-
-    fields: tuple[DFPattern, ...]
-
-    def __post_init__(self) -> None:
-        self.fields = tuple(self.fields)
-
-    def __len__(self) -> int:
-        return len(self.fields)
 
 
 @dataclass(eq=False, slots=True)
@@ -278,20 +275,27 @@ class NotPattern(DFPattern):
 
 
 @dataclass(eq=False, slots=True)
-class StructInfoPattern(DFPattern):
+class Refinement(DFPattern):
+    """Base of patterns that ask for more than another does."""
+
     pattern: DFPattern
-    struct_info: StructInfo
 
 
 @dataclass(eq=False, slots=True)
-class DataTypePattern(DFPattern):
-    pattern: DFPattern
+class StructInfoPattern(Refinement):
+    struct_info: StructInfo
+
+
+StructInfoPattern.__init__ = also_named(ty="struct_info")(StructInfoPattern.__init__)
+
+
+@dataclass(eq=False, slots=True)
+class DataTypePattern(Refinement):
     dtype: str
 
 
 @dataclass(eq=False, slots=True)
-class ShapePattern(DFPattern):
-    pattern: DFPattern
+class ShapePattern(Refinement):
     shape: tuple[PrimExpr, ...]
 
 
@@ -311,8 +315,7 @@ class PrimArrPattern(DFPattern):
 
 
 @dataclass(eq=False, slots=True)
-class AttrPattern(DFPattern):
-    pattern: DFPattern
+class AttrPattern(Refinement):
     attrs: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import replace
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import remove_all_unused, used_vars
+from mlcweb.relax.analysis import contains_impure_call, remove_all_unused, used_vars
 from mlcweb.relax.binding import Substitution
 from mlcweb.relax.dpl.context import PatternContext
-from mlcweb.relax.dpl.match import extract
+from mlcweb.relax.dpl.match import Found, extract
 from mlcweb.relax.dpl.order import in_order_of_use
-from mlcweb.relax.dpl.pattern import DFPattern
+from mlcweb.relax.dpl.pattern import (
+    CallPattern,
+    DFPattern,
+    TupleGetItemPattern,
+    TuplePattern,
+)  # fmt: skip
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.normalize import all_same
 
@@ -22,19 +29,34 @@ Rewriter = Callable[[E.RelaxExpr, dict[DFPattern, E.RelaxExpr]], E.RelaxExpr]
 def rewrite_call(pattern: DFPattern, rewriter: Rewriter, func: E.Function) -> E.Function:
     """`func` with what matches a pattern rewritten, and what that leaves unused dropped.
 
+    The fields of a tuple pattern may also be values that stand by themselves, if nothing has used
+    them by the time that all are there. A match has no side effects between its parts.
+
     Args:
         rewriter: `(expr, matchings) -> expr`, where `matchings` says what each part of the pattern
             stands for. To leave an expression as it is, return it.
     """
-    new = _Rewriting(pattern, rewriter).visit_expr(func)
-    return func if new is func else remove_all_unused(new)
+    return rewritten_once(pattern, rewriter, func, None)
 
 
-class _Rewriting(PyExprMutator):
-    def __init__(self, pattern: DFPattern, rewriter: Rewriter) -> None:
-        super().__init__()
+def rewritten_once(
+    pattern: DFPattern, rewriter: Rewriter, func: E.Function, mod: IRModule | None
+) -> E.Function:
+    """As `rewrite_call`, for a function of a module."""
+    new = _Rewriting(pattern, rewriter, mod).visit_expr(func)
+    if isinstance(pattern, TuplePattern):
+        new = _ImplicitTuples(pattern, rewriter, mod).visit_expr(new)
+    return func if new is func else remove_all_unused(new, mod)
+
+
+class _Matching(PyExprMutator):
+    """Knows, at each binding, the values before it that a match may include."""
+
+    def __init__(self, pattern: DFPattern, rewriter: Rewriter, mod: IRModule | None) -> None:
+        super().__init__(mod)
         self.pattern = pattern
         self.rewriter = rewriter
+        self.mod = mod
         self.values: dict[E.Var, E.Value] = {}
         self.holders: dict[int, E.Var] = {}
 
@@ -43,14 +65,14 @@ class _Rewriting(PyExprMutator):
         var = self.get_var_remap(binding.var)
         value = self.lookup_binding(var)
         assert value is not None
+        if contains_impure_call(value, functions=self.mod):
+            self.values.clear()
         self.values[var] = value
         if isinstance(value, (E.Call, E.TupleGetItem, E.Tuple)):
             self.holders.setdefault(id(value), var)
 
-    def rewritten(self, expr: E.Value) -> E.Value:
-        found = extract(self.pattern, expr, self.values)
-        if found is None:
-            return expr
+    def made_of(self, expr: E.Value, found: Found) -> E.Value:
+        """What the rewriter makes of an expression. A sequence gives its bindings up to here."""
         new = self.rewriter(
             expr, {part: self.holders.get(id(value), value) for part, value in found.items()}
         )
@@ -75,6 +97,14 @@ class _Rewriting(PyExprMutator):
             )
         return Substitution(known, {}).rewrite(result)
 
+
+class _Rewriting(_Matching):
+    """Rewrites what the whole pattern matches."""
+
+    def rewritten(self, expr: E.Value) -> E.Value:
+        matches = extract(self.pattern, expr, self.values)
+        return expr if matches is None else self.made_of(expr, matches)
+
     def visit_call_(self, call: E.Call) -> E.Value:
         return self.rewritten(super().visit_call_(call))
 
@@ -83,6 +113,72 @@ class _Rewriting(PyExprMutator):
 
     def visit_tuple_getitem_(self, value: E.TupleGetItem) -> E.Value:
         return self.rewritten(super().visit_tuple_getitem_(value))
+
+
+class _ImplicitTuples(_Matching):
+    """Rewrites values that together are what the fields of a tuple pattern match."""
+
+    pattern: TuplePattern
+
+    def visit_var_binding_(self, binding: E.VarBinding) -> None:
+        super().visit_var_binding_(binding)
+        var = self.get_var_remap(binding.var)
+        for fields in self.candidates(var):
+            values = E.Tuple([self.values[field] for field in fields])
+            matches = extract(self.pattern, values, self.values)
+            if matches is None or not self.unused(fields, matches):
+                continue
+            new = self.made_of(values, matches)
+            if new is not values:
+                self.replace(fields, new)
+                return
+
+    def candidates(self, last: E.Var) -> Iterator[tuple[E.Var, ...]]:
+        """Variables for the fields, the last of which is the one just bound; late ones first."""
+        fitting = [
+            [
+                var
+                for var in reversed(self.values)
+                if not isinstance(self.values[var], E.Var)
+                and extract(field, self.values[var], self.values) is not None
+            ]
+            for field in self.pattern.fields
+        ]
+        for backwards in product(*reversed(fitting)):
+            if last in backwards and len(set(backwards)) == len(backwards):
+                yield backwards[::-1]
+
+    def unused(self, fields: Sequence[E.Var], found: Found) -> bool:
+        """Whether nothing but the match itself uses the fields so far."""
+        inside = {
+            self.holders.get(id(value))
+            for part, value in found.items()
+            if isinstance(part, (CallPattern, TupleGetItemPattern))
+        }
+        return not any(
+            field in used_vars(value)
+            for var, value in self.values.items()
+            if var not in inside
+            for field in fields
+        )
+
+    def replace(self, fields: Sequence[E.Var], new: E.Value) -> None:
+        if not isinstance(new, E.Tuple):
+            whole = self.builder_.emit(new)
+            new = E.Tuple([E.TupleGetItem(whole, index) for index in range(len(fields))])
+        for old, value in self.in_order(dict(zip(fields, new.fields, strict=True))):
+            del self.values[old]
+            if isinstance(value, E.Var) and isinstance(value, type(old)):
+                self.set_var_remap(old, value)
+                continue
+            assert isinstance(value, E.Expr)
+            var = replace(old, struct_info=self.builder_.context.struct_info(value))
+            self.builder_.emit_normalized(E.VarBinding(var, value))
+            self.set_var_remap(old, var)
+
+    def in_order(self, values: dict[E.Var, E.RelaxExpr]) -> list[tuple[E.Var, E.RelaxExpr]]:
+        """Values for variables, in the order in which these are bound."""
+        return [(var, values[var]) for var in self.values if var in values]
 
 
 def rewrite_bindings(

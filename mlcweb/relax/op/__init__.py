@@ -8,10 +8,10 @@ are registered; `__init__.pyi` tells type checkers their names.
 
 from mlcweb.relax.op import (
     base, builtin, closure, create, device, elementwise, grad, image, index, inplace, joining,
-    linear_algebra, manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical, vm,
-    te_grad, window_grad,
+    linear_algebra, manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical,
+    te_grad, vision, vm, window_grad,
 )  # fmt: skip
 from mlcweb.relax.op.grad import register_gradient
 
-NAMESPACES = ("nn", "image", "memory", "builtin", "vm", "grad")
+NAMESPACES = ("nn", "image", "vision", "memory", "builtin", "vm", "grad")
 """The modules of operators that scripts reach as `R.nn` and so on."""

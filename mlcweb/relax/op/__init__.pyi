@@ -3,7 +3,8 @@
 # fmt: off
 # ruff: noqa: I001
 from mlcweb.relax.op import (
-    builtin as builtin, grad as grad, image as image, memory as memory, nn as nn, vm as vm,
+    builtin as builtin, grad as grad, image as image, memory as memory, nn as nn, vision as vision,
+    vm as vm,
 )
 from mlcweb.relax.op.base import (
     assert_op as assert_op, call_builtin_with_ctx as call_builtin_with_ctx,
@@ -18,8 +19,8 @@ from mlcweb.relax.op.closure import (
 )
 from mlcweb.relax.op.create import (
     arange as arange, eye as eye, eye_like as eye_like, full as full, full_like as full_like,
-    ones as ones, ones_like as ones_like, tril as tril, triu as triu, zeros as zeros,
-    zeros_like as zeros_like,
+    hamming_window as hamming_window, ones as ones, ones_like as ones_like, tril as tril,
+    triu as triu, zeros as zeros, zeros_like as zeros_like,
 )
 from mlcweb.relax.op.device import (
     hint_on_device as hint_on_device, to_vdevice as to_vdevice,
@@ -74,7 +75,7 @@ from mlcweb.relax.op.set import (
     nonzero as nonzero, unique as unique,
 )
 from mlcweb.relax.op.sorting import (
-    argsort as argsort, sort as sort, topk as topk,
+    argsort as argsort, median as median, sort as sort, topk as topk,
 )
 from mlcweb.relax.op.statistical import (
     cumprod as cumprod, cumsum as cumsum, max as max, mean as mean, min as min, prod as prod,

@@ -28,7 +28,6 @@ from mlcweb.relax.op import infer, legalize
 from mlcweb.relax.op.legalize import keep, te, topi
 from mlcweb.relax.op.registry import builder, call, operator
 from mlcweb.relax.struct_info import (
-    ObjectStructInfo,
     PrimStructInfo,
     ShapeLike,
     ShapeStructInfo,
@@ -46,25 +45,7 @@ InfoArgs: TypeAlias = StructInfo | Sequence[StructInfo] | None
 """What a call gives, where it says so itself."""
 
 
-def object_info(call: Call, context: Context) -> StructInfo:
-    """That of what is known to the virtual machine only."""
-    return ObjectStructInfo()
-
-
-def nothing(call: Call, context: Context) -> StructInfo:
-    """That of a call which is made for its effect."""
-    return TupleStructInfo(())
-
-
-def infer_sinfo_args(call: Call, context: Context) -> StructInfo:
-    """What a call says itself that it gives."""
-    infos = call.sinfo_args
-    if not infos:
-        return ObjectStructInfo()
-    return infos[0] if len(infos) == 1 else TupleStructInfo(infos)
-
-
-@operator("relax.call_tir", "func", "args", infer=infer_sinfo_args, legalize=keep)
+@operator("relax.call_tir", "func", "args", infer=infer.sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_tir(
     gvar: ExprLike,
@@ -95,7 +76,7 @@ def call_tir(
     return Call(op, (gvar, argument_tuple(args), *last), None, (info,))
 
 
-@operator("relax.call_dps_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
+@operator("relax.call_dps_packed", "func", "args", infer=infer.sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_dps_packed(
     func: Expr | str,
@@ -164,7 +145,7 @@ def call_packed(
     return Call(func, [convert_to_expr(arg) for arg in args], kept, given_sinfo_args(sinfo_args))
 
 
-@operator("relax.call_pure_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
+@operator("relax.call_pure_packed", "func", "args", infer=infer.sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_pure_packed(
     func: Expr | str,
@@ -179,7 +160,7 @@ def call_pure_packed(
     return Call(Op.get("relax.call_pure_packed"), arguments, kept, given_sinfo_args(sinfo_args))
 
 
-@operator("relax.call_builtin_with_ctx", "func", "args", infer=infer_sinfo_args, pure=False)
+@operator("relax.call_builtin_with_ctx", "func", "args", infer=infer.sinfo_args, pure=False)
 @takes_newer_keywords
 def call_builtin_with_ctx(func: Expr | str, args: ExprLike, *, sinfo_args: InfoArgs = None) -> Call:
     """A call of a builtin of TVM's virtual machine, which gets the machine as well."""
@@ -214,13 +195,13 @@ def assert_op(
     return call(assert_op, condition, format, *values)
 
 
-@operator("relax.null_value", infer=object_info, legalize=keep)
+@operator("relax.null_value", infer=infer.object_info, legalize=keep)
 def null_value() -> Call:
     """An object that is nothing."""
     return call(null_value)
 
 
-@operator("relax.print", "format", "values", infer=nothing, legalize=keep, pure=False)
+@operator("relax.print", "format", "values", infer=infer.nothing, legalize=keep, pure=False)
 def print(*values: ExprLike, format: str | StringImm = "") -> Call:
     """Print values when the program runs, in the form that `format` gives to Python's `format`."""
     return call(print, format, *values)

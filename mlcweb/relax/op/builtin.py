@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from mlcweb.ir.op import Op
 from mlcweb.relax.expr import Call, ExprLike, convert_to_expr
+from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import InfoArgs, given_sinfo_args
 from mlcweb.relax.op.legalize import keep
-from mlcweb.relax.op.memory import allocated
 from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, operator
 
 
 @operator(
     "relax.builtin.alloc_tensor", "shape", "dtype", "runtime_device_index", "storage_scope",
-    infer=allocated, legalize=keep, pure=False,
+    infer=infer.allocated, legalize=keep, pure=False,
 )  # fmt: skip
 def alloc_tensor(
     shape: ShapeArgument,

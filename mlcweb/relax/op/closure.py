@@ -5,18 +5,17 @@ from __future__ import annotations
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.op import Op
 from mlcweb.relax.expr import Call, ExprLike, convert_to_expr
+from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import (
     InfoArgs,
     argument_tuple,
     given_sinfo_args,
-    infer_sinfo_args,
-    object_info,
 )
 from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.op.registry import operator
 
 
-@operator("relax.make_closure", "func", "args", infer=object_info, legalize=keep)
+@operator("relax.make_closure", "func", "args", infer=infer.object_info, legalize=keep)
 def make_closure(func: ExprLike, args: ExprLike) -> Call:
     """A function of the module whose last parameters are given: the values of the tuple `args`."""
     return Call(Op.get("relax.make_closure"), (convert_to_expr(func), argument_tuple(args)))
@@ -28,7 +27,7 @@ def _invoke(name: str, closure: ExprLike, args: ExprLike, infos: InfoArgs) -> Ca
 
 
 @operator(
-    "relax.invoke_closure", "closure", "args", infer=infer_sinfo_args, legalize=keep, pure=False
+    "relax.invoke_closure", "closure", "args", infer=infer.sinfo_args, legalize=keep, pure=False
 )
 @takes_newer_keywords
 def invoke_closure(closure: ExprLike, args: ExprLike, sinfo_args: InfoArgs = None) -> Call:
@@ -36,7 +35,7 @@ def invoke_closure(closure: ExprLike, args: ExprLike, sinfo_args: InfoArgs = Non
     return _invoke("relax.invoke_closure", closure, args, sinfo_args)
 
 
-@operator("relax.invoke_pure_closure", "closure", "args", infer=infer_sinfo_args, legalize=keep)
+@operator("relax.invoke_pure_closure", "closure", "args", infer=infer.sinfo_args, legalize=keep)
 @takes_newer_keywords
 def invoke_pure_closure(closure: ExprLike, args: ExprLike, sinfo_args: InfoArgs = None) -> Call:
     """A call of a closure without side effects with the values of the tuple `args`."""

@@ -10,7 +10,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue, const
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import by, dtype_of, number, shape_of, te, topi
-from mlcweb.relax.op.registry import Legalize, ShapeArgument, as_shape, call, operator
+from mlcweb.relax.op.registry import FOLLOW, Legalize, ShapeArgument, as_shape, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.arithmetic import constant_value
@@ -52,8 +52,10 @@ def _legalize_filled(name: str, value: int | None) -> Legalize:
 
 
 @operator(
-    "relax.full", "shape", "fill_value", infer=_infer_full, legalize=_legalize_filled("full", None)
-)
+    "relax.full", "shape", "fill_value",
+    infer=_infer_full, legalize=_legalize_filled("full", None), precision=FOLLOW,
+    differentiable=False,
+)  # fmt: skip
 def full(shape: ShapeArgument, fill_value: Expr | Number, dtype: str | None = None) -> Call:
     """A tensor of one value: a scalar tensor, or a number."""
     value = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
@@ -61,8 +63,10 @@ def full(shape: ShapeArgument, fill_value: Expr | Number, dtype: str | None = No
 
 
 @operator(
-    "relax.full_like", "x", "fill_value", infer=_infer_like, legalize=_legalize_filled("full", None)
-)
+    "relax.full_like", "x", "fill_value",
+    infer=_infer_like, legalize=_legalize_filled("full", None), precision=FOLLOW,
+    differentiable=False,
+)  # fmt: skip
 def full_like(x: ExprLike, fill_value: Expr | Number, dtype: str | None = None) -> Call:
     """One value in the shape (and without `dtype` the element type) of `x`."""
     value = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
@@ -77,7 +81,10 @@ Scalar = PrimValue | PrimExpr | Number
 
 
 def _constant_tensor(name: str, value: int):
-    @operator(f"relax.{name}", "shape", infer=_infer_filled, legalize=_legalize_filled(name, value))
+    @operator(
+        f"relax.{name}", "shape", infer=_infer_filled, legalize=_legalize_filled(name, value),
+        precision=FOLLOW, differentiable=False,
+    )  # fmt: skip
     def build(shape: ShapeArgument, dtype: str) -> Call:
         return call(build, as_shape(shape), dtype=str(dtype))
 
@@ -88,7 +95,7 @@ def _constant_tensor(name: str, value: int):
 def _constant_tensor_like(name: str, value: int):
     legalize = _legalize_filled(name.removesuffix("_like"), value)
 
-    @operator(f"relax.{name}", "x", infer=_infer_like, legalize=legalize)
+    @operator(f"relax.{name}", "x", infer=_infer_like, legalize=legalize, differentiable=False)
     def build(x: ExprLike, dtype: str | None = None) -> Call:
         return call(build, x, dtype=str(dtype or "void"))
 
@@ -149,7 +156,10 @@ def _legalize_arange(builder: BlockBuilder, call: Call) -> Expr:
     return builder.call_te(arange, count, start, step)
 
 
-@operator("relax.arange", "start", "end", "step", infer=_infer_arange, legalize=_legalize_arange)
+@operator(
+    "relax.arange", "start", "end", "step",
+    infer=_infer_arange, legalize=_legalize_arange, precision=FOLLOW, differentiable=False,
+)  # fmt: skip
 def arange(
     start: Scalar, end: Scalar | None = None, step: Scalar = 1, dtype: str | None = None
 ) -> Call:
@@ -181,7 +191,7 @@ def _legalize_eye(builder: BlockBuilder, call: Call) -> Expr:
     return builder.call_te(eye, *call.args)
 
 
-@operator("relax.eye", "n", "m", "k", infer=_infer_eye, legalize=_legalize_eye)
+@operator("relax.eye", "n", "m", "k", infer=_infer_eye, legalize=_legalize_eye, precision=FOLLOW)
 def eye(n: ExprLike, m: ExprLike | None = None, k: ExprLike = 0, dtype: str = "float32") -> Call:
     """An n by m matrix (m = n without `m`) of ones on the k-th diagonal, zeros elsewhere."""
     return call(eye, n, n if m is None else m, k, dtype=str(dtype))
@@ -221,3 +231,31 @@ def tril(x: ExprLike, k: ExprLike = 0) -> Call:
 def triu(x: ExprLike, k: ExprLike = 0) -> Call:
     """The last two dimensions with zeros below the k-th diagonal."""
     return call(triu, x, k)
+
+
+def _infer_hamming_window(call: Call, context: Context) -> StructInfo:
+    size = constant_value(_prim_values(call)[0])
+    if size is None or size < 1:
+        raise infer.shape_error(call, f"window_size must be a positive number, not {call.args[0]}")
+    return TensorStructInfo([int(size)], infer.attribute(call, "dtype"))
+
+
+def _legalize_hamming_window(builder: BlockBuilder, call: Call) -> Expr:
+    size, periodic, *factors = map(constant_value, _prim_values(call))
+    dtype = dtype_of(builder, call)
+    return builder.call_te(
+        topi.hamming_window, size, bool(periodic), *factors, dtype,
+        primfunc_name_hint="hamming_window",
+    )  # fmt: skip
+
+
+@operator(
+    "relax.hamming_window", "window_size", "periodic", "alpha", "beta",
+    infer=_infer_hamming_window, legalize=_legalize_hamming_window, differentiable=False,
+)  # fmt: skip
+def hamming_window(
+    window_size: ExprLike, periodic: ExprLike, alpha: ExprLike, beta: ExprLike, dtype: str
+) -> Call:
+    """alpha - beta cos(2 pi i / n) for i below `window_size`; n is that if the window is periodic,
+    else one less."""
+    return call(hamming_window, window_size, periodic, alpha, beta, dtype=str(dtype))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mlcweb.ir.dialect import also_named
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, const
-from mlcweb.relax.op import infer
+from mlcweb.relax.op import infer, layout
+from mlcweb.relax.op.layout import Decision, Layout
 from mlcweb.relax.op.legalize import by, number, te, topi
-from mlcweb.relax.op.registry import Infer, Legalize, call, operator
-from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.relax.op.registry import FOLLOW, Infer, Legalize, call, operator
+from mlcweb.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.dtype import is_float
 
@@ -23,7 +24,9 @@ def unary(
     lowered by the function of this name in TOPI."""
     legalize = legalize or by(name, hint=None if "." in name else f"tir_{name}")
 
-    @operator(f"relax.{name}", infer=deduce, legalize=legalize)
+    @operator(
+        f"relax.{name}", infer=deduce, legalize=legalize, layout=layout.as_data, precision=FOLLOW
+    )
     @also_named(data="x")
     def build(x: ExprLike) -> Call:
         return call(build, x)
@@ -69,7 +72,10 @@ def _infer_astype(call: Call, context: Context) -> StructInfo:
     return TensorStructInfo(info.shape, infer.attribute(call, "dtype"), ndim=info.ndim)
 
 
-@operator("relax.astype", "x", infer=_infer_astype, legalize=by("cast", "dtype"))
+@operator(
+    "relax.astype", "x",
+    infer=_infer_astype, legalize=by("cast", "dtype"), layout=layout.as_data, precision=FOLLOW,
+)  # fmt: skip
 def astype(x: ExprLike, dtype: object) -> Call:
     """The elements of a tensor, converted."""
     return call(astype, x, dtype=str(dtype))
@@ -86,15 +92,35 @@ def _tensor(value: ExprLike, other: ExprLike) -> ExprLike:
     return const(number, dtype if fits else None)
 
 
+def _layout_binary(call: Call, layouts: Sequence[Layout]) -> Decision | None:
+    """The operand of fewer axes decides, the first of equals; numbers fit any layout."""
+    first, second = layouts
+    if not isinstance(first, tuple) or not isinstance(second, tuple):
+        return None
+    if not first or not second:
+        return Decision([first, second], first or second)
+    few, many = (first, second) if len(first) <= len(second) else (second, first)
+    new = len(many) - len(few)
+    result = (*range(new), *(axis + new for axis in few))
+    wanted: list[Layout] = [few if len(each) == len(few) else result for each in (first, second)]
+    return Decision(wanted, result)
+
+
 def _binary(name: str, deduce: Infer = infer.elementwise) -> Callable[[ExprLike, ExprLike], Call]:
     def legalize(builder: BlockBuilder, call: Call) -> Expr:
-        """A scalar constant is written into the function; at least one operand stays a tensor."""
+        """A scalar constant is written into the function; at least one operand stays a tensor.
+        Of two numbers there is no function to make."""
+        if isinstance(call.struct_info, PrimStructInfo):
+            return call
         first, second = call.args
         right = number(second)
         left = first if right is not second else number(first)
         return builder.call_te(getattr(topi, name), left, right, primfunc_name_hint=name)
 
-    @operator(f"relax.{name}", infer=deduce, legalize=legalize)
+    @operator(
+        f"relax.{name}", infer=deduce, legalize=legalize, layout=_layout_binary, precision=FOLLOW,
+        differentiable=deduce is not infer.comparison,
+    )  # fmt: skip
     def build(x1: ExprLike, x2: ExprLike) -> Call:
         return call(build, _tensor(x1, x2), _tensor(x2, x1))
 
@@ -136,7 +162,11 @@ def _fma(x1: te.Tensor, x2: te.Tensor, x3: te.Tensor) -> te.Tensor:
     return topi.add(topi.multiply(x1, x2), x3)
 
 
-@operator("relax.ewise_fma", infer=infer.elementwise, legalize=by(_fma, hint="ewise_fma"))
+@operator(
+    "relax.ewise_fma",
+    infer=infer.elementwise, legalize=by(_fma, hint="ewise_fma"), layout=layout.together,
+    precision=FOLLOW,
+)  # fmt: skip
 def ewise_fma(x1: ExprLike, x2: ExprLike, x3: ExprLike) -> Call:
     """x1 * x2 + x3."""
     return call(ewise_fma, x1, x2, x3)

@@ -6,7 +6,7 @@ How the gradient of each operator is computed is in `gradients.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar, overload
 
 from mlcweb.ir.op import Op
 from mlcweb.relax import dims
@@ -17,22 +17,36 @@ from mlcweb.relax.op import infer
 from mlcweb.relax.op.create import arange
 from mlcweb.relax.op.elementwise import astype, divide, equal, multiply, negative, not_equal
 from mlcweb.relax.op.index import take
+from mlcweb.relax.op.infer import attribute, info_of, shape_of
+from mlcweb.relax.op.legalize import first_argument
 from mlcweb.relax.op.linear_algebra import matmul
 from mlcweb.relax.op.manipulate import expand_dims, permute_dims, reshape
 from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.op.statistical import sum as total
-from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.relax.struct_info import StructInfo
 from mlcweb.tir.expr import PrimExpr
 
 Gradient: TypeAlias = Callable[[Var, Call, Var, BlockBuilder], Sequence[Expr]]
 """Of a variable, the call that it is bound to and the gradient of the variable: the gradient of
 each argument. `no_grad(argument)` says that there is none."""
 
+Rule = TypeVar("Rule", bound=Gradient)
+
 GRADIENT = "FPrimalGradient"
 """The attribute of an operator that holds its gradient."""
 
 
-def register_gradient(op_name: str, fgradient: Gradient | None = None, level: int = 10) -> Any:
+@overload
+def register_gradient(op_name: str, fgradient: Rule, level: int = 10) -> Rule: ...
+
+
+@overload
+def register_gradient(op_name: str, *, level: int = 10) -> Callable[[Rule], Rule]: ...
+
+
+def register_gradient(
+    op_name: str, fgradient: Rule | None = None, level: int = 10
+) -> Rule | Callable[[Rule], Rule]:
     """Say how the gradient of an operator is computed; also as a decorator.
 
     Args:
@@ -41,30 +55,26 @@ def register_gradient(op_name: str, fgradient: Gradient | None = None, level: in
         level: accepted as in TVM; what is registered last holds.
     """
 
-    def register(function: Gradient) -> Gradient:
+    def register(function: Rule) -> Rule:
         Op.get(op_name).set_attr(GRADIENT, function)
         return function
 
     return register(fgradient) if fgradient is not None else register
 
 
-def _identity(builder: BlockBuilder, call: Call) -> Any:
-    return call.args[0]
-
-
-@operator("relax.grad.no_grad", infer=infer.same, legalize=_identity)
+@operator("relax.grad.no_grad", infer=infer.same, legalize=first_argument, differentiable=False)
 def no_grad(input: ExprLike) -> Call:
     """Its argument, as a constant for gradients."""
     return call(no_grad, input)
 
 
-@operator("relax.grad.start_checkpoint", infer=infer.same, legalize=_identity)
+@operator("relax.grad.start_checkpoint", infer=infer.same, legalize=first_argument)
 def start_checkpoint(input: ExprLike) -> Call:
     """Its argument, at which a part begins whose values may be computed again for gradients."""
     return call(start_checkpoint, input)
 
 
-@operator("relax.grad.end_checkpoint", infer=infer.same, legalize=_identity)
+@operator("relax.grad.end_checkpoint", infer=infer.same, legalize=first_argument)
 def end_checkpoint(input: ExprLike) -> Call:
     """Its argument, at which a part ends whose values may be computed again for gradients."""
     return call(end_checkpoint, input)
@@ -79,14 +89,6 @@ def _arguments(builder: BlockBuilder, call: Call) -> list[Expr]:
     return [value for value in values if isinstance(value, Expr)]
 
 
-def _known(value: Expr) -> tuple[TensorStructInfo, tuple[PrimExpr, ...]]:
-    """What is known of a tensor of known shape, and its shape."""
-    info = value.struct_info
-    assert isinstance(info, TensorStructInfo)
-    assert info.values is not None
-    return info, tuple(info.values)
-
-
 def _one_hot(positions: Expr, depth: PrimExpr, dtype: str) -> Expr:
     """For each position a row in which its element is 1 and the others are 0."""
     numbers = arange(0, depth, dtype=getattr(positions.struct_info, "dtype", None))
@@ -95,17 +97,16 @@ def _one_hot(positions: Expr, depth: PrimExpr, dtype: str) -> Expr:
 
 def _legalize_nll_loss(builder: BlockBuilder, call: Call) -> Expr:
     gradient, predictions, targets = _arguments(builder, call)[:3]
-    assert call.attrs is not None
-    info, extents = _known(predictions)
+    info, extents = info_of(predictions), shape_of(predictions)
     dtype, axis = info.dtype, 0 if info.ndim == 1 else 1
     if len(call.args) > 3:
         weights = builder.emit(take(call.args[3], targets, axis=0))
     else:
         weights = builder.emit(astype(equal(targets, targets), dtype))
-    ignored = const(call.attrs["ignore_index"], _known(targets)[0].dtype)
+    ignored = const(attribute(call, "ignore_index"), info_of(targets).dtype)
     weights = builder.emit(multiply(weights, astype(not_equal(targets, ignored), dtype)))
     scaled: Expr = multiply(negative(gradient), weights)
-    if call.attrs["reduction"] == "mean":
+    if attribute(call, "reduction") == "mean":
         scaled = divide(scaled, total(weights))
     places: Expr = _one_hot(targets, extents[axis], dtype)
     if axis == 1 and info.ndim > 2:  # the classes are the second dimension
@@ -135,16 +136,15 @@ def nll_loss_backward(
 
 def _legalize_take(builder: BlockBuilder, call: Call) -> Expr:
     gradient, data, indices = _arguments(builder, call)
-    assert call.attrs is not None
-    (info, whole), (places, positions) = _known(data), _known(indices)
-    shape, axis = list(whole), call.attrs["axis"]
+    whole, positions = shape_of(data), shape_of(indices)
+    shape, axis = list(whole), attribute(call, "axis")
     if axis is None:
         shape, axis = [dims.product(shape)], 0
-    rows = _one_hot(reshape(indices, [-1]), shape[axis], info.dtype)
+    rows = _one_hot(reshape(indices, [-1]), shape[axis], info_of(data).dtype)
     # The dimensions of the indices stand where the axis was; they come first, as one.
-    count = places.ndim
+    count = len(positions)
     inside = list(range(axis, axis + count))
-    rest = [place for place in range(_known(gradient)[0].ndim) if place not in inside]
+    rest = [place for place in range(info_of(gradient).ndim) if place not in inside]
     moved = reshape(permute_dims(gradient, [*inside, *rest]), [dims.product(positions), -1])
     summed = matmul(permute_dims(rows, [1, 0]), moved)
     others = [extent for place, extent in enumerate(shape) if place != axis]

@@ -6,32 +6,39 @@ the builder, and gives the gradient of each argument.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from itertools import accumulate
 
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.expr import Call, Expr, RelaxExpr, ShapeExpr, Tuple, Var, const
+from mlcweb.relax.expr import Call, Expr, RelaxExpr, ShapeExpr, Tuple, Var, const, constant_int
 from mlcweb.relax.op import create, elementwise, joining, linear_algebra, manipulate
 from mlcweb.relax.op import statistical as reductions
 from mlcweb.relax.op.grad import nll_loss_backward, no_grad, register_gradient, take_backward
+from mlcweb.relax.op.infer import attribute, info_of, shape_of
 from mlcweb.relax.op.search import where
-from mlcweb.tir.expr import IntImm
+from mlcweb.relax.struct_info import TensorStructInfo, TupleStructInfo
+from mlcweb.tir.expr import PrimExpr
 
 Parts = Callable[[Expr, Sequence[RelaxExpr], Expr], Sequence[Expr]]
 """Of a result, a call's arguments and the result's gradient: the gradients of the arguments."""
 
 
-def _info(expr: RelaxExpr) -> Any:
-    assert isinstance(expr, Expr)
-    return expr.struct_info
-
-
 def _shape(expr: RelaxExpr) -> ShapeExpr:
-    return ShapeExpr(_info(expr).values)
+    return ShapeExpr(shape_of(expr))
 
 
 def _number(value: float, like: RelaxExpr) -> Expr:
-    return const(value, _info(like).dtype)
+    return const(value, info_of(like).dtype)
+
+
+def _size(extent: PrimExpr) -> int:
+    number = constant_int(extent)
+    if number is None:
+        raise DiagnosticError(f"Gradient: the extent {extent} must be known")
+    return number
 
 
 def _ready(builder: BlockBuilder, gradient: Expr) -> Expr:
@@ -43,11 +50,7 @@ def _ready(builder: BlockBuilder, gradient: Expr) -> Expr:
 
 def _fit(gradient: Expr, argument: RelaxExpr, result: Expr) -> Expr:
     """A gradient of a result's shape as one of the shape of an argument that was broadcast."""
-    same = ShapeExpr(_info(argument).values), ShapeExpr(_info(result).values)
-    if len(same[0]) == len(same[1]) and all(
-        a is b or (isinstance(a, IntImm) and isinstance(b, IntImm) and a.value == b.value)
-        for a, b in zip(*same, strict=True)
-    ):
+    if dims.same_shape(shape_of(argument), shape_of(result)):
         return gradient
     return manipulate.collapse_sum_to(gradient, _shape(argument))
 
@@ -104,7 +107,7 @@ _unary("relax.sigmoid", lambda y, x, g: g * y * (_number(1, x) - y))
 _unary("relax.square", lambda y, x, g: _number(2, x) * x * g)
 _unary("relax.erf", lambda y, x, g: g * _number(1.1283791670955126, x) * elementwise.exp(-(x * x)))
 _unary("relax.rsqrt", lambda y, x, g: _number(-0.5, x) * g * y / x)
-_unary("relax.astype", lambda y, x, g: elementwise.astype(g, _info(x).dtype))
+_unary("relax.astype", lambda y, x, g: elementwise.astype(g, info_of(x).dtype))
 _unary("relax.reshape", lambda y, x, g: manipulate.reshape(g, _shape(x)))
 _unary("relax.squeeze", lambda y, x, g: manipulate.reshape(g, _shape(x)))
 _unary("relax.flatten", lambda y, x, g: manipulate.reshape(g, _shape(x)))
@@ -121,40 +124,24 @@ _unary(
 )
 
 
-def _none(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
-    return [no_grad(arg) for arg in call.args]
-
-
-for _name in (
-    "equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "zeros_like",
-    "ones_like", "full_like", "zeros", "ones", "full", "arange", "grad.no_grad",
-):  # fmt: skip
-    register_gradient(f"relax.{_name}", _none)
-
-
 # Reductions
 
 
 def _axes(call: Call) -> list[int] | None:
-    axis: Any = call.attrs["axis"] if call.attrs else None
+    axis: int | Sequence[int] | None = attribute(call, "axis")
     return None if axis is None else [axis] if isinstance(axis, int) else list(axis)
 
 
 def _kept(call: Call, grad: Expr) -> Expr:
     """The gradient of a reduction with the dimensions that were dropped."""
     axes = _axes(call)
-    assert call.attrs is not None
-    return grad if call.attrs["keepdims"] or not axes else manipulate.expand_dims(grad, axes)
+    return grad if attribute(call, "keepdims") or not axes else manipulate.expand_dims(grad, axes)
 
 
 def _count(call: Call) -> int:
     """How many elements each result is made of."""
-    shape = _info(call.args[0]).values
-    axes = _axes(call)
-    result = 1
-    for axis in range(len(shape)) if axes is None else axes:
-        result *= shape[axis].value
-    return result
+    shape, axes = shape_of(call.args[0]), _axes(call)
+    return math.prod(_size(shape[axis]) for axis in (range(len(shape)) if axes is None else axes))
 
 
 @register_gradient("relax.sum")
@@ -179,15 +166,14 @@ def _variance(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequenc
 @register_gradient("relax.cumsum")
 def _cumsum(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     x = call.args[0]
-    assert call.attrs is not None
-    axis = call.attrs["axis"]
+    axis = attribute(call, "axis")
     whole = reductions.sum(grad, axis, keepdims=True)
     if axis is None:
         flat = whole - reductions.cumsum(grad) + manipulate.flatten(grad)
         result = manipulate.reshape(flat, _shape(x))
     else:
         result = whole - reductions.cumsum(grad, axis) + grad
-    return [elementwise.astype(result, _info(x).dtype) if call.attrs["dtype"] else result]
+    return [elementwise.astype(result, info_of(x).dtype) if attribute(call, "dtype") else result]
 
 
 # Shapes
@@ -195,7 +181,7 @@ def _cumsum(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence
 
 @register_gradient("relax.permute_dims")
 def _permute_dims(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
-    axes: Any = call.attrs["axes"] if call.attrs else None
+    axes: Sequence[int] | None = attribute(call, "axes")
     if not axes:
         return [manipulate.permute_dims(grad)]
     back = sorted(range(len(axes)), key=lambda place: axes[place] % len(axes))
@@ -204,25 +190,22 @@ def _permute_dims(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Seq
 
 @register_gradient("relax.expand_dims")
 def _expand_dims(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
-    assert call.attrs is not None
-    return [manipulate.squeeze(grad, call.attrs["axis"])]
+    return [manipulate.squeeze(grad, attribute(call, "axis"))]
 
 
 @register_gradient("relax.concat")
 def _concat(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
-    assert call.attrs is not None
-    axis = call.attrs["axis"] or 0
-    ends, at = [], 0
-    for info in _info(call.args[0]).fields[:-1]:
-        at += info.values[axis].value
-        ends.append(at)
+    axis = attribute(call, "axis") or 0
+    parts = call.args[0].struct_info if isinstance(call.args[0], Expr) else None
+    assert isinstance(parts, TupleStructInfo)
+    infos = [info for info in parts.fields if isinstance(info, TensorStructInfo)]
+    ends = list(accumulate(_size(info.values[axis]) for info in infos[:-1] if info.values))
     return [joining.split(grad, ends, axis) if ends else Tuple((grad,))]
 
 
 @register_gradient("relax.split")
 def _split(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
-    assert call.attrs is not None
-    return [joining.concat(grad, call.attrs["axis"])]
+    return [joining.concat(grad, attribute(call, "axis"))]
 
 
 @register_gradient("relax.triu")
@@ -244,29 +227,28 @@ def _where(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[E
 @register_gradient("relax.take")
 def _take(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
     x, indices = call.args
-    assert call.attrs is not None
-    return [take_backward(grad, x, indices, call.attrs["axis"]), no_grad(indices)]
+    return [take_backward(grad, x, indices, attribute(call, "axis")), no_grad(indices)]
 
 
 # Linear algebra, and layers
 
 
 def _transposed(x: RelaxExpr) -> Expr:
-    ndim = _info(x).ndim
+    ndim = info_of(x).ndim
     return manipulate.permute_dims(x, [*range(ndim - 2), ndim - 1, ndim - 2])
 
 
 @register_gradient("relax.matmul")
 def _matmul(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     a, b = call.args
-    if _info(a).ndim == 1 and _info(b).ndim == 1:
+    if info_of(a).ndim == 1 and info_of(b).ndim == 1:
         return [grad * b, grad * a]
-    if _info(a).ndim > 1 and _info(b).ndim > 1:
+    if info_of(a).ndim > 1 and info_of(b).ndim > 1:
         left = linear_algebra.matmul(grad, _transposed(b))
         right = linear_algebra.matmul(_transposed(a), grad)
         return [_of_shape(builder, left, a), _of_shape(builder, right, b)]
     # A vector is a matrix of one row on the left, of one column on the right.
-    left_is_vector = _info(a).ndim == 1
+    left_is_vector = info_of(a).ndim == 1
     axis = -2 if left_is_vector else -1
     wide = builder.emit(manipulate.expand_dims(grad, [axis]))
     if left_is_vector:
@@ -301,22 +283,20 @@ def _silu(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[E
 
 @register_gradient("relax.nn.softmax")
 def _softmax(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
-    assert call.attrs is not None
-    return [(grad - reductions.sum(grad * var, call.attrs["axis"], keepdims=True)) * var]
+    return [(grad - reductions.sum(grad * var, attribute(call, "axis"), keepdims=True)) * var]
 
 
 @register_gradient("relax.nn.log_softmax")
 def _log_softmax(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
-    assert call.attrs is not None
-    whole = reductions.sum(grad, call.attrs["axis"], keepdims=True)
+    whole = reductions.sum(grad, attribute(call, "axis"), keepdims=True)
     return [grad - whole * elementwise.exp(var)]
 
 
 @register_gradient("relax.nn.cross_entropy_with_logits")
 def _cross_entropy(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     x, y = call.args
-    if _info(x).ndim > 1:
-        batch = float(_info(x).values[0].value)
+    if info_of(x).ndim > 1:
+        batch = float(_size(shape_of(x)[0]))
         grad = builder.emit(grad / _number(batch, x))
     return [-grad * y, -grad * x]
 
@@ -324,11 +304,10 @@ def _cross_entropy(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> S
 @register_gradient("relax.nn.nll_loss")
 def _nll_loss(var: Var, call: Call, grad: Expr, builder: BlockBuilder) -> Sequence[Expr]:
     predictions, targets, *weights = call.args
-    assert call.attrs is not None
-    if call.attrs["reduction"] == "none" and _info(predictions).ndim == 1:
+    if attribute(call, "reduction") == "none" and info_of(predictions).ndim == 1:
         grad = manipulate.reshape(grad, [1])
     gradient = nll_loss_backward(
         grad, predictions, targets, *weights,
-        reduction=call.attrs["reduction"], ignore_index=call.attrs["ignore_index"],
+        reduction=attribute(call, "reduction"), ignore_index=attribute(call, "ignore_index"),
     )  # fmt: skip
     return [gradient, *map(no_grad, (targets, *weights))]

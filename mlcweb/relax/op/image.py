@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.legalize import attribute, by, topi
-from mlcweb.relax.op.nn.layouts import check_layout
-from mlcweb.relax.op.registry import as_shape, operator, several
+from mlcweb.relax.op.layout import Lettered
+from mlcweb.relax.op.legalize import attribute, by, reordered, te, topi
+from mlcweb.relax.op.nn.layouts import (
+    arranged,
+    check_layout,
+    check_rank,
+    extents_of,
+    without_blocks,
+)  # fmt: skip
+from mlcweb.relax.op.registry import FOLLOW, Infer, Legalize, as_shape, operator, several
 from mlcweb.relax.op.registry import call as call
 from mlcweb.relax.struct_info import ShapeLike, StructInfo, TensorStructInfo
 from mlcweb.tir.arithmetic import const
 
 
-def _infer_resize2d(call: Call, context: Context) -> StructInfo:
-    info, size = infer.tensor(call, 0, context), infer.shape(call, 1, context)
-    layout = check_layout(call, "layout", "NCHW")
-    infer.need_rank(call, 0, info, 4, layout)
-    dtype = infer.dtype_or(call, info.dtype, "out_dtype")
-    if size.ndim not in (-1, 2):
-        raise infer.shape_error(call, f"size must be (height, width), not {call.args[1]}")
-    if info.values is None or size.values is None:
-        return TensorStructInfo(None, dtype, ndim=4)
-    shape = list(info.values)
-    shape[layout.index("H")], shape[layout.index("W")] = size.values
-    return TensorStructInfo(shape, dtype)
+def _infer_resize(letters: str) -> Infer:
+    rank = len(letters) - 2
+
+    def deduce(call: Call, context: Context) -> StructInfo:
+        info, size = infer.tensor(call, 0, context), infer.shape(call, 1, context)
+        layout = check_layout(call, "layout", letters)
+        check_rank(call, 0, info, layout)
+        dtype = infer.dtype_or(call, info.dtype, "out_dtype")
+        if size.ndim not in (-1, rank):
+            axes = "(depth, height, width)" if rank == 3 else "(height, width)"
+            raise infer.shape_error(call, f"size must be {axes}, not {call.args[1]}")
+        if info.values is None or size.values is None:
+            return TensorStructInfo(None, dtype, ndim=len(layout))
+        outer = extents_of(info, layout, "NC")
+        return TensorStructInfo(arranged([*outer, *size.values], letters, layout), dtype)
+
+    return deduce
 
 
 _ATTRIBUTES = {
@@ -43,16 +55,42 @@ _ATTRIBUTES = {
 """Attributes of the operator, and what TOPI calls them."""
 
 
-def _legalize_resize2d(builder: BlockBuilder, call: Call) -> Expr:
-    data, size = call.args
-    options = {theirs: attribute(call, ours) for ours, theirs in _ATTRIBUTES.items()}
-    roi = [extent.value for extent in attribute(call, "roi")]
-    return builder.call_te(topi.image.resize2d, data, roi, size, **options)
+def _legalize_resize(name: str) -> Legalize:
+    def legalize(builder: BlockBuilder, call: Call) -> Expr:
+        data, size = call.args
+        options = {theirs: attribute(call, ours) for ours, theirs in _ATTRIBUTES.items()}
+        roi = [extent.value for extent in attribute(call, "roi")]
+        layout = options["layout"]
+        images = options["layout"] = without_blocks(layout)
+        resize = getattr(topi.image, name)
+        if images == layout:
+            return builder.call_te(resize, data, roi, size, **options)
+
+        def resized(image: te.Tensor) -> te.Tensor:
+            result = resize(reordered(image, layout, images), roi, size, **options)
+            return reordered(result, images, layout)
+
+        return builder.call_te(resized, data, primfunc_name_hint=name)
+
+    return legalize
+
+
+def _resized(
+    build: Callable[..., Call], data: ExprLike, size: ShapeLike | int,
+    roi: float | Sequence[float] | None, rank: int, out_dtype: str | None, **options: object,
+) -> Call:  # fmt: skip
+    part = several(0.0 if roi is None else roi, 2 * rank)
+    shape = as_shape(several(size, rank) if isinstance(size, (int, tuple, list)) else size)
+    corners = [const(float(value), "float32") for value in part]
+    return call(build, data, shape, roi=corners, **options, out_dtype=str(out_dtype or "void"))
 
 
 @operator(
-    "relax.image.resize2d", "data", "size", infer=_infer_resize2d, legalize=_legalize_resize2d
-)
+    "relax.image.resize2d", "data", "size",
+    infer=_infer_resize("NCHW"), legalize=_legalize_resize("resize2d"),
+    layout=Lettered(("layout",)),
+    precision=FOLLOW,
+)  # fmt: skip
 def resize2d(
     data: ExprLike,
     size: ShapeLike | int,
@@ -82,22 +120,39 @@ def resize2d(
         cubic_exclude: 1 leaves pixels outside of the image out of cubic sums.
         extrapolation_value: for what is outside of the image with "tf_crop_and_resize".
     """
-    part = several(0.0 if roi is None else roi, 4)
-    shape = as_shape(several(size, 2) if isinstance(size, (int, tuple, list)) else size)
-    return call(
-        resize2d,
-        data,
-        shape,
-        roi=[const(float(value), "float32") for value in part],
-        layout=layout,
-        method=method,
+    return _resized(
+        resize2d, data, size, roi, 2, out_dtype, layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method=rounding_method,
-        cubic_alpha=cubic_alpha,
-        cubic_exclude=cubic_exclude,
+        rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
         extrapolation_value=extrapolation_value,
-        out_dtype=str(out_dtype or "void"),
-    )
+    )  # fmt: skip
+
+
+@operator(
+    "relax.image.resize3d", "data", "size",
+    infer=_infer_resize("NCDHW"), legalize=_legalize_resize("resize3d"),
+    layout=Lettered(("layout",)), precision=FOLLOW,
+)  # fmt: skip
+def resize3d(
+    data: ExprLike,
+    size: ShapeLike | int,
+    roi: float | Sequence[float] | None = None,
+    layout: str = "NCDHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    cubic_alpha: float = -0.75,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> Call:
+    """A volume at another size, (depth, height, width) or one number for all; see `resize2d`."""
+    return _resized(
+        resize3d, data, size, roi, 3, out_dtype, layout=layout, method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
+        extrapolation_value=extrapolation_value,
+    )  # fmt: skip
 
 
 def _infer_grid_sample(call: Call, context: Context) -> StructInfo:
@@ -124,12 +179,11 @@ def _infer_grid_sample(call: Call, context: Context) -> StructInfo:
 
 
 @operator(
-    "relax.image.grid_sample",
-    "data",
-    "grid",
+    "relax.image.grid_sample", "data", "grid",
     infer=_infer_grid_sample,
     legalize=by("image.grid_sample", "method", "layout", "padding_mode", "align_corners"),
-)
+    precision=FOLLOW,
+)  # fmt: skip
 def grid_sample(
     data: ExprLike,
     grid: ExprLike,

@@ -9,9 +9,10 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import ArrayLike
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue, Tuple, const, convert_to_expr
-from mlcweb.relax.op import infer
+from mlcweb.relax.op import infer, layout
+from mlcweb.relax.op.layout import Decision, Layout, data_order
 from mlcweb.relax.op.legalize import attribute, by, dtype_of, fields_of, number, te, topi
-from mlcweb.relax.op.registry import call, operator
+from mlcweb.relax.op.registry import FOLLOW, call, operator
 from mlcweb.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, extent
 from mlcweb.tir.expr import PrimExpr
 
@@ -114,9 +115,18 @@ def _legalize_strided_slice(builder: BlockBuilder, call: Call) -> Expr:
     )
 
 
+def _layout_strided_slice(call: Call, layouts: Sequence[Layout]) -> Decision:
+    order = data_order(layouts)
+    places = [order.index(axis % len(order)) for axis in slice_arguments(call)[0]]
+    decision = layout.as_data(call, layouts)
+    decision.replaced[1] = Tuple([PrimValue(place) for place in places])
+    return decision
+
+
 @operator(
     "relax.strided_slice", "x", "axes", "begin", "end", "strides",
-    infer=_infer_strided_slice, legalize=_legalize_strided_slice,
+    infer=_infer_strided_slice, legalize=_legalize_strided_slice, layout=_layout_strided_slice,
+    precision=FOLLOW,
 )  # fmt: skip
 def strided_slice(
     x: ExprLike,
@@ -159,7 +169,7 @@ def _legalize_gather_elements(builder: BlockBuilder, call: Call) -> Expr:
 
 @operator(
     "relax.gather_elements", "data", "indices",
-    infer=_infer_gather_elements, legalize=_legalize_gather_elements,
+    infer=_infer_gather_elements, legalize=_legalize_gather_elements, layout=layout.together,
 )  # fmt: skip
 def gather_elements(data: ExprLike, indices: ExprLike, axis: int = 0) -> Call:
     """out[i][j] = data[indices[i][j]][j] for axis 0, and so on."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.errors import DTypeError, ShapeError
-from mlcweb.relax.expr import Call, Expr
+from mlcweb.relax.expr import Call, DataTypeImm, Expr, RelaxExpr, ShapeExpr, Var
 from mlcweb.relax.struct_info import (
+    ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
@@ -78,6 +80,13 @@ def operands(call: Call, context: Context) -> list[TensorStructInfo]:
     ]
 
 
+def numbers(call: Call, context: Context) -> list[str]:
+    """The types of two arguments that both are numbers; none of other arguments."""
+    infos = [context.struct_info(arg) for arg in call.args]
+    found = [info.dtype for info in infos if isinstance(info, PrimStructInfo)]
+    return found if len(found) == len(infos) == len(op_of(call).arguments) == 2 else []
+
+
 def tensors_of_tuple(call: Call, index: int, context: Context) -> list[TensorStructInfo]:
     """The struct infos of an argument that must be a tuple of tensors, at least one."""
     info = context.struct_info(call.args[index])
@@ -105,9 +114,9 @@ def shape(call: Call, index: int, context: Context) -> ShapeStructInfo:
 def of_shape(call: Call, index: int, context: Context, dtype: str) -> TensorStructInfo:
     """A tensor of the shape that an argument is."""
     info, value = shape(call, index, context), call.args[index]
-    if info.values is None or not isinstance(value, Expr):
-        return TensorStructInfo(None, dtype, ndim=info.ndim)
-    return TensorStructInfo(value, dtype)
+    if isinstance(value, ShapeExpr) or (isinstance(value, Var) and info.values is None):
+        return TensorStructInfo(value, dtype)
+    return TensorStructInfo(info.values, dtype, ndim=info.ndim)
 
 
 def scalar(call: Call, index: int, context: Context) -> PrimStructInfo:
@@ -123,6 +132,20 @@ def attribute(call: Call, name: str) -> Any:
     if call.attrs is None:
         raise dtype_error(call, f"the attribute {name} is missing")
     return call.attrs[name]
+
+
+def info_of(value: RelaxExpr) -> TensorStructInfo:
+    """The struct info of a tensor."""
+    info = value.struct_info if isinstance(value, Expr) else None
+    assert isinstance(info, TensorStructInfo)
+    return info
+
+
+def shape_of(value: RelaxExpr) -> tuple[PrimExpr, ...]:
+    """The extents of a tensor of known shape."""
+    values = info_of(value).values
+    assert values is not None
+    return tuple(values)
 
 
 def dtype_or(call: Call, other: str, name: str = "dtype") -> str:
@@ -166,6 +189,36 @@ def same_float(call: Call, context: Context) -> StructInfo:
     return info
 
 
+def object_info(call: Call, context: Context) -> StructInfo:
+    """That of what is known to the virtual machine only."""
+    return ObjectStructInfo()
+
+
+def nothing(call: Call, context: Context) -> StructInfo:
+    """That of a call which is made for its effect."""
+    return TupleStructInfo(())
+
+
+def sinfo_args(call: Call, context: Context) -> StructInfo:
+    """What a call says itself that it gives."""
+    infos = call.sinfo_args
+    if not infos:
+        return ObjectStructInfo()
+    return infos[0] if len(infos) == 1 else TupleStructInfo(infos)
+
+
+def allocated(call: Call, context: Context) -> StructInfo:
+    """The tensor that a call makes, by its shape and, after it, its type among the arguments."""
+    for shape, dtype in pairwise(call.args):
+        if isinstance(dtype, DataTypeImm):
+            if isinstance(shape, ShapeExpr):
+                return TensorStructInfo(shape, dtype.value)
+            info = context.struct_info(shape)
+            ndim = info.ndim if isinstance(info, ShapeStructInfo) else -1
+            return TensorStructInfo(None, dtype.value, ndim=ndim)
+    raise dtype_error(call, "it needs the type of the tensor, such as R.dtype('float32')")
+
+
 def text(extent: PrimExpr) -> str:
     """An extent for messages."""
     return dims.extent_text(str(extent))
@@ -177,27 +230,34 @@ def described(call: Call, index: int, info: TensorStructInfo) -> str:
     return f"{argument_name(call, index)} {text if info.values is None else f'of shape {text}'}"
 
 
-def common_dtype(call: Call, infos: Sequence[TensorStructInfo]) -> str:
+def common_dtype(call: Call, infos: Sequence[TensorStructInfo | str]) -> str:
     """The element type that all arguments have, or "" where one is unknown."""
-    known = {info.dtype for info in infos}
+    dtypes = [info if isinstance(info, str) else info.dtype for info in infos]
+    known = set(dtypes)
     if "" in known:
         return ""
     if len(known) > 1:
         found = ", ".join(
-            f"{argument_name(call, index)} {info.dtype}" for index, info in enumerate(infos)
+            f"{argument_name(call, index)} {dtype}" for index, dtype in enumerate(dtypes)
         )
         raise dtype_error(call, f"the arguments must have one element type; they have: {found}")
     return known.pop()
 
 
 def elementwise(call: Call, context: Context) -> StructInfo:
-    """One tensor, or several that are broadcast: the result has their element type."""
+    """One tensor, or several that are broadcast: the result has their element type. Of numbers
+    alone it is a number."""
+    given = numbers(call, context)
+    if given:
+        return PrimStructInfo(common_dtype(call, given))
     infos = operands(call, context)
     return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
 
 
 def elementwise_float(call: Call, context: Context) -> StructInfo:
     """As `elementwise`, for functions that only floats have."""
+    if numbers(call, context):
+        return elementwise(call, context)
     infos = operands(call, context)
     for index, info in enumerate(infos):
         need_float(call, index, info)
@@ -229,10 +289,10 @@ def elementwise_bool(call: Call, context: Context) -> StructInfo:
 
 
 def comparison(call: Call, context: Context) -> StructInfo:
-    """Tensors of one element type that are broadcast: the result is bool."""
-    infos = operands(call, context)
-    common_dtype(call, infos)
-    return broadcast(call, infos, "bool")
+    """Tensors that are broadcast, or numbers: the result is bool."""
+    if numbers(call, context):
+        return PrimStructInfo("bool")
+    return broadcast(call, operands(call, context), "bool")
 
 
 def broadcast(call: Call, infos: Sequence[TensorStructInfo], dtype: str) -> TensorStructInfo:

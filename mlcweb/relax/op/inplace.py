@@ -17,7 +17,6 @@ from mlcweb.relax.op.base import (
     OutInfo,
     argument_tuple,
     given_sinfo_args,
-    infer_sinfo_args,
     written,
 )  # fmt: skip
 from mlcweb.relax.op.legalize import keep
@@ -26,7 +25,7 @@ from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructIn
 
 
 def _infer_call_tir_inplace(call: Call, context: Context) -> StructInfo:
-    result = infer_sinfo_args(call, context)
+    result = infer.sinfo_args(call, context)
     results = result.fields if isinstance(result, TupleStructInfo) else (result,)
     arguments = context.struct_info(call.args[1])
     places = infer.attribute(call, "inplace_indices")
@@ -86,7 +85,7 @@ def call_tir_inplace(
     return Call(op, (gvar, argument_tuple(args), *last), attrs, (info,))
 
 
-@operator("relax.call_inplace_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
+@operator("relax.call_inplace_packed", "func", "args", infer=infer.sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_inplace_packed(
     func: Expr | str,

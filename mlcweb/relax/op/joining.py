@@ -9,8 +9,9 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, Tuple, constant_int
 from mlcweb.relax.op import infer
+from mlcweb.relax.op.layout import Decision, Layout, data_order, moved
 from mlcweb.relax.op.legalize import attribute, fields_of, topi
-from mlcweb.relax.op.registry import Legalize, call, operator
+from mlcweb.relax.op.registry import FOLLOW, Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
 from mlcweb.tir.expr import PrimExpr
 
@@ -75,7 +76,20 @@ def _legalize_joined(name: str) -> Legalize:
     return legalize
 
 
-@operator("relax.concat", "tensors", infer=_infer_concat, legalize=_legalize_joined("concatenate"))
+def _layout_concat(call: Call, layouts: Sequence[Layout]) -> Decision | None:
+    fields, axis = layouts[0], infer.attribute(call, "axis")
+    if not isinstance(fields, list) or not isinstance(fields[0], tuple) or axis is None:
+        return None
+    order = fields[0]
+    together: Layout = [order for _ in fields]
+    return Decision([together], order, {"axis": moved(call, "axis", order)})
+
+
+@operator(
+    "relax.concat", "tensors",
+    infer=_infer_concat, legalize=_legalize_joined("concatenate"), layout=_layout_concat,
+    precision=FOLLOW,
+)  # fmt: skip
 def concat(tensors: ExprLike, axis: int | None = 0) -> Call:
     """Tensors one behind the other along an axis."""
     return call(concat, tensors, axis=axis)
@@ -137,7 +151,18 @@ def _legalize_split(builder: BlockBuilder, call: Call) -> Expr:
     return builder.call_te(topi.split, call.args[0], given, axis)
 
 
-@operator("relax.split", "x", infer=_infer_split, legalize=_legalize_split)
+def _layout_split(call: Call, layouts: Sequence[Layout]) -> Decision | None:
+    if not isinstance(call.struct_info, TupleStructInfo):
+        return None
+    order = data_order(layouts)
+    parts: Layout = [order for _ in call.struct_info.fields]
+    return Decision([order], parts, {"axis": moved(call, "axis", order)})
+
+
+@operator(
+    "relax.split", "x",
+    infer=_infer_split, legalize=_legalize_split, layout=_layout_split, precision=FOLLOW,
+)  # fmt: skip
 def split(x: ExprLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> Call:
     """A tuple of parts along an axis: so many of one size (the last may be smaller), or cut before
     each of the given positions."""
@@ -169,7 +194,10 @@ def _legalize_meshgrid(builder: BlockBuilder, call: Call) -> Expr:
     return builder.call_te(topi.meshgrid, parts, attribute(call, "indexing"))
 
 
-@operator("relax.meshgrid", "tensors", infer=_infer_meshgrid, legalize=_legalize_meshgrid)
+@operator(
+    "relax.meshgrid", "tensors",
+    infer=_infer_meshgrid, legalize=_legalize_meshgrid, precision=FOLLOW,
+)  # fmt: skip
 def meshgrid(tensors: ExprLike, indexing: str = "ij") -> Call:
     """The coordinates of a grid, from the coordinates of its axes (vectors)."""
     return call(meshgrid, tensors, indexing=indexing)

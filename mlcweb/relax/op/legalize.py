@@ -14,6 +14,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import scalar
 from mlcweb.relax.emit_te import Formula
 from mlcweb.relax.expr import Call, Constant, Expr, RelaxExpr, Tuple, TupleGetItem
+from mlcweb.relax.op import infer
 from mlcweb.relax.op.registry import Legalize
 from mlcweb.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.tir.arithmetic import const
@@ -29,7 +30,7 @@ else:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def __getattr__(self, attribute: str) -> Any:
+        def __getattr__(self, attribute: str) -> object:
             import mlcweb.topi
 
             return getattr(getattr(mlcweb, self.name), attribute)
@@ -37,11 +38,9 @@ else:
     te, topi = _Lazy("te"), _Lazy("topi")
 
 
-def by(
-    function: str | Formula, *attributes: str, hint: str | None = None, **fixed: object
-) -> Legalize:
+def by(function: str | Formula, *attributes: str, hint: str | None = None) -> Legalize:
     """A call of what a tensor expression makes of the arguments, then the named attributes by
-    position, then what is `fixed`.
+    position.
 
     Args:
         function: the tensor expression, or its name in `topi`.
@@ -52,9 +51,16 @@ def by(
         expression = attrgetter(function)(topi) if isinstance(function, str) else function
         values = [attribute(call, key) for key in attributes]
         name = hint or expression.__name__
-        return builder.call_te(expression, *call.args, *values, primfunc_name_hint=name, **fixed)
+        return builder.call_te(expression, *call.args, *values, primfunc_name_hint=name)
 
     return legalize
+
+
+def first_argument(builder: BlockBuilder, call: Call) -> Expr:
+    """The lowering of what gives its first argument, a tensor."""
+    value = call.args[0]
+    assert isinstance(value, Expr)
+    return value
 
 
 def keep(builder: BlockBuilder, call: Call) -> Expr:
@@ -70,8 +76,7 @@ def to_result_shape(builder: BlockBuilder, call: Call) -> Expr:
 
 def attribute(call: Call, name: str) -> Any:
     """An attribute of a call; None where an element type is left open."""
-    assert call.attrs is not None
-    value = call.attrs[name]
+    value = infer.attribute(call, name)
     return None if value == "void" else value
 
 

@@ -13,17 +13,14 @@ from mlcweb.relax.op import infer
 from mlcweb.relax.op.elementwise import add
 from mlcweb.relax.op.legalize import attribute, by, fields_of, te, topi
 from mlcweb.relax.op.manipulate import permute_dims
-from mlcweb.relax.op.registry import builder, call, operator
+from mlcweb.relax.op.registry import ALWAYS, builder, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir.expr import PrimExpr
 
 
 def _infer_matmul(call: Call, context: Context) -> StructInfo:
     a, b = infer.tensors(call, context)
-    assert call.attrs is not None
-    dtype = call.attrs.out_dtype
-    if dtype in ("", "void"):
-        dtype = infer.common_dtype(call, [a, b])
+    dtype = infer.dtype_or(call, "", "out_dtype") or infer.common_dtype(call, [a, b])
     for index, info in enumerate((a, b)):
         if info.ndim == 0:
             raise infer.shape_error(
@@ -64,7 +61,7 @@ def _product(x1: te.Tensor, x2: te.Tensor, out_dtype: str) -> te.Tensor:
 
 @operator(
     "relax.matmul", "x1", "x2",
-    infer=_infer_matmul, legalize=by(_product, "out_dtype", hint="matmul"),
+    infer=_infer_matmul, legalize=by(_product, "out_dtype", hint="matmul"), precision=ALWAYS,
 )  # fmt: skip
 def matmul(x1: ExprLike, x2: ExprLike, out_dtype: str | None = None) -> Call:
     """The product of matrices in the last two axes; the others are broadcast.
@@ -98,7 +95,7 @@ def _outer(a: te.Tensor, b: te.Tensor) -> te.Tensor:
     return te.compute((a.shape[0], b.shape[0]), lambda i, j: a(i) * b(j), "outer")
 
 
-@operator("relax.outer", infer=_infer_outer, legalize=by(_outer, hint="outer"))
+@operator("relax.outer", infer=_infer_outer, legalize=by(_outer, hint="outer"), precision=ALWAYS)
 def outer(x1: ExprLike, x2: ExprLike) -> Call:
     """The matrix of all products of elements of two vectors."""
     return call(outer, x1, x2)

@@ -10,9 +10,10 @@ from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, ShapeExpr, constant_int
-from mlcweb.relax.op import infer
+from mlcweb.relax.op import infer, layout
+from mlcweb.relax.op.layout import Decision, Layout, axes_of, data_order, renumbered
 from mlcweb.relax.op.legalize import attribute, by, shape_of, te, to_result_shape, topi
-from mlcweb.relax.op.registry import ShapeArgument, as_shape, call, operator
+from mlcweb.relax.op.registry import FOLLOW, ShapeArgument, as_shape, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, extent, extents
 from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
@@ -34,7 +35,18 @@ def _infer_permute_dims(call: Call, context: Context) -> StructInfo:
     return TensorStructInfo([info.values[axis] for axis in order], info.dtype)
 
 
-@operator("relax.permute_dims", "x", infer=_infer_permute_dims, legalize=by("transpose", "axes"))
+def _layout_permute_dims(call: Call, layouts: Sequence[Layout]) -> Decision:
+    order = data_order(layouts)
+    axes = axes_of(call, "axes", len(order)) or list(reversed(range(len(order))))
+    places = [order.index(axis) for axis in axes]
+    return Decision([order], tuple(range(len(order))), {"axes": places})
+
+
+@operator(
+    "relax.permute_dims", "x",
+    infer=_infer_permute_dims, legalize=by("transpose", "axes"), layout=_layout_permute_dims,
+    precision=FOLLOW,
+)  # fmt: skip
 def permute_dims(x: ExprLike, axes: Sequence[int] | None = None) -> Call:
     """The axes of a tensor in another order; without `axes`, in the opposite one."""
     return call(permute_dims, x, axes=None if axes is None else [int(axis) for axis in axes])
@@ -53,7 +65,7 @@ def _infer_reshape(call: Call, context: Context) -> StructInfo:
     return infer.of_shape(call, 1, context, info.dtype)
 
 
-@operator("relax.reshape", infer=_infer_reshape, legalize=to_result_shape)
+@operator("relax.reshape", infer=_infer_reshape, legalize=to_result_shape, precision=FOLLOW)
 def reshape(x: ExprLike, shape: ShapeArgument) -> Call:
     """The same elements in row-major order in another shape.
 
@@ -101,7 +113,7 @@ def _infer_flatten(call: Call, context: Context) -> StructInfo:
     return TensorStructInfo([dims.product(info.values)], info.dtype)
 
 
-@operator("relax.flatten", infer=_infer_flatten, legalize=to_result_shape)
+@operator("relax.flatten", infer=_infer_flatten, legalize=to_result_shape, precision=FOLLOW)
 def flatten(x: ExprLike) -> Call:
     """All elements in one dimension, in row-major order."""
     return call(flatten, x)
@@ -135,7 +147,22 @@ def _legalize_expand_dims(builder: BlockBuilder, call: Call) -> Expr:
     return builder.call_te(expand_dims, call.args[0])
 
 
-@operator("relax.expand_dims", "x", infer=_infer_expand_dims, legalize=_legalize_expand_dims)
+def _layout_expand_dims(call: Call, layouts: Sequence[Layout]) -> Decision:
+    """New axes stay at their positions, and those there were around them."""
+    order = data_order(layouts)
+    axes = infer.attribute(call, "axis")
+    rank = len(order) + len(axes)
+    new = {axis % rank for axis in axes}
+    old = [axis for axis in range(rank) if axis not in new]
+    rest = iter(order)
+    return Decision([order], tuple(i if i in new else old[next(rest)] for i in range(rank)))
+
+
+@operator(
+    "relax.expand_dims", "x",
+    infer=_infer_expand_dims, legalize=_legalize_expand_dims, layout=_layout_expand_dims,
+    precision=FOLLOW,
+)  # fmt: skip
 def expand_dims(x: ExprLike, axis: int | Sequence[int]) -> Call:
     """New axes of extent 1, which are the axes `axis` of the result."""
     return call(expand_dims, x, axis=[axis] if isinstance(axis, int) else [int(a) for a in axis])
@@ -154,7 +181,7 @@ def _infer_squeeze(call: Call, context: Context) -> StructInfo:
     else:
         gone = infer.normalized_axes(call, axes, info.ndim)
         if info.values is None:
-            return TensorStructInfo(None, info.dtype)
+            return TensorStructInfo(None, info.dtype, ndim=info.ndim - len(gone))
         gone = [i for i in gone if constant_int(info.values[i]) in (1, None)]
     return TensorStructInfo([n for i, n in enumerate(info.values) if i not in gone], info.dtype)
 
@@ -167,7 +194,24 @@ def _legalize_squeeze(builder: BlockBuilder, call: Call) -> Expr:
     return builder.call_te(topi.squeeze, call.args[0], axis)
 
 
-@operator("relax.squeeze", "x", infer=_infer_squeeze, legalize=_legalize_squeeze)
+def _layout_squeeze(call: Call, layouts: Sequence[Layout]) -> Decision | None:
+    order = data_order(layouts)
+    axes = axes_of(call, "axis", len(order))
+    if axes is None:
+        info = call.args[0].struct_info if isinstance(call.args[0], Expr) else None
+        values = info.values if isinstance(info, TensorStructInfo) else None
+        if values is None:
+            return None
+        axes = [axis for axis, extent in enumerate(values) if constant_int(extent) == 1]
+    kept = [axis for axis in order if axis not in axes]
+    places = sorted(order.index(axis) for axis in axes)
+    return Decision([order], renumbered(order, kept), {"axis": places})
+
+
+@operator(
+    "relax.squeeze", "x",
+    infer=_infer_squeeze, legalize=_legalize_squeeze, layout=_layout_squeeze, precision=FOLLOW,
+)  # fmt: skip
 def squeeze(x: ExprLike, axis: int | Sequence[int] | None = None) -> Call:
     """Axes of extent 1 taken out: those of them in `axis`, or all."""
     axes = [axis] if isinstance(axis, int) else axis
@@ -186,7 +230,9 @@ def _infer_broadcast_to(call: Call, context: Context) -> StructInfo:
     return infer.of_shape(call, 1, context, info.dtype)
 
 
-@operator("relax.broadcast_to", infer=_infer_broadcast_to, legalize=by("broadcast_to"))
+@operator(
+    "relax.broadcast_to", infer=_infer_broadcast_to, legalize=by("broadcast_to"), precision=FOLLOW
+)
 def broadcast_to(x: ExprLike, shape: ShapeArgument) -> Call:
     """A tensor repeated to a shape, by NumPy's rules."""
     return call(broadcast_to, x, as_shape(shape))
@@ -206,7 +252,18 @@ def _infer_tile(call: Call, context: Context) -> StructInfo:
     )
 
 
-@operator("relax.tile", "data", infer=_infer_tile, legalize=by("tile", "repeats"))
+def _layout_tile(call: Call, layouts: Sequence[Layout]) -> Decision:
+    """Axes that are new stand before all others."""
+    order, repeats = data_order(layouts), infer.attribute(call, "repeats")
+    whole = [1] * (len(order) - len(repeats)) + repeats
+    new = len(whole) - len(order)
+    result = (*range(new), *(axis + new for axis in order))
+    return Decision([order], result, {"repeats": [whole[axis] for axis in result]})
+
+
+@operator(
+    "relax.tile", "data", infer=_infer_tile, legalize=by("tile", "repeats"), layout=_layout_tile
+)
 def tile(data: ExprLike, repeats: int | Sequence[int]) -> Call:
     """A tensor repeated as a whole, so many times along each of the last axes."""
     counts = [repeats] if isinstance(repeats, int) else [int(count) for count in repeats]
@@ -236,6 +293,7 @@ def _repeat(x: te.Tensor, repeats: int, axis: int | None) -> te.Tensor:
 @operator(
     "relax.repeat", "data",
     infer=_infer_repeat, legalize=by(_repeat, "repeats", "axis", hint="repeat"),
+    layout=layout.along_axis,
 )  # fmt: skip
 def repeat(data: ExprLike, repeats: int, axis: int | None = None) -> Call:
     """Each element along an axis (of the flat tensor without one) repeated in its place."""
@@ -249,7 +307,9 @@ def _infer_flip(call: Call, context: Context) -> StructInfo:
     return info
 
 
-@operator("relax.flip", "data", infer=_infer_flip, legalize=by("flip", "axis"))
+@operator(
+    "relax.flip", "data", infer=_infer_flip, legalize=by("flip", "axis"), layout=layout.along_axis
+)
 def flip(data: ExprLike, axis: int) -> Call:
     """The opposite order along an axis."""
     return call(flip, data, axis=int(axis))
@@ -291,7 +351,7 @@ def _substituted(condition: PrimExpr, inverse: IndexMap, index: Sequence[PrimExp
 
 @operator(
     "relax.layout_transform", "x",
-    infer=_infer_layout_transform, legalize=_legalize_layout_transform,
+    infer=_infer_layout_transform, legalize=_legalize_layout_transform, precision=FOLLOW,
 )  # fmt: skip
 def layout_transform(
     x: Expr, index_map: IndexMap | Callable[..., object], pad_value: int | float | None = None

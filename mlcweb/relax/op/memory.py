@@ -7,33 +7,19 @@ What TVM's memory planning writes. Such functions are read, printed and checked;
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, DataTypeImm, ExprLike, ShapeExpr
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.base import nothing, object_info
 from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
-from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
-
-
-def allocated(call: Call, context: Context) -> StructInfo:
-    """The tensor that a call makes, by its shape and, after it, its type among the arguments."""
-    for shape, dtype in pairwise(call.args):
-        if isinstance(dtype, DataTypeImm):
-            if isinstance(shape, ShapeExpr):
-                return TensorStructInfo(shape, dtype.value)
-            info = context.struct_info(shape)
-            ndim = info.ndim if isinstance(info, ShapeStructInfo) else -1
-            return TensorStructInfo(None, dtype.value, ndim=ndim)
-    raise infer.dtype_error(call, "it needs the type of the tensor, such as R.dtype('float32')")
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 
 
 def tensor_in_storage(name: str) -> Callable[..., Call]:
     """What calls the operator `name`, which makes a tensor in a storage."""
 
-    @operator(name, infer=allocated, legalize=keep, pure=False)
+    @operator(name, infer=infer.allocated, legalize=keep, pure=False)
     def alloc_tensor(
         storage: ExprLike,
         offset: ExprLike,
@@ -60,7 +46,7 @@ def _infer_view(call: Call, context: Context) -> StructInfo:
 
 @operator(
     "relax.memory.alloc_storage", "total_space", "virtual_device_index", "storage_scope", "dtype",
-    infer=object_info, legalize=keep, pure=False,
+    infer=infer.object_info, legalize=keep, pure=False,
 )  # fmt: skip
 def alloc_storage(
     size: ShapeArgument, virtual_device_index: ExprLike, storage_scope: ExprLike, dtype: ExprLike
@@ -72,13 +58,13 @@ def alloc_storage(
 alloc_tensor = tensor_in_storage("relax.memory.alloc_tensor")
 
 
-@operator("relax.memory.kill_storage", infer=nothing, legalize=keep, pure=False)
+@operator("relax.memory.kill_storage", infer=infer.nothing, legalize=keep, pure=False)
 def kill_storage(storage: ExprLike) -> Call:
     """The end of a storage."""
     return call(kill_storage, storage)
 
 
-@operator("relax.memory.kill_tensor", infer=nothing, legalize=keep, pure=False)
+@operator("relax.memory.kill_tensor", infer=infer.nothing, legalize=keep, pure=False)
 def kill_tensor(tensor: ExprLike) -> Call:
     """The end of a tensor."""
     return call(kill_tensor, tensor)

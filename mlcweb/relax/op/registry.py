@@ -6,14 +6,15 @@
         return call(hypot, x1, x2)
 
 With that, `relax.op.hypot` and `R.hypot` build calls, scripts are parsed and printed, results are
-deduced and LegalizeOps lowers calls. What the decorator is told is kept as attributes of the `Op`:
-"FInferStructInfo", "FLegalize", "FBuild".
+deduced and LegalizeOps lowers calls. What the decorator is told is kept as attributes of the `Op`,
+under the names of TVM: "FInferStructInfo", "FLegalize", "FRelaxInferLayout" and so on.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from inspect import signature
 from typing import TypeAlias, TypeVar
 
@@ -21,7 +22,17 @@ from mlcweb.ir.op import Op, register_op
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import Call, DataTypeImm, Expr, ExprLike, ShapeExpr, Value, convert_to_expr
+from mlcweb.relax.expr import (
+    Call,
+    DataTypeImm,
+    Expr,
+    ExprLike,
+    ShapeExpr,
+    Value,
+    Var,
+    convert_to_expr,
+)
+from mlcweb.relax.op.layout import LayoutRule
 from mlcweb.relax.struct_info import Extent, ShapeLike, StructInfo
 from mlcweb.tir.expr import PrimExpr
 
@@ -39,24 +50,29 @@ builders: dict[str, Builder] = {}
 """What builds calls, by the names that scripts know after `R.`: `add`, `nn.relu`."""
 
 
-def register(
-    name: str,
-    arguments: tuple[str, ...],
-    infer: Infer,
-    legalize: Legalize | None = None,
-    pure: bool = True,
-) -> Op:
-    """Register an operator that has no builder of its own; see `operator`."""
-    op = register_op(name, pure, arguments)
-    op.set_attr("FInferStructInfo", infer)
-    op.set_attr("FPurity", pure)
-    if legalize is not None:
-        op.set_attr("FLegalize", legalize)
-    return op
+class MixedPrecisionPolicy(IntEnum):
+    """What ToMixedPrecision does with calls of an operator. The numbers are TVM's."""
+
+    ALWAYS = 0
+    """They take half precision."""
+    FOLLOW = 1
+    """They take it where their arguments have it."""
+    NEVER = 2
+    """They stay as they are written."""
+
+
+ALWAYS, FOLLOW, NEVER = MixedPrecisionPolicy
 
 
 def operator(
-    name: str, *arguments: str, infer: Infer, legalize: Legalize | None = None, pure: bool = True
+    name: str,
+    *arguments: str,
+    infer: Infer,
+    legalize: Legalize | None = None,
+    layout: LayoutRule | None = None,
+    precision: MixedPrecisionPolicy = NEVER,
+    pure: bool = True,
+    differentiable: bool = True,
 ) -> Callable[[Function], Function]:
     """Decorates the function that builds calls of an operator, and registers the operator.
 
@@ -67,17 +83,32 @@ def operator(
         infer: deduces what a call gives.
         legalize: gives what a call is lowered to; `keep` where the virtual machine runs it as it
             is. None: there is no lowering.
+        layout: what ConvertLayout does with calls; None: they get what they were written for.
+        precision: what ToMixedPrecision does with calls.
         pure: calls may be repeated, moved or dropped.
+        differentiable: False where the gradient is zero for all arguments.
     """
 
     def decorate(build: Function) -> Function:
-        names = arguments or tuple(signature(build).parameters)
-        op = register(name, names, infer, legalize, pure)
+        op = register_op(name, pure, arguments or tuple(signature(build).parameters))
+        op.set_attr("FInferStructInfo", infer)
+        op.set_attr("FPurity", pure)
         op.set_attr("FBuild", build)
+        op.set_attr("TMixedPrecisionPolicy", precision)
+        if legalize is not None:
+            op.set_attr("FLegalize", legalize)
+        if layout is not None:
+            op.set_attr("FRelaxInferLayout", layout)
+        if not differentiable:
+            op.set_attr("FPrimalGradient", _no_gradients)
         build.op = op  # type: ignore[attr-defined]
         return builder(name)(build)
 
     return decorate
+
+
+def _no_gradients(var: Var, call: Call, gradient: Var, builder: BlockBuilder) -> list[Expr]:
+    return [Call(Op.get("relax.grad.no_grad"), [arg]) for arg in call.args]
 
 
 def builder(name: str) -> Callable[[Function], Function]:

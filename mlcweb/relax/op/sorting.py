@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.legalize import attribute, dtype_of, shape_of, topi
+from mlcweb.relax.op.legalize import attribute, dtype_of, shape_of, te, topi
 from mlcweb.relax.op.registry import call, operator
+from mlcweb.relax.op.statistical import infer_reduction
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
+from mlcweb.tir import arithmetic
+from mlcweb.tir.expr import PrimExpr
 
 
 def _sorted_axis(call: Call, info: TensorStructInfo) -> int | None:
@@ -112,3 +118,51 @@ def topk(
         topk, data, k=int(k), axis=int(axis), ret_type=ret_type, largest=bool(largest),
         dtype=str(dtype),
     )  # fmt: skip
+
+
+def _infer_median(call: Call, context: Context) -> StructInfo:
+    """Along one axis also where it is, as int64."""
+    values, axis = infer_reduction(call, context), infer.attribute(call, "axis")
+    if axis is None or len(axis) != 1:
+        return values
+    assert isinstance(values, TensorStructInfo)
+    return TupleStructInfo([values, TensorStructInfo(values.shape, "int64", ndim=values.ndim)])
+
+
+def _legalize_median(builder: BlockBuilder, call: Call) -> Expr:
+    info = builder.context.struct_info(call)
+    wanted = info.fields[0] if isinstance(info, TupleStructInfo) else info
+    assert isinstance(wanted, TensorStructInfo)
+
+    def median(x: te.Tensor) -> te.Tensor | list[te.Tensor]:
+        axes = attribute(call, "axis")
+        gone = [axis % x.ndim for axis in (range(x.ndim) if axes is None else axes)]
+        place = gone[0] if len(gone) == 1 else x.ndim - len(gone)
+        if len(gone) != 1:  # as one axis, the last
+            kept = [axis for axis in range(x.ndim) if axis not in gone]
+            count = dims.product([x.shape[axis] for axis in gone])
+            shape = [*(x.shape[axis] for axis in kept), count]
+            x = topi.reshape(topi.transpose(x, [*kept, *gone]), shape)
+        order = topi.argsort(x, axis=place, dtype="int64")
+        middle = arithmetic.floordiv(x.shape[place] - 1, 2)
+        position = topi.take(order, middle, place)
+
+        def element(*index: PrimExpr) -> PrimExpr:
+            return x(*index[:place], position(*index), *index[place:])
+
+        found = [te.compute(position.shape, element, "median"), position]
+        if attribute(call, "keepdims"):
+            found = [topi.reshape(tensor, wanted.values) for tensor in found]
+        return found if isinstance(info, TupleStructInfo) else found[0]
+
+    return builder.call_te(median, call.args[0], primfunc_name_hint="median")
+
+
+@operator("relax.median", "x", infer=_infer_median, legalize=_legalize_median)
+def median(x: ExprLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Call:
+    """The middle element in order over axes, all without `axis`, the lower one of two; along one
+    axis a tuple with its position there, as int64."""
+    axes = [axis] if isinstance(axis, int) else axis
+    return call(
+        median, x, axis=None if axes is None else [int(a) for a in axes], keepdims=bool(keepdims)
+    )

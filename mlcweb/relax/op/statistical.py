@@ -8,6 +8,7 @@ from mlcweb.relax import dims
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
+from mlcweb.relax.op.layout import Decision, Layout, axes_of, data_order, renumbered
 from mlcweb.relax.op.legalize import by, te, topi
 from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
@@ -35,10 +36,22 @@ def infer_reduction(call: Call, context: Context, dtype: str | None = None) -> S
     return TensorStructInfo([info.values[i] for i in every if i not in gone], element)
 
 
+def _layout_reduction(call: Call, layouts: Sequence[Layout]) -> Decision:
+    order = data_order(layouts)
+    axes = axes_of(call, "axis", len(order))
+    gone = list(range(len(order))) if axes is None else axes
+    places = sorted(order.index(axis) for axis in gone)
+    kept = [axis for axis in order if axis not in gone]
+    result = order if infer.attribute(call, "keepdims") else renumbered(order, kept)
+    return Decision([order], result, {"axis": places})
+
+
 def _reduction(name: str, what: str, function: str | Callable[..., te.Tensor] | None = None):
     legalize = by(function or name, "axis", "keepdims", hint=name)
 
-    @operator(f"relax.{name}", "x", infer=infer_reduction, legalize=legalize)
+    @operator(
+        f"relax.{name}", "x", infer=infer_reduction, legalize=legalize, layout=_layout_reduction
+    )
     def build(x: ExprLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Call:
         axes = [axis] if isinstance(axis, int) else axis
         return call(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.errors import DiagnosticError
@@ -12,12 +11,15 @@ from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.emit_te import Formula
 from mlcweb.relax.expr import Call, Expr, ExprLike, Tuple, Var, convert_to_expr
-from mlcweb.relax.op.base import OutInfo, argument_tuple, infer_sinfo_args, written
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.base import OutInfo, argument_tuple, written
 from mlcweb.relax.op.grad import no_grad, register_gradient
+from mlcweb.relax.op.infer import attribute
 from mlcweb.relax.op.registry import operator
 
-TE_GRADIENTS: dict[str, Callable[..., Any]] = {}
+TE_GRADIENTS: dict[str, Formula] = {}
 """What `register_te_gradient` has registered, by name."""
 
 
@@ -30,13 +32,13 @@ def without_gradient(call: Call) -> Call:
     "relax.call_tir_with_grad",
     "func",
     "args",
-    infer=infer_sinfo_args,
+    infer=infer.sinfo_args,
     legalize=lambda builder, call: without_gradient(call),
 )
 @takes_newer_keywords
 def call_tir_with_grad(
     gvar: GlobalVar, args: ExprLike, out_sinfo: OutInfo, te_grad_name: str,
-    te_grad_kwargs: Mapping[str, Any] | None = None, tir_vars: ExprLike | None = None,
+    te_grad_kwargs: Mapping[str, object] | None = None, tir_vars: ExprLike | None = None,
 ) -> Call:  # fmt: skip
     """As `call_tir`, with a gradient.
 
@@ -53,8 +55,7 @@ def call_tir_with_grad(
 
 @register_gradient("relax.call_tir_with_grad")
 def _gradient(var: Var, call: Call, gradient: Var, builder: BlockBuilder) -> list[Expr]:
-    assert call.attrs is not None
-    name, arguments = call.attrs["te_grad_name"], call.args[1]
+    name, arguments = attribute(call, "te_grad_name"), call.args[1]
     function = TE_GRADIENTS.get(name)
     if function is None:
         raise DiagnosticError(
@@ -62,7 +63,7 @@ def _gradient(var: Var, call: Call, gradient: Var, builder: BlockBuilder) -> lis
             f'relax.training.utils.register_te_gradient("{name}")'
         )
     fields = arguments.fields if isinstance(arguments, Tuple) else [arguments]
-    options = call.attrs["te_grad_kwargs"]
+    options = attribute(call, "te_grad_kwargs")
     hint = re.sub(r"\W", "_", name)
     partials = builder.emit_te(function, gradient, *fields, **options, primfunc_name_hint=hint)
     return [no_grad(gradient), partials if len(fields) > 1 else Tuple([partials])]

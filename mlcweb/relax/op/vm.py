@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mlcweb.relax.expr import Call, ExprLike
-from mlcweb.relax.op.base import nothing, object_info
+from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.op.memory import tensor_in_storage
 from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
 
 
-@operator("relax.vm.alloc_storage", infer=object_info, legalize=keep, pure=False)
+@operator("relax.vm.alloc_storage", infer=infer.object_info, legalize=keep, pure=False)
 def alloc_storage(
     shape: ShapeArgument,
     runtime_device_index: ExprLike,
@@ -25,7 +25,7 @@ def alloc_storage(
 alloc_tensor = tensor_in_storage("relax.vm.alloc_tensor")
 
 
-@operator("relax.vm.kill_object", infer=nothing, legalize=keep, pure=False)
+@operator("relax.vm.kill_object", infer=infer.nothing, legalize=keep, pure=False)
 def kill_object(obj: ExprLike) -> Call:
     """The end of a storage or tensor."""
     return call(kill_object, obj)

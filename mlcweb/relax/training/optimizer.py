@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from mlcweb.runtime.ndarray import NDArray
+
+
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.lazy_attributes import provided
@@ -34,7 +39,7 @@ class Optimizer:
         self.param_list: list[E.Var] = []
         self.dtype = ""
 
-    def init(self, params: E.Var | Sequence[E.Var]) -> Any:
+    def init(self, params: E.Var | Sequence[E.Var]) -> Self:
         """Set the parameters, which are float tensors of known shapes and one element type."""
         given = [params] if isinstance(params, E.Var) else list(params)
         infos = [param.struct_info for param in given]
@@ -48,7 +53,7 @@ class Optimizer:
         return self
 
     @property
-    def state(self) -> tuple[Any, ...] | None:
+    def state(self) -> tuple[NDArray, ...] | None:
         """The number of steps, products, and moments of all parameters, at first; None before
         `init`."""
         if not self.param_list:
@@ -92,8 +97,8 @@ class Optimizer:
         moments: list[list[E.Var]] = []
         for i, param in enumerate(self.param_list):
             name = param.name_hint
-            value: Any = emitted(E.TupleGetItem(params, i), name)
-            grad: Any = emitted(E.TupleGetItem(grads, i), f"{name}_grad")
+            value = emitted(E.TupleGetItem(params, i), name)
+            grad = emitted(E.TupleGetItem(grads, i), f"{name}_grad")
             own = [
                 emitted(E.TupleGetItem(states, first + kind * count + i), f"{name}_{moment}")
                 for kind, moment in enumerate(self.moments)

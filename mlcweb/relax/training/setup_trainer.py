@@ -68,6 +68,6 @@ class SetupTrainer(Pass):
         mod = Gradient(LOSS, weights)(mod)
         optimizer = self.optimizer.init(list(weights))
         mod[OPTIMIZER] = optimizer.get_function().with_attr("global_symbol", OPTIMIZER)
-        attrs = {**mod.attrs, "input_num": inputs, "optim_state": list(optimizer.state)}
+        attrs = {**mod.attrs, "input_num": inputs, "optim_state": list(optimizer.state or ())}
         mod = IRModule(mod.functions, attrs)
         return LegalizeOps()(mod) if self.legalize else mod

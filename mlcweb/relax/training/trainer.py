@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
@@ -147,7 +147,7 @@ class Trainer:
         own = map(self._array, inputs)
         return [*own, *self._params, *self._states, *map(self._array, targets)]
 
-    def predict(self, *input_instances: Array) -> Any:
+    def predict(self, *input_instances: Array) -> NDArray | tuple[NDArray, ...]:
         """What the model gives, without new states."""
         result = self.vm[BACKBONE](*self._arguments(input_instances))
         if self._state_vars:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar, overload
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.binding import Substitution
+from mlcweb.relax.emit_te import Formula
 from mlcweb.relax.normalize import merged
 from mlcweb.relax.op.te_grad import TE_GRADIENTS
 from mlcweb.relax.transform.dataflow_blocks import with_local_variables
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax.utils import copy_with_new_vars
 
+Gradient = TypeVar("Gradient", bound=Formula)
+
+
+@overload
+def register_te_gradient(te_grad_name: str, te_grad_func: Gradient) -> Gradient: ...
+
+
+@overload
+def register_te_gradient(te_grad_name: str) -> Callable[[Gradient], Gradient]: ...
+
 
 def register_te_gradient(
-    te_grad_name: str, te_grad_func: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
+    te_grad_name: str, te_grad_func: Gradient | None = None
+) -> Gradient | Callable[[Gradient], Gradient]:
     """Register the gradient that calls of functions of TensorIR name (`call_tir_with_grad`); also
     as a decorator.
 
@@ -28,7 +39,7 @@ def register_te_gradient(
             that gives the gradient of each argument.
     """
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: Gradient) -> Gradient:
         TE_GRADIENTS[te_grad_name] = function
         return function
 

@@ -19,6 +19,7 @@ from mlcweb.relax.transform.dataflow_reshape import RewriteDataflowReshape
 from mlcweb.relax.transform.dead_code import DeadCodeElimination
 from mlcweb.relax.transform.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from mlcweb.relax.transform.expand_tuples import ExpandTupleArguments
+from mlcweb.relax.transform.fast_math import FastMathTransform
 from mlcweb.relax.transform.fold_batch_norm import FoldBatchnormToConv2D
 from mlcweb.relax.transform.fold_constant import FoldConstant
 from mlcweb.relax.transform.fuse_by_pattern import (
@@ -32,13 +33,19 @@ from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
 from mlcweb.relax.transform.kill_after_last_use import KillAfterLastUse
 from mlcweb.relax.transform.lambda_lift import LambdaLift
 from mlcweb.relax.transform.layout import ConvertLayout
+from mlcweb.relax.transform.layout_free import AttachAttrLayoutFreeBuffers
 from mlcweb.relax.transform.lazy_params import LazyGetInput, LazySetOutput, LazyTransformParams
 from mlcweb.relax.transform.legalize_ops import LegalizeOps
 from mlcweb.relax.transform.lift_params import LiftTransformParams
 from mlcweb.relax.transform.lower_alloc_tensor import LowerAllocTensor
+from mlcweb.relax.transform.machine_passes import (
+    AllocateWorkspace, ComputePrimValue, IPCAllReduceRewrite, LowerGPUIPCAllocStorage,
+    LowerRuntimeBuiltin, RewriteCUDAGraph, VMBuiltinLower, VMShapeLower,
+)  # fmt: skip
 from mlcweb.relax.transform.matmul_rules import (
     AdjustMatmulOrder, ExpandMatmulOfSum, ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul,
 )  # fmt: skip
+from mlcweb.relax.transform.merge_composites import MergeCompositeFunctions
 from mlcweb.relax.transform.mixed_precision import ToMixedPrecision
 from mlcweb.relax.transform.normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from mlcweb.relax.transform.op_pattern import AnnotateTIROpPattern
@@ -51,6 +58,7 @@ from mlcweb.relax.transform.redundant_reshape import RemoveRedundantReshape
 from mlcweb.relax.transform.registration import (
     DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass,
 )  # fmt: skip
+from mlcweb.relax.transform.split_layout_rewrite import SplitLayoutRewritePreproc
 from mlcweb.relax.transform.topological_sort import TopologicalSort
 from mlcweb.relax.transform.unused_values import RemoveUnusedOutputs, RemoveUnusedParameters
 

@@ -6,15 +6,14 @@ import warnings
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.node import replace
+from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.transform import Pass
+from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.schedule_provider import ScheduleProvider, innermost
-
-SCHEDULED = "tir.is_scheduled"
-"""The attribute of functions that have the schedule that they shall have."""
 
 _DROPPED = ("global_symbol", "op_pattern")
 """What a schedule does not decide, and what would have the function fused with others."""
@@ -22,7 +21,10 @@ _DROPPED = ("global_symbol", "op_pattern")
 
 def MetaScheduleApplyDatabase(work_dir: str | None = None, enable_warning: bool = False) -> Pass:
     """Give each function of TensorIR its fastest schedule of the database that is entered
-    (`with database:`), and the attribute "tir.is_scheduled". What the database does not know stays.
+    (`with database:`), and the attribute "tir.is_scheduled". What the database does not know stays,
+    and so does what it knows to be the fastest without any steps. Schedules for functions whose
+    constants may have any layout come first; `SplitLayoutRewritePreproc` takes out what brings
+    constants into that layout, as `relax.build` does.
 
     Args:
         work_dir: the folder of the database, where none is entered.
@@ -42,10 +44,11 @@ def apply_schedules(
 ) -> IRModule:
     """The module with the schedules of a source; itself where it knows none."""
     changed: dict[GlobalVar, PrimFunc] = {}
+    marked = free_constants(mod).functions
     for var, func in mod.functions.items():
         if not isinstance(func, PrimFunc) or SCHEDULED in func.attrs:
             continue
-        scheduled = _scheduled(var.name_hint, func, source)
+        scheduled = _scheduled(var.name_hint, func, marked[var], source)
         if scheduled is not None:
             changed[var] = scheduled
         elif enable_warning:
@@ -58,15 +61,23 @@ def program_of(func: PrimFunc) -> IRModule:
     return IRModule({"main": func.with_attr("global_symbol", "main")})
 
 
-def _scheduled(name: str, func: PrimFunc, source: ScheduleProvider) -> PrimFunc | None:
+def _scheduled(
+    name: str, func: PrimFunc, marked: BaseFunc, source: ScheduleProvider
+) -> PrimFunc | None:
+    assert isinstance(marked, PrimFunc)
     # A private function may also have been tuned by itself.
-    for program in (program_of(func), IRModule({"main": func.without_attr("global_symbol")})):
+    programs = [program_of(func), IRModule({"main": func.without_attr("global_symbol")})]
+    if marked is not func:
+        programs.insert(0, program_of(marked))
+    for program in programs:
         try:
             found = source.query_ir_module(program)
         except (TVMError, ValueError) as error:
             reason = str(error).strip().partition("\n")[0]
             warnings.warn(f'The record of "{name}" does not fit: {reason}', stacklevel=2)
             continue
+        if found is not None and structural_equal(found, program):
+            return func  # it is the fastest as it is, or as it is scheduled by default
         if found is not None:
             new = found["main"]
             names = {k: v for k, v in func.attrs.items() if k == "global_symbol"}

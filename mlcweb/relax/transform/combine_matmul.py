@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.op import Op
@@ -12,6 +11,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.analysis.variables import used_vars
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.op.infer import info_of
 from mlcweb.relax.op.joining import concat, split
 from mlcweb.relax.op.linear_algebra import matmul
 from mlcweb.relax.struct_info import TensorStructInfo
@@ -116,6 +116,5 @@ class _Combining(PyExprMutator):
             assert shape is not None
             at += shape[1]
             ends.append(at)
-        info: Any = whole.struct_info
-        parts = self.builder_.emit(split(whole, ends, info.ndim - 1))
+        parts = self.builder_.emit(split(whole, ends, info_of(whole).ndim - 1))
         self.parts.update((binding.var, parts) for binding in group)

@@ -30,12 +30,13 @@ def eliminate_dead_code(mod: IRModule, entry_functions: Iterable[str] = ()) -> I
     for var, func in mod.functions.items():
         if "global_symbol" in func.attrs:
             entries.append(var)
-    mod = _reachable(mod, entries)
+    mod = reachable(mod, entries)
     mod = map_functions(mod, lambda _, func: remove_all_unused(func, mod))
-    return _reachable(mod, entries)
+    return reachable(mod, entries)
 
 
-def _reachable(mod: IRModule, entries: Iterable[GlobalVar]) -> IRModule:
+def reachable(mod: IRModule, entries: Iterable[GlobalVar]) -> IRModule:
+    """The module without the functions that no entry function calls, not even through others."""
     reached: set[GlobalVar] = set()
     stack = list(entries)
     while stack:
@@ -45,13 +46,19 @@ def _reachable(mod: IRModule, entries: Iterable[GlobalVar]) -> IRModule:
             stack.extend(called(_function(mod, var)))
     if len(reached) == len(mod.functions):
         return mod
-    return IRModule({var: f for var, f in mod.functions.items() if var in reached}, mod.attrs)
+    return mod.with_functions({var: f for var, f in mod.functions.items() if var in reached})
 
 
 def _function(mod: IRModule, var: GlobalVar) -> BaseFunc:
     if var not in mod.functions:
         raise DiagnosticError(f'The module has no function "{var.name_hint}", which is called')
     return mod.functions[var]
+
+
+def called_by_graphs(mod: IRModule) -> set[GlobalVar]:
+    """The functions of a module that its graph functions name."""
+    graphs = (func for func in mod.functions.values() if isinstance(func, E.Function))
+    return {var for func in graphs for var in called(func)}
 
 
 def called(func: BaseFunc) -> list[GlobalVar]:

@@ -8,6 +8,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.expr_functor import mutator
 from mlcweb.relax.op.elementwise import add, divide, multiply, negative, sqrt, subtract
+from mlcweb.relax.op.infer import attribute
 from mlcweb.relax.op.manipulate import reshape
 from mlcweb.relax.transform.call_rules import Rewriting, tensor
 from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
@@ -70,7 +71,6 @@ class _Folding(Rewriting):
 def _factor(norm: E.Call, dtype: str) -> E.Expr:
     """What a normalisation multiplies each channel by."""
     gamma, spread = norm.args[1], norm.args[4]
-    assert norm.attrs is not None
-    epsilon = E.const(float(norm.attrs["epsilon"]), dtype)
-    numerator = gamma if norm.attrs["scale"] else E.const(1.0, dtype)
+    epsilon = E.const(float(attribute(norm, "epsilon")), dtype)
+    numerator = gamma if attribute(norm, "scale") else E.const(1.0, dtype)
     return divide(numerator, sqrt(add(spread, epsilon)))

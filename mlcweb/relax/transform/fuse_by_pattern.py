@@ -54,10 +54,6 @@ class FusionPattern:
     attrs_getter: Callable[[dict[str, E.RelaxExpr | None]], Mapping[str, object]] | None = None
 
 
-def _pattern(given: FusionPattern | tuple[Any, ...]) -> FusionPattern:
-    return given if isinstance(given, FusionPattern) else FusionPattern(*given)
-
-
 def FuseOpsByPattern(
     patterns: Sequence[FusionPattern | tuple[Any, ...]],
     bind_constants: bool = True,
@@ -75,7 +71,7 @@ def FuseOpsByPattern(
             the part of the pattern's name before the first point.
         entry_functions: names of the functions to look at; None: all.
     """
-    given = [_pattern(one) for one in patterns]
+    given = [each if isinstance(each, FusionPattern) else FusionPattern(*each) for each in patterns]
 
     def transform(mod: IRModule) -> IRModule:
         for one in given:

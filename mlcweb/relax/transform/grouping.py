@@ -95,7 +95,10 @@ class _GroupedBlocks:
         `uses`: how many bindings of the block use each variable."""
         results = results_of(unit, uses)
         made = grouped_function(unit, results, self.lift_constants)
-        name = self.builder.add_func(made.func, made.name)
+        name = made.name
+        if "Codegen" in unit.attrs:
+            name = f"{self.builder.unique_function_name(name)}_{unit.attrs['Codegen']}"
+        name = self.builder.add_func(made.func, name)
         call = E.Call(name, made.arguments)
         E.remember(call, self.builder.context.call(call))
         if len(results) == 1:
@@ -176,7 +179,7 @@ def grouped_function(unit: Unit, results: Sequence[E.Var], lift_constants: bool)
         [E.DataflowBlock(bindings)], outputs[0] if len(outputs) == 1 else E.Tuple(outputs)
     )
     params, arguments = list(rename.params.values()), list(rename.params)
-    attrs = {**unit.attrs, "Primitive": 1}
+    attrs = dict(unit.attrs) if "Codegen" in unit.attrs else {**unit.attrs, "Primitive": 1}
     func = E.Function(params, body, None, True, attrs)
     unknown = free_symbolic_vars(func)
     if unknown:
@@ -203,7 +206,7 @@ def function_name(bindings: Sequence[E.VarBinding]) -> str:
         if isinstance(callee, Op) and callee.name == "relax.call_tir":
             callee = call.args[0]
         if isinstance(callee, GlobalVar):
-            names.append(callee.name_hint)
+            names.append(callee.name_hint.removeprefix("fused_"))
         elif isinstance(callee, Op):
             names.append(callee.name.replace(".", "_"))
     return "_".join(["fused", *names])

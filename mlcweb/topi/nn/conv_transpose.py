@@ -151,3 +151,31 @@ def group_conv2d_transpose_nchw(
     return conv_transpose(
         data, kernel, stride, padding, output_padding, groups=groups, out_dtype=out_dtype
     )
+
+
+def conv3d_transpose_ncdhw(
+    Input: Tensor, Filter: Tensor, strides: Any, padding: Any, out_dtype: str | None,
+    output_padding: Any,
+) -> Tensor:  # fmt: skip
+    """(n, c, d, h, w) by (c, filters, kd, kh, kw). See `conv_transpose`."""
+    return conv_transpose(Input, Filter, strides, padding, output_padding, out_dtype=out_dtype)
+
+
+def group_conv1d_transpose_ncw(
+    data: Tensor, kernel: Tensor, stride: Any, padding: Any, out_dtype: str | None,
+    output_padding: Any, groups: int,
+) -> Tensor:  # fmt: skip
+    """(n, c, w) by (c, filters / groups, kw). See `conv_transpose`."""
+    return conv_transpose(
+        data, kernel, stride, padding, output_padding, groups=groups, out_dtype=out_dtype
+    )
+
+
+def group_conv3d_transpose_ncdhw(
+    data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None,
+    output_padding: Any, groups: int,
+) -> Tensor:  # fmt: skip
+    """(n, c, d, h, w) by (c, filters / groups, kd, kh, kw). See `conv_transpose`."""
+    return conv_transpose(
+        data, kernel, strides, padding, output_padding, groups=groups, out_dtype=out_dtype
+    )

@@ -16,6 +16,7 @@ from mlcweb.topi.nn.window import SPATIAL, Window, check_layout
 
 _KERNELS = {
     "NCW": "OIW", "NWC": "WIO", "NCHW": "OIHW", "NHWC": "HWIO", "NCDHW": "OIDHW", "NDHWC": "DHWIO",
+    "HWCN": "HWIO",
 }  # fmt: skip
 """The layout that kernels have by default, by that of the data."""
 _LOOPS = {"N": "nn", "C": "ff", "D": "zz", "H": "yy", "W": "xx"}
@@ -153,6 +154,22 @@ def conv1d_nwc(
     return convolution(data, kernel, strides, padding, dilation, 1, "NWC", "", out_dtype)
 
 
+def group_conv1d_ncw(
+    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
+    groups: int = 1, out_dtype: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A convolution of groups of channels, (n, c, w) by (filters, c / groups, kw)."""
+    return convolution(data, kernel, strides, padding, dilation, groups, "NCW", "", out_dtype)
+
+
+def group_conv1d_nwc(
+    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
+    groups: int = 1, out_dtype: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A convolution of groups of channels, (n, w, c) by (kw, c / groups, filters)."""
+    return convolution(data, kernel, strides, padding, dilation, groups, "NWC", "", out_dtype)
+
+
 def _plain(layout: str) -> Callable[..., Tensor]:
     def build(
         Input: Tensor,
@@ -187,9 +204,11 @@ def _grouped(layout: str, name: str = "") -> Callable[..., Tensor]:
     return build
 
 
-conv2d_nchw, conv2d_nhwc = _plain("NCHW"), _plain("NHWC")
+conv2d_nchw, conv2d_nhwc, conv2d_hwcn = _plain("NCHW"), _plain("NHWC"), _plain("HWCN")
 group_conv2d_nchw, group_conv2d_nhwc = (_grouped(layout) for layout in ("NCHW", "NHWC"))
-conv3d_ncdhw = _grouped("NCDHW", "conv3d_ncdhw")
+conv3d_ncdhw, conv3d_ndhwc = (
+    _grouped(layout, f"conv3d_{layout.lower()}") for layout in ("NCDHW", "NDHWC")
+)
 
 
 def depthwise_conv2d_nchw(

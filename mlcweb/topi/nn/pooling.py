@@ -229,6 +229,20 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
     )
 
 
+def adaptive_pool1d(
+    data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW"
+) -> Tensor:  # fmt: skip
+    """As `adaptive_pool`, of sequences."""
+    return adaptive_pool(data, output_size, pool_type, layout)
+
+
+def adaptive_pool3d(
+    data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW"
+) -> Tensor:  # fmt: skip
+    """As `adaptive_pool`, of volumes."""
+    return adaptive_pool(data, output_size, pool_type, layout)
+
+
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
     """The whole image pooled to one element."""
     return adaptive_pool(data, 1, pool_type, layout)

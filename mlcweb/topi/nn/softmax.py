@@ -11,18 +11,36 @@ from mlcweb.tir import arithmetic, intrinsics, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes
+from mlcweb.topi.fast_math import fast_exp
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis; the greatest x is subtracted first."""
     place = shapes.axis_of("softmax", axis, x.ndim)
-    rest = _without(x.shape, place)
     greatest = _greatest(x, place)
     exponent = compute(
         x.shape,
         lambda *index: intrinsics.exp(x(*index) - greatest(*_without(index, place))),
         "T_softmax_exp",
     )
+    return _divided(exponent, place)
+
+
+def fast_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """`softmax` with the approximation `topi.fast_exp`."""
+    place = shapes.axis_of("fast_softmax", axis, x.ndim)
+    greatest = _greatest(x, place)
+    delta = compute(
+        x.shape,
+        lambda *index: x(*index) - greatest(*_without(index, place)),
+        "T_softmax_delta",
+    )
+    return _divided(fast_exp(delta), place)
+
+
+def _divided(exponent: Tensor, place: int) -> Tensor:
+    """Elements divided by their sums along an axis."""
+    x, rest = exponent, _without(exponent.shape, place)
     k = reduce_axis((0, x.shape[place]), "k")
     total = compute(
         rest,

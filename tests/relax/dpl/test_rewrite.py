@@ -5,7 +5,14 @@ import pytest
 from mlcweb import relax
 from mlcweb.ir import TVMError, assert_structural_equal
 from mlcweb.relax.analysis import check_well_formed
-from mlcweb.relax.dpl import PatternContext, is_op, rewrite_bindings, rewrite_call, wildcard
+from mlcweb.relax.dpl import (
+    PatternContext,
+    is_call_dps_packed,
+    is_op,
+    rewrite_bindings,
+    rewrite_call,
+    wildcard,
+)
 from mlcweb.script import relax as R
 
 matmul, relu, add = is_op("relax.matmul"), is_op("relax.nn.relu"), is_op("relax.add")
@@ -170,6 +177,55 @@ def test_matmuls_of_one_input_become_one():
     ]  # fmt: skip
 
 
-def test_uses_are_said_inside_of_a_context():
-    with pytest.raises(TVMError, match="PatternContext"):
-        wildcard() ^ wildcard()
+def test_uses_said_outside_of_a_context_bind_no_context():
+    pair = matmul(wildcard(), wildcard()) >> relu(wildcard())
+    assert len(pair) == 2
+    wildcard().same_shape_as(wildcard())
+    with PatternContext() as context:
+        relu(wildcard()) ^ add(wildcard(), wildcard())
+    assert not set(pair.patterns) & set(context.patterns())
+
+
+def test_two_users_are_not_the_only_one():
+    @R.function
+    def func(x: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.nn.relu(a)
+            c = R.sin(a)
+            d = R.add(b, c)
+            R.output(d)
+        return d
+
+    block = func.body.blocks[0]
+    for only, matches in ((False, True), (True, False)):
+        with PatternContext() as context:
+            exp, sin = is_op("relax.exp")(wildcard()), is_op("relax.sin")(wildcard())
+            for user in (relu(wildcard()), sin):
+                exp.only_used_by(user) if only else exp.used_by(user)
+        assert (context.match_dfb(block) is not None) is matches
+
+
+def test_the_index_of_a_use_counts_variables_in_tuples_and_no_constants():
+    @R.function
+    def func(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.subtract(R.const(1.0, "float32"), a)
+            c = R.concat((y, b))
+            d = R.call_dps_packed("twice", (c, c), R.Tensor((8,), "float32"))
+            R.output(d)
+        return d
+
+    def matched(producer, consumer, *indices):
+        with PatternContext() as context:
+            for index in indices:
+                producer.only_used_by(consumer, index=index)
+        return context.match_dfb(func.body.blocks[0]) is not None
+
+    exp, subtract = is_op("relax.exp")(wildcard()), is_op("relax.subtract")(wildcard(), wildcard())
+    concat, packed = is_op("relax.concat")(wildcard()), is_call_dps_packed("twice")
+    assert [matched(exp, subtract, index) for index in (0, 1)] == [True, False]
+    assert [matched(subtract, concat, index) for index in (0, 1)] == [False, True]
+    assert matched(concat, packed, 0, 1)
+    assert not matched(concat, packed, 2)

@@ -20,8 +20,14 @@ SHARES = 24
 
 
 OPERATORS = {name for name in (*CONVERTERS, *CONTROL) if "." not in name}
-UNTESTED = {"GlobalLpPool"}
+UNTESTED = {"AllClassNMS", "GlobalLpPool", "MaxRoiPool"}
 """Operators of which the package has no test."""
+ELSEWHERE = {
+    "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
+    "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+    "SplitToSequence",
+}  # fmt: skip
+"""Operators of sequences, which are no inputs here: see test_onnx_sequences.py."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,10 +57,10 @@ def of_operator(name):
 
 def test_nearly_all_operators_have_tests():
     alone = set.union(*(found for case in cases().values() if len(found := operators(case)) == 1))
-    assert OPERATORS - alone == UNTESTED
+    assert OPERATORS - alone - ELSEWHERE == UNTESTED
 
 
-@pytest.mark.parametrize("name", sorted(OPERATORS - UNTESTED))
+@pytest.mark.parametrize("name", sorted(OPERATORS - UNTESTED - ELSEWHERE))
 def test_an_operator(name):
     assert any(outcome(case) == "passed" for case in of_operator(name))
 

@@ -109,12 +109,12 @@ def traced(model, x, **options):
 
 
 def exported(model, x, **options):
-    return from_exported_program(torch.export.export(model, (x,)), **options)
+    program = torch.export.export(model, (x,))
+    return from_exported_program(program, run_ep_decomposition=False, **options)
 
 
 def decomposed(model, x, **options):
-    program = torch.export.export(model, (x,)).run_decompositions()
-    return from_exported_program(program, **options)
+    return from_exported_program(torch.export.export(model, (x,)), **options)
 
 
 def run(module, *inputs):
@@ -268,6 +268,29 @@ def test_what_cannot_be_imported():
         from_fx(fx.symbolic_trace(MLP()), [((3, 20), "float32")] * 2)
 
 
+def test_what_cannot_be_imported_says_what_can_be_done():
+    class Strange(nn.Module):
+        def forward(self, x):
+            return torch.linalg.det(x) + torch.linalg.inv(x)
+
+    with pytest.raises(TorchError) as refused:
+        decomposed(Strange(), torch.eye(2))
+    text = str(refused.value)
+    assert "custom_convert_map={" in text and "other nodes linalg_inv_ex" in text
+    assert len(text) < 400
+    with pytest.raises(TorchError, match="run_ep_decomposition=True may say it by simpler ones"):
+        exported(Strange(), torch.eye(2))
+    with pytest.raises(TorchError, match="from_exported_program, which decomposes, may import it"):
+        traced(Strange(), torch.eye(2))
+
+    class Nearby(nn.Module):
+        def forward(self, x):
+            return torch.nanmedian(x)
+
+    with pytest.raises(TorchError, match="nanmedian, which cannot be imported; there is median"):
+        traced(Nearby(), torch.ones(2))
+
+
 def test_own_converters():
     class Strange(nn.Module):
         def forward(self, x):
@@ -282,3 +305,141 @@ def test_own_converters():
     x = torch.linspace(-3, 3, 7)
     found = run(traced(Strange(), x, custom_convert_map={name: logistic}), x.numpy())[0]
     np.testing.assert_allclose(found.numpy(), torch.sigmoid(x).numpy(), rtol=1e-6)
+
+
+def test_own_converters_read_the_node_as_those_of_tvm_do():
+    class Strange(nn.Module):
+        def forward(self, x):
+            return torch.linalg.det(x)
+
+    def product_of_diagonal(node, importer):
+        (x,) = importer.retrieve_args(node)
+        assert tuple(importer.shape_of(x)) == (2, 2)
+        picked = importer.block_builder.emit(relax.op.tril(relax.op.triu(x)))
+        return relax.op.prod(relax.op.sum(picked, 1))
+
+    own = {"linalg_det.default": product_of_diagonal}
+    x = torch.tensor([[2.0, 0], [0, 3.0]])
+    (found,) = run(exported(Strange(), x, custom_convert_map=own), x.numpy())
+    assert found.numpy() == 6
+
+
+def same(model, x, way=decomposed):
+    """What PyTorch gives, and what the imported program gives."""
+    with torch.no_grad():
+        expected = model(x.clone())
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for found, value in zip(run(way(model, x), x.numpy()), expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), value.numpy(), rtol=1e-5, atol=1e-6)
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.ones(3))
+        self.scale = nn.Parameter(torch.full((3,), 2.0))
+
+    def forward(self, x):
+        self.total.add_(x)
+        return self.total * self.scale, x[1:]
+
+
+@pytest.mark.parametrize("way", [exported, decomposed])
+def test_what_is_written_to_a_buffer_is_read_but_no_result(way):
+    x = torch.arange(3.0)
+    module = way(Counting(), x)
+    total, rest = run(module, x.numpy())
+    np.testing.assert_array_equal(total.numpy(), [2, 4, 6])
+    np.testing.assert_array_equal(rest.numpy(), [1, 2])
+
+
+def test_buffers_are_constants_where_parameters_are_kept():
+    module, params = detach_params(decomposed(Counting(), torch.ones(3), keep_params_as_input=True))
+    assert [param.name_hint for param in module["main"].params] == ["x", "p_scale"]
+    np.testing.assert_array_equal(params["main"][0].numpy(), [2, 2, 2])
+
+
+def test_results_need_no_tuple_that_is_bound():
+    main = decomposed(Counting(), torch.ones(3), no_bind_return_tuple=True)["main"]
+    assert isinstance(main.body.body, relax.Tuple)
+
+
+def test_extents_can_be_formulas_of_others():
+    class Halves(nn.Module):
+        def forward(self, x, y):
+            return x[: y.shape[0]] + y, x.shape[0]
+
+    n = torch.export.Dim("n", min=2, max=32)
+    program = torch.export.export(
+        Halves(), (torch.ones(8), torch.ones(4)), dynamic_shapes=({0: 2 * n}, {0: n})
+    )
+    module = from_exported_program(program)
+    (symbol,) = module["main"].attrs["tir_var_upper_bound"]
+    assert module["main"].attrs["tir_var_lower_bound"][symbol] == 2
+    assert module["main"].attrs["tir_var_upper_bound"][symbol] == 32
+    x, y = np.arange(6, dtype="float32"), np.ones(3, "float32")
+    machine = relax.VirtualMachine(relax.build(module, "llvm"), mlcweb.cpu())
+    total, count = machine["main"](mlcweb.nd.array(x), mlcweb.nd.array(y))
+    np.testing.assert_array_equal(total.numpy(), [1, 2, 3])
+    assert count == 6
+
+
+class InPlace(nn.Module):
+    def forward(self, x):
+        y = x + 1
+        z = F.relu(y, inplace=True)
+        y.mul_(2).sub_(1)
+        y.add_(z)
+        return y, z, x
+
+
+class OfViews(nn.Module):
+    def forward(self, x):
+        y = x + 1
+        row = y.view(-1)
+        y.mul_(2)
+        return row + 1
+
+
+@pytest.mark.parametrize("way", [traced, exported, decomposed])
+def test_what_is_written_in_place_is_seen_by_all_names(way):
+    same(InPlace(), torch.linspace(-3, 3, 7), way)
+
+
+@pytest.mark.parametrize("way", [traced, exported])
+def test_writing_under_a_view_is_refused(way):
+    with pytest.raises(TorchError, match=r"writes to a tensor of which another is a view"):
+        way(OfViews(), torch.ones(2, 3))
+    same(OfViews(), torch.ones(2, 3), decomposed)
+
+
+def test_a_branch_is_chosen_when_the_program_runs():
+    class Chosen(nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: (x * 2, x + 1), lambda x: (x - 1, -x), (x,))
+
+    for x in (torch.ones(3), -torch.ones(3)):
+        same(Chosen(), x)
+
+
+def test_an_assertion_is_kept():
+    class Classes(nn.Module):
+        def forward(self, x):
+            return F.one_hot(x, 4)
+
+    module = decomposed(Classes(), torch.tensor([1, 2]))
+    np.testing.assert_array_equal(run(module, np.array([3, 0]))[0].numpy(), np.eye(4)[[3, 0]])
+    with pytest.raises(AssertionError, match="Class values must be non-negative"):
+        run(module, np.array([3, -1]))
+
+
+def test_weights_that_are_sparse_become_dense():
+    class Sparse(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("weight", torch.eye(3).to_sparse() * 2)
+
+        def forward(self, x):
+            return torch.sparse.mm(self.weight, x)
+
+    same(Sparse(), torch.arange(6.0).reshape(3, 2))

@@ -101,3 +101,17 @@ def test_crop(check):
         ),
         [x], np.array([[[[0, -1], [12, -1]]]], "float32"),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "mode", "rounding"), [CASES[0], CASES[4], CASES[5]])
+def test_resize3d(method, mode, rounding, check, random):
+    x = random(1, 2, 3, 4, 5)
+    deep, down, across = (
+        axis_weights(n, m, method, mode, rounding)
+        for n, m in zip((3, 4, 5), (5, 2, 6), strict=True)
+    )
+    expected = np.einsum("zd,yh,xw,ncdhw->nczyx", deep, down, across, x).astype("float32")
+    options = {
+        "method": method, "coordinate_transformation_mode": mode, "rounding_method": rounding,
+    }  # fmt: skip
+    check(lambda v: op.image.resize3d(v, (5, 2, 6), **options), [x], expected, rtol=1e-4)

@@ -182,3 +182,9 @@ def test_created_like_another(check, random):
     check(lambda v: op.full_like(v, relax.const(2.0)), [x], np.full_like(x, 2))
     check(lambda v: op.size(v), [x], np.asarray(6, "int64"))
     check(lambda v: op.shape_to_tensor(relax.ShapeExpr([2, 3])), [x], np.array([2, 3], "int64"))
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+def test_hamming_window(periodic, check):
+    expected = np.hamming(10 + periodic)[:10].astype("float32")
+    check(lambda: op.hamming_window(10, periodic, 0.54, 0.46, "float32"), [], expected)

@@ -1,7 +1,10 @@
 """One decorator registers all of an operator: its builder, its deduction, its lowering."""
 
+import ast
+import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,6 +75,17 @@ def test_its_deduction_names_its_arguments(hypotenuse):
         _ = op.hypotenuse(a, a).struct_info
 
 
+def test_attention_with_a_bias_is_parsed_again():
+    q = relax.Var("q", relax.TensorStructInfo((1, 2, 1, 4), "float32"))
+    b = relax.Var("b", relax.TensorStructInfo((1, 1, 2, 2), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [q, b]):
+        builder.emit_func_output(builder.emit(op.nn.attention(q, q, q, b, scale=0.5)))
+    module = builder.get()
+    assert "R.nn.attention_bias(q, q, q, b, scale=T.float32(0.5)" in module.script()
+    assert_structural_equal(from_source(module.script()), module)
+
+
 def test_an_unknown_name_of_R_is_refused():
     from mlcweb.script import relax as R
 
@@ -99,3 +113,47 @@ def test_operators_are_known_without_topi():
         "assert mlcweb.relax.op.nn.relu"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+SHARED = ("infer", "layout", "legalize")
+"""The modules of parts that operators share."""
+
+
+def operators():
+    return [Op.get(name) for name in Op.list_op_names() if name.startswith("relax.")]
+
+
+@pytest.mark.parametrize("operator", operators(), ids=lambda operator: operator.name)
+def test_an_operator_is_one_file(operator):
+    attributes = ("FBuild", "FInferStructInfo", "FLegalize", "FRelaxInferLayout")
+    parts = [
+        inspect.unwrap(operator.get_attr(name)) for name in attributes if operator.has_attr(name)
+    ]
+    homes = {part.__module__ for part in parts} - {f"{op.__name__}.{name}" for name in SHARED}
+    assert homes == {inspect.unwrap(operator.get_attr("FBuild")).__module__}
+
+
+def hand_lists(source: str, module: str) -> list[str]:
+    """The literals that list names of operators which other modules register: three or more."""
+    names = {}
+    for name, build in builders.items():
+        names |= dict.fromkeys((name, f"relax.{name}"), inspect.unwrap(build).__module__)
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+        texts = [item.value for item in items if isinstance(item, ast.Constant)]
+        listed = [text for text in texts if names.get(text, module) != module]
+        if len(listed) >= 3:
+            found.append(f"{module}:{node.lineno}: {', '.join(listed)}")
+    return found
+
+
+def test_nobody_lists_names_of_operators():
+    """What is to be known of operators is registered with them. Importers list foreign names."""
+    assert hand_lists('FOLLOW = ("add", "nn.relu", "relax.reshape")', "m") != []
+    root = Path(tvm.__file__).parent
+    paths = [path for folder in ("relax", "relax_vm") for path in (root / folder).rglob("*.py")]
+    for path in paths:
+        if "frontend" not in path.parts:
+            module = ".".join(path.relative_to(root.parent).with_suffix("").parts)
+            assert hand_lists(path.read_text("utf8"), module) == []

@@ -143,3 +143,22 @@ def test_unique_in_the_order_of_appearance():
     assert first.tolist() == [0, 1, 3]
     assert counts.tolist() == [2, 2, 1]
     np.testing.assert_array_equal(values[inverse], x)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_median_along_an_axis(axis, keepdims, check, random):
+    x = random(3, 4, 5)
+    order = np.argsort(x, axis, kind="stable")
+    middle = np.take(order, [(x.shape[axis] - 1) // 2], axis)
+    found = [np.take_along_axis(x, middle, axis), middle]
+    if not keepdims:
+        found = [np.squeeze(part, axis) for part in found]
+    check(lambda v: op.median(v, axis, keepdims), [x], found)
+
+
+def test_median_of_several_axes(check, random):
+    x = random(3, 4, 5)
+    flat = np.sort(x.transpose(1, 0, 2).reshape(4, 15), 1)[:, 7]
+    check(lambda v: op.median(v, [0, 2]), [x], flat)
+    check(lambda v: op.median(v, None, True), [x], np.sort(x.ravel())[29].reshape(1, 1, 1))

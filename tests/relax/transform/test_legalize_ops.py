@@ -7,7 +7,6 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb import relax, te, tir, topi
-from mlcweb.ir import Op
 from mlcweb.relax import TensorStructInfo as T
 from mlcweb.relax import op
 from mlcweb.relax.transform import LegalizeOps
@@ -86,15 +85,17 @@ def test_what_is_not_known_stays():
 
 
 def test_operators_without_lowering_stay_and_may_be_warned_of():
-    name = "relax.test_only_operator"
-    operator = op.registry.register(name, ("x",), op.infer.same)
-    module = module_of(lambda x: relax.Call(operator, [x]), T((2,), "float32"))
+    @op.registry.operator("relax.test_only_operator", infer=op.infer.same)
+    def build(x):
+        return op.registry.call(build, x)
+
+    module = module_of(build, T((2,), "float32"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert names(LegalizeOps()(module)) == ["main"]
     with pytest.warns(UserWarning, match="no lowering of relax.test_only_operator"):
         LegalizeOps(enable_warning=True)(module)
-    assert Op.get(name) is operator
+    del op.test_only_operator, op.registry.builders["test_only_operator"]
 
 
 def test_customized_lowerings_go_first():

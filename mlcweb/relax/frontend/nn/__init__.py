@@ -14,7 +14,8 @@
 - spec.py: what the methods of a model take; exporter.py traces the methods.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import NoReturn
 
 from mlcweb.relax.frontend.nn import op, spec
 from mlcweb.relax.frontend.nn.layers import (
@@ -31,5 +32,5 @@ from mlcweb.relax.frontend.nn.tensor import (
 from mlcweb.relax.frontend.nn.visitor import Mutator
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., NoReturn]:
     return getattr(op, name)  # says of what is not here what there is instead

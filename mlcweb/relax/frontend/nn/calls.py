@@ -3,12 +3,13 @@ TensorIR, and functions of the registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias, cast
 
 from mlcweb.relax import expr as E
 from mlcweb.relax import op as R
-from mlcweb.relax.frontend.nn.tensor import Tensor, builder, wrap_nested
+from mlcweb.relax.emit_te import Formula
+from mlcweb.relax.frontend.nn.tensor import Tensor, Wrapped, builder, wrap_nested
 from mlcweb.relax.op.inplace import call_tir_inplace
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 from mlcweb.tir.expr import PrimExpr
@@ -20,12 +21,12 @@ Out: TypeAlias = "Tensor | Sequence[Out]"
 
 
 def tensor_expr_op(
-    tensor_expr_func: Callable[..., Any],
+    tensor_expr_func: Formula,
     name_hint: str,
     args: Sequence[object],
     *,
     attrs: dict[str, object] | None = None,
-) -> Any:
+) -> Wrapped:
     """What a function of tensor expressions gives for tensors and numbers."""
     call = builder().call_te(
         tensor_expr_func,
@@ -36,7 +37,7 @@ def tensor_expr_op(
     return wrap_nested(call, name_hint)
 
 
-def _unwrapped(arg: object) -> Any:
+def _unwrapped(arg: object) -> object:
     if isinstance(arg, Tensor):
         return arg._expr
     return [_unwrapped(each) for each in arg] if isinstance(arg, (list, tuple)) else arg
@@ -64,7 +65,7 @@ def _split(
 
 def tensor_ir_op(
     func: PrimFunc, name_hint: str, args: Argument | Sequence[Argument], out: Out
-) -> Any:
+) -> Wrapped:
     """What a function of TensorIR writes into new tensors, which `out` describes."""
     tensors, numbers = _split(name_hint, args)
     target = builder().add_func(func, name_hint)
@@ -77,7 +78,7 @@ def tensor_ir_inplace_op(
     args: Argument | Sequence[Argument],
     inplace_indices: int | list[int],
     out: Out,
-) -> Any:
+) -> Wrapped:
     """What a function of TensorIR writes into some of its inputs; -1 is a new tensor."""
     tensors, numbers = _split(name_hint, args)
     target = builder().add_func(func, name_hint)
@@ -86,16 +87,11 @@ def tensor_ir_inplace_op(
     return wrap_nested(call, name_hint)
 
 
-def extern(name: str, args: Sequence[Argument], out: Out) -> Any:
+def extern(name: str, args: Sequence[Argument], out: Out) -> Wrapped:
     """What a registered function writes into new tensors, which `out` describes."""
-    values = E.Tuple([E.convert_to_expr(_unwrapped(arg)) for arg in args])
+    values = cast("list[E.ExprLike]", _unwrapped(list(args)))
     return wrap_nested(R.call_dps_packed(name, values, _info(out)), name)
 
 
-def _info(out: Out) -> Any:
-    if isinstance(out, Tensor):
-        return out.struct_info
-    infos: list[StructInfo] = [_info(each) for each in out]
-    return (
-        infos if not any(isinstance(i, TupleStructInfo) for i in infos) else TupleStructInfo(infos)
-    )
+def _info(out: Out) -> StructInfo:
+    return out.struct_info if isinstance(out, Tensor) else TupleStructInfo(list(map(_info, out)))

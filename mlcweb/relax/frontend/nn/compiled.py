@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.lazy_attributes import provided
+from mlcweb.relax.constant_data import detached
 from mlcweb.relax.frontend.nn.exporter import export
 from mlcweb.relax.frontend.nn.module import Module
 from mlcweb.relax.frontend.nn.spec import ModuleSpec
@@ -18,20 +19,21 @@ if TYPE_CHECKING:
 FORMATS = ("torch", "numpy", "tvm")
 
 
-def compiled(module: Module, spec: Any, device: Device | str, out_format: str) -> Compiled:
+def compiled(module: Module, spec: object, device: Device | str, out_format: str) -> Compiled:
     """The model's methods as functions of arrays; see `Module.jit`."""
     if out_format not in FORMATS:
         raise ValueError(f"out_format is one of {', '.join(FORMATS)}, not {out_format!r}")
     mod, params = export(ModuleSpec.from_raw(spec, module), debug=False)
-    missing = [name for name, param in params if param.data is None]
-    if missing:
+    values = [param.data for _, param in params if param.data is not None]
+    if len(values) < len(params):
+        missing = [name for name, param in params if param.data is None]
         raise ValueError(
             f"Parameters without a value: {', '.join(missing)}; set them by "
             "model.load_state_dict(...) or param.data = array"
         )
     build = provided("mlcweb.relax", "build")
     machine = provided("mlcweb.relax", "VirtualMachine")(build(mod), device)
-    return Compiled(machine, [param.data for _, param in params], out_format)
+    return Compiled(machine, values, out_format)
 
 
 class Compiled:
@@ -46,9 +48,10 @@ class Compiled:
         function = self.vm[method]
         array = provided("mlcweb.relax.frontend.common", "array")
 
-        def run(*args: Any) -> Any:
-            values = [_input(arg, array) for arg in args]
-            return self._output(function(*values, *self.params))
+        def run(*args: object) -> object:
+            values = map(detached, args)
+            arrays = [array(v) if hasattr(v, "__array_interface__") else v for v in values]
+            return self._output(function(*arrays, *self.params))
 
         return run
 
@@ -63,9 +66,3 @@ class Compiled:
         import torch
 
         return torch.from_numpy(value.numpy())  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _input(value: Any, array: Callable[..., Any]) -> Any:
-    if hasattr(value, "detach"):
-        value = value.detach().numpy()
-    return array(value) if hasattr(value, "__array_interface__") else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
@@ -125,7 +124,7 @@ class _Method:
             return ObjectStructInfo()
         raise TypeError(f"An element of a tuple is a tensor, not {spec!r}")
 
-    def argument(self, spec: S.Argument, var: E.Var, extent: PrimExpr | None) -> Any:
+    def argument(self, spec: S.Argument, var: E.Var, extent: PrimExpr | None) -> object:
         """What the method takes for a parameter of the function."""
         if extent is not None:
             return extent
@@ -138,7 +137,7 @@ class _Method:
                 )
                 for index, each in enumerate(spec.elements)
             ]
-            return type(spec.elements)(fields)
+            return fields if isinstance(spec.elements, list) else tuple(fields)
         if isinstance(spec, S.Object):
             return spec.object_type(_expr=var, _name=var.name_hint)
         return Tensor(_expr=var)
@@ -165,7 +164,7 @@ class _Method:
             param._expr = value
 
 
-def _expression(value: Any) -> E.RelaxExpr:
+def _expression(value: object) -> E.RelaxExpr:
     """What a method gives as an expression."""
     if isinstance(value, (Tensor, Object)):
         return value._expr

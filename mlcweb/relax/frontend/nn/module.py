@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mlcweb.ir.dialect import also_named
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.frontend.nn.tensor import Parameter
+from mlcweb.relax.frontend.nn.tensor import Parameter, Tensor
 from mlcweb.relax.op.base import null_value
+
+if TYPE_CHECKING:
+    from mlcweb.relax.constant_data import ArrayLike
+    from mlcweb.relax.frontend.nn.compiled import Compiled
+    from mlcweb.runtime.device import Device
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -86,7 +91,7 @@ class Module:
         return found
 
     def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True
+        self, state_dict: Mapping[str, Parameter | ArrayLike], strict: bool = True
     ) -> tuple[list[str], list[str]]:
         """Give parameters the values of others (or arrays) of the same names.
 
@@ -109,7 +114,7 @@ class Module:
             raise KeyError(f"Missing keys: {missing}, Unexpected keys: {unknown}")
         return missing, unknown
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         if not hasattr(self, "forward"):
             raise NotImplementedError(f"{type(self).__name__} does not define `forward`")
         return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
@@ -117,15 +122,16 @@ class Module:
     def to(self, dtype: str | None = None) -> None:
         """Change the element type of all parameters."""
         for value in self._parts():
-            if hasattr(value, "to"):
-                value.to(dtype=dtype)
+            change = getattr(value, "to", None)
+            if change is not None:
+                change(dtype=dtype)
         if dtype is not None and isinstance(getattr(self, "dtype", None), str):
             self.dtype = dtype
 
-    def _parts(self) -> list[Any]:
+    def _parts(self) -> Sequence[object]:
         return list(self.__dict__.values())
 
-    def export_tvm(self, spec: Any, debug: bool = False, allow_extern: bool = False) -> Any:
+    def export_tvm(self, spec: object, debug: bool = False, allow_extern: bool = False) -> Any:
         """Trace methods into a module of Relax.
 
         Args:
@@ -144,12 +150,12 @@ class Module:
 
     def jit(
         self,
-        spec: Any,
-        device: Any = "cpu",
-        pipeline: Any = "default_build",
+        spec: object,
+        device: Device | str = "cpu",
+        pipeline: object = "default_build",
         out_format: str = "torch",
         debug: bool = False,
-    ) -> Any:
+    ) -> Compiled:
         """The model compiled, with the values of its parameters: `model["forward"](x)`, of arrays.
 
         `out_format`: "numpy" or "torch", what the methods give.
@@ -161,10 +167,10 @@ class Module:
         return compiled(self, spec, device, out_format)
 
 
-def named(root: Any, prefix: str, kind: type[Value]) -> Iterator[tuple[str, Value]]:
+def named(root: object, prefix: str, kind: type[Value]) -> Iterator[tuple[str, Value]]:
     """What is of a kind inside of a module, by its name."""
     if isinstance(root, (ModuleList, ParameterList)):
-        items: Iterable[tuple[str, Any]] = ((str(i), each) for i, each in enumerate(root))
+        items: Iterable[tuple[str, object]] = ((str(i), each) for i, each in enumerate(root))
     elif isinstance(root, (ModuleDict, ParameterDict)):
         items = root.items()
     else:
@@ -182,7 +188,7 @@ def named(root: Any, prefix: str, kind: type[Value]) -> Iterator[tuple[str, Valu
                 yield from named(item, path, kind)
 
 
-def _all_parts(items: Iterable[Any]) -> bool:
+def _all_parts(items: Iterable[object]) -> bool:
     listed = list(items)
     return bool(listed) and all(isinstance(each, (Module, Parameter, Effect)) for each in listed)
 
@@ -227,7 +233,7 @@ class ModuleList(_List[Module]):
     def modules(self) -> list[Module]:
         return self.items
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         for module in self.items:
             x = module(x)
         return x

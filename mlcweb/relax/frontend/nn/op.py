@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import NoReturn, TypeAlias, cast
 
 from mlcweb.ir.dialect import also_named
 from mlcweb.relax import expr as E
@@ -15,6 +15,7 @@ from mlcweb.relax.frontend.nn.calls import (
     tensor_ir_op,
 )  # fmt: skip
 from mlcweb.relax.frontend.nn.tensor import Tensor, wrap_nested
+from mlcweb.relax.op.registry import several
 from mlcweb.tir.expr import PrimExpr
 
 Extents: TypeAlias = "Sequence[int | PrimExpr]"
@@ -392,7 +393,7 @@ def topk(
     largest: bool = True,
     dtype: str = "int32",
     name: str = "topk",
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor]:
     """The largest (or smallest) elements and their indices, or one of the two."""
     return wrap_nested(R.topk(data._expr, k, axis, ret_type, largest, dtype), name)
 
@@ -418,8 +419,8 @@ def interpolate(
         if scale_factor is None:
             raise ValueError("interpolate: give the size, or a scale_factor")
         places = [data_layout.index(axis) for axis in "HW"]
-        factors = scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor] * 2
-        extents: list[Any] = [x.shape[place] for place in places]
+        factors: list[float] = several(scale_factor, 2)
+        extents = cast("list[int]", [x.shape[place] for place in places])
         size = [int(n * f) for n, f in zip(extents, factors, strict=True)]
     how = {"nearest": "nearest_neighbor", "bilinear": "linear", "bicubic": "cubic"}
     if mode == "nearest":
@@ -471,11 +472,11 @@ _ABSENT = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., NoReturn]:
     if name not in _ABSENT:
         raise AttributeError(f"nn.op has no {name}")
 
-    def refuse(*args: object, **options: object) -> Any:
+    def refuse(*args: object, **options: object) -> NoReturn:
         raise NotImplementedError(f"nn.op.{name} is not here: {_ABSENT[name]}")
 
     return refuse

@@ -47,7 +47,7 @@ class Object:
 class Tuple:
     """Several in one, under a name."""
 
-    def __init__(self, name: str, elements: Sequence[Any]) -> None:
+    def __init__(self, name: str, elements: list[Argument] | tuple[Argument, ...]) -> None:
         if not isinstance(elements, (list, tuple)):
             raise TypeError(f"The elements of {name} are a list or a tuple, not {elements!r}")
         self.name = name
@@ -66,7 +66,7 @@ class MethodSpec:
 
     def __init__(
         self,
-        method: Callable[..., Any],
+        method: Callable[..., object],
         arg_names: list[str],
         arg_specs: list[Argument],
         param_mode: Mode | str,
@@ -82,7 +82,7 @@ class MethodSpec:
         self.effect_mode = effect_mode
 
     @staticmethod
-    def from_raw(spec: Any, method: Callable[..., Any]) -> MethodSpec:
+    def from_raw(spec: MethodSpec | Mapping[str, Any], method: Callable[..., object]) -> MethodSpec:
         """From a dictionary of arguments, in which `"$"` has the modes."""
         if isinstance(spec, MethodSpec):
             return spec
@@ -109,7 +109,7 @@ class MethodSpec:
         return f"MethodSpec({', '.join(f'{name}: {spec!r}' for name, spec in args)})"
 
 
-def argument(spec: Any, name: str) -> Argument:
+def argument(spec: object, name: str) -> Argument:
     """A specification of one argument from what a user writes."""
     if spec is Int or spec is int:
         return Int()
@@ -120,8 +120,9 @@ def argument(spec: Any, name: str) -> Argument:
         return Tuple(spec.name, type(spec.elements)(elements))
     if isinstance(spec, (list, tuple)):
         return argument(Tuple(name, spec), name)
-    if hasattr(spec, "shape") and hasattr(spec, "dtype"):
-        return Tensor(tuple(spec.shape), str(spec.dtype))
+    shape, dtype = getattr(spec, "shape", None), getattr(spec, "dtype", None)
+    if shape is not None and dtype is not None:
+        return Tensor(tuple(shape), str(dtype))
     raise TypeError(
         f'Invalid spec for argument {name}: {spec!r}; write nn.spec.Tensor((1, 8), "float32") '
         "or int"
@@ -137,7 +138,7 @@ class ModuleSpec:
         self.method_specs = method_specs
 
     @staticmethod
-    def from_raw(spec: Any, module: Module) -> ModuleSpec:
+    def from_raw(spec: object, module: Module) -> ModuleSpec:
         """From a dictionary of methods."""
         if isinstance(spec, ModuleSpec):
             return spec

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.lazy_attributes import provided
+from mlcweb.ir.overloads import overloads
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder, BuilderError
+from mlcweb.relax.constant_data import ArrayLike, detached
 from mlcweb.relax.frontend.common import as_extents
 from mlcweb.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
+
+if TYPE_CHECKING:
+    from mlcweb.runtime.ndarray import NDArray
 
 Extent: TypeAlias = "int | str | PrimExpr"
 """An extent of a tensor; a string is the name of a symbolic one."""
@@ -46,7 +52,11 @@ def builder() -> BlockBuilder:
     return current
 
 
-def wrap_nested(expr: E.Expr, name: str) -> Any:
+Wrapped: TypeAlias = Any
+"""A Tensor or a tuple of what fields are wrapped to: the caller knows which."""
+
+
+def wrap_nested(expr: E.Expr, name: str) -> Wrapped:
     """Bind an expression to a new variable and wrap it: a Tensor, or a tuple of what its fields
     are wrapped to."""
     if not isinstance(expr, E.DataflowVar):
@@ -60,10 +70,24 @@ def wrap_nested(expr: E.Expr, name: str) -> Any:
     raise TypeError(f"{name} gives neither a tensor nor a tuple of tensors, but a {info}")
 
 
-def _operators() -> Any:
+def _operators() -> ModuleType:
     from mlcweb.relax.frontend.nn import op
 
     return op
+
+
+def _apply(name: str, a: Operand, b: Operand) -> Tensor:
+    """An operator of two tensors; a number becomes a constant of the other's element type."""
+    if isinstance(a, (int, float)) and isinstance(b, Tensor):
+        a = Tensor.from_scalar(a, b.dtype)
+    elif isinstance(b, (int, float)) and isinstance(a, Tensor):
+        b = Tensor.from_scalar(b, a.dtype)
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return NotImplemented
+    return getattr(_operators(), name)(a, b)
+
+
+_methods = overloads(_apply)
 
 
 class Tensor:
@@ -78,7 +102,7 @@ class Tensor:
         self._expr = _expr
 
     @staticmethod
-    def from_const(data: Any) -> Tensor:
+    def from_const(data: ArrayLike) -> Tensor:
         """The constant with the values of an array."""
         return Tensor(_expr=E.const(data))
 
@@ -122,65 +146,23 @@ class Tensor:
     def __repr__(self) -> str:
         return f'Tensor({self.shape}, "{self.dtype}")'
 
-    def _binary(self, name: str, other: Operand, swapped: bool = False) -> Tensor:
-        """An operator of this tensor and another; numbers become constants of its element type."""
-        if isinstance(other, (int, float)):
-            other = Tensor.from_scalar(other, self.dtype)
-        elif not isinstance(other, Tensor):
-            return NotImplemented
-        pair = (other, self) if swapped else (self, other)
-        return getattr(_operators(), name)(*pair)
-
-    def __add__(self, other: Operand) -> Tensor:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Operand) -> Tensor:
-        return self._binary("add", other)
-
-    def __sub__(self, other: Operand) -> Tensor:
-        return self._binary("subtract", other)
-
-    def __rsub__(self, other: Operand) -> Tensor:
-        return self._binary("subtract", other, swapped=True)
-
-    def __mul__(self, other: Operand) -> Tensor:
-        return self._binary("multiply", other)
-
-    def __rmul__(self, other: Operand) -> Tensor:
-        return self._binary("multiply", other)
-
-    def __truediv__(self, other: Operand) -> Tensor:
-        return self._binary("divide", other)
-
-    def __rtruediv__(self, other: Operand) -> Tensor:
-        return self._binary("divide", other, swapped=True)
-
-    def __matmul__(self, other: Operand) -> Tensor:
-        return self._binary("matmul", other)
+    __radd__ = __add__ = _methods("add")[0]
+    __sub__, __rsub__ = _methods("subtract")
+    __rmul__ = __mul__ = _methods("multiply")[0]
+    __truediv__, __rtruediv__ = _methods("divide")
+    __matmul__ = _methods("matmul")[0]
+    __lt__ = _methods("less")[0]
+    __le__ = _methods("less_equal")[0]
+    __gt__ = _methods("greater")[0]
+    __ge__ = _methods("greater_equal")[0]
+    maximum = _methods("maximum")[0]
+    minimum = _methods("minimum")[0]
 
     def __neg__(self) -> Tensor:
         return _operators().negative(self)
 
-    def __lt__(self, other: Operand) -> Tensor:
-        return self._binary("less", other)
-
-    def __le__(self, other: Operand) -> Tensor:
-        return self._binary("less_equal", other)
-
-    def __gt__(self, other: Operand) -> Tensor:
-        return self._binary("greater", other)
-
-    def __ge__(self, other: Operand) -> Tensor:
-        return self._binary("greater_equal", other)
-
     def astype(self, dtype: str) -> Tensor:
         return _operators().astype(self, dtype)
-
-    def maximum(self, other: Operand) -> Tensor:
-        return self._binary("maximum", other)
-
-    def minimum(self, other: Operand) -> Tensor:
-        return self._binary("minimum", other)
 
     def reshape(self, *shape: int | PrimExpr | Sequence[int | PrimExpr]) -> Tensor:
         """Of another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
@@ -193,7 +175,7 @@ class Tensor:
         return _operators().repeat(self, repeats, axis)
 
 
-def _one_or_several(values: tuple[Any, ...]) -> Any:
+def _one_or_several(values: tuple[object, ...]) -> object:
     nested = len(values) == 1 and isinstance(values[0], (list, tuple))
     return values[0] if nested else values
 
@@ -216,16 +198,16 @@ class Parameter(Tensor):
     def __init__(self, shape: Sequence[Extent], dtype: str | None = None) -> None:
         placeholder = Tensor.placeholder(shape, dtype or get_default_dtype(), "param")
         super().__init__(_expr=placeholder._expr)
-        self._data: Any = None
-        self.attrs: dict[str, Any] = {}
+        self._data: NDArray | None = None
+        self.attrs: dict[str, object] = {}
 
     @property
-    def data(self) -> Any:
+    def data(self) -> NDArray | None:
         """The value as an NDArray, or None."""
         return self._data
 
     @data.setter
-    def data(self, data: Any) -> None:
+    def data(self, data: ArrayLike | None) -> None:
         """Set the value: an array of NumPy, an NDArray, a tensor of PyTorch, or None.
 
         Raises: ValueError: it has another shape or element type.
@@ -235,13 +217,9 @@ class Parameter(Tensor):
             return
         if not hasattr(data, "numpy") and not hasattr(data, "__array__"):
             raise TypeError(f"The value of a parameter is an array, not {type(data).__name__}")
-        if hasattr(data, "detach"):
-            data = data.detach().numpy()
-        array = (
-            data
-            if hasattr(data, "layout")
-            else provided("mlcweb.relax.frontend.common", "array")(data)
-        )
+        array = detached(data)
+        if not hasattr(array, "layout"):
+            array = provided("mlcweb.relax.frontend.common", "array")(array)
         if list(array.shape) != self.shape:
             raise ValueError(f"Shape mismatch: expected {tuple(self.shape)}, got {array.shape}")
         if str(array.dtype) != self.dtype:

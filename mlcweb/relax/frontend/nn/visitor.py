@@ -22,23 +22,13 @@ class Mutator:
     def visit_module(self, name: str, node: Module) -> object:
         return self.visit(name, node)
 
+    visit_modulelist = visit_moduledict = visit_parameterlist = visit_parameterdict = visit_module
+
     def visit_effect(self, name: str, node: Effect) -> object:
         return node
 
     def visit_param(self, name: str, node: Parameter) -> object:
         return node
-
-    def visit_modulelist(self, name: str, node: ModuleList) -> object:
-        return self.visit(name, node)
-
-    def visit_moduledict(self, name: str, node: ModuleDict) -> object:
-        return self.visit(name, node)
-
-    def visit_parameterlist(self, name: str, node: ParameterList) -> object:
-        return self.visit(name, node)
-
-    def visit_parameterdict(self, name: str, node: ParameterDict) -> object:
-        return self.visit(name, node)
 
     def visit(self, name: str, node: object) -> object:
         """The part with what is inside of it visited."""

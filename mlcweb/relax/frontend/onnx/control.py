@@ -6,7 +6,7 @@ Each is a function of the graph that is being imported and the node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import TupleGetItem
@@ -129,5 +129,5 @@ def _batched_scan(graph: Graph, node: Node) -> Sequence[Value]:
         raise node.unsupported("sequence_lens")
     inputs = node.inputs[1:]
     batches = [_slices(node, value, 0, False) for value in inputs]
-    results: list[Any] = [_scanned(graph, node, list(each)) for each in zip(*batches, strict=True)]
+    results = [_scanned(graph, node, list(each)) for each in zip(*batches, strict=True)]
     return [_stacked(node, list(values), 0) for values in zip(*results, strict=True)]

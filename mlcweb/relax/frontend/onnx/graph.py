@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
@@ -13,7 +13,15 @@ from mlcweb.relax.frontend.onnx import arguments, control
 from mlcweb.relax.frontend.onnx.errors import OnnxError, OpNotImplemented, importing
 from mlcweb.relax.frontend.onnx.folding import fold
 from mlcweb.relax.frontend.onnx.known import Known, as_known, known, known_list
-from mlcweb.relax.frontend.onnx.node import CONVERTERS, Node, Value, as_expression, converter, title
+from mlcweb.relax.frontend.onnx.node import (
+    CONVERTERS,
+    Node,
+    TensorSequence,
+    Value,
+    as_expression,
+    converter,
+    title,
+)
 from mlcweb.relax.frontend.onnx.schema import Proto
 from mlcweb.relax.frontend.onnx.tensors import host_tensor
 from mlcweb.relax.struct_info import TensorStructInfo
@@ -114,12 +122,13 @@ class Graph:
                 return (folded,)
         convert = CONVERTERS.get(name)
         if convert is None:
-            raise OpNotImplemented(
-                f"{node}: the operator {name} is not supported; there are "
-                f"{', '.join(sorted(CONVERTERS))}"
-            )
+            similar = get_close_matches(name, CONVERTERS, 2)
+            there = f"; there is {' and '.join(similar)}" if similar else ""
+            raise OpNotImplemented(f"{node}: the operator {name} is not supported{there}")
         result = convert(node)
-        return (result,) if result is None or isinstance(result, (E.Expr, Known)) else result
+        if result is None or isinstance(result, (E.Expr, Known, TensorSequence)):
+            return (result,)
+        return result
 
     def _bound(self, result: Value, node: Node) -> Value:
         """A value that can be used many times: calls are bound to variables."""
@@ -127,6 +136,8 @@ class Graph:
             raise node.wrong(f"the result has a negative extent: {result.shape}")
         if isinstance(result, (Known, E.Var, E.Constant)) or result is None:
             return result
+        if isinstance(result, TensorSequence):
+            return TensorSequence(tuple(self._bound(each, node) for each in result.values))
         var = self.builder.emit(result)
         info = var.struct_info
         extents = info.values if isinstance(info, TensorStructInfo) else None
@@ -155,7 +166,7 @@ class Graph:
         return [body.value(name, f"The function {function.name}") for name in function.output]
 
 
-def _with_attributes(node: Proto, given: Mapping[str, Any]) -> Proto:
+def _with_attributes(node: Proto, given: Mapping[str, Proto]) -> Proto:
     """A node of a function with the attributes that it takes from the call put in."""
     attributes = []
     for attribute in node.attribute:
@@ -188,7 +199,7 @@ def _constant(node: Node) -> Value:
     raise node.unsupported(f"constants of {', '.join(node.attrs) or 'no value'}")
 
 
-def _tensor(value: Any) -> Value:
+def _tensor(value: object) -> Value:
     if not isinstance(value, Known | E.Constant):
         raise TypeError("value must be a tensor")
     return value

@@ -13,6 +13,7 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.names import unique_name
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.constant_data import ArrayData
 from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx.errors import OnnxError, importing
 from mlcweb.relax.frontend.onnx.graph import Graph
@@ -107,7 +108,7 @@ def _imported(
             params.append(var)
             importer.values[given.name] = var
     inputs.check_names([given.name for given in graph.input])
-    arrays: list[Any] = []
+    arrays: list[ArrayData] = []
     attrs = {"num_input": len(params)}
     if keep_params:
         for name in weights:
@@ -165,7 +166,7 @@ class _Inputs:
         if isinstance(self.dtypes, Mapping):
             dtype = self.dtypes.get(given.name, dtype)
         if given.name in self.shapes:
-            shape: Any = self.shapes[given.name]
+            shape = self.shapes[given.name]
         elif tensor is None or tensor.shape is None:
             raise OnnxError(
                 f'The model does not say the shape of the input "{given.name}": '
@@ -176,7 +177,7 @@ class _Inputs:
         extents = [self._extent(extent, given.name, axis) for axis, extent in enumerate(shape)]
         return E.Var(self.name_of(given.name), TensorStructInfo(extents, dtype or "float32"))
 
-    def _extent(self, extent: Any, name: str, axis: int) -> Extent:
+    def _extent(self, extent: int | str | PrimExpr, name: str, axis: int) -> Extent:
         if isinstance(extent, PrimExpr) or (isinstance(extent, int) and extent >= 0):
             return extent
         if isinstance(extent, str):

@@ -45,10 +45,7 @@ class Known:
 
     def constant(self) -> E.Constant:
         """The constant of these elements; there may be no symbolic ones."""
-        nested: Any = list(self.elements)
-        if not self.shape:
-            nested = nested[0]
-        data = host_array(nested, self.dtype)
+        data = host_array(list(self.elements) if self.shape else self.elements[0], self.dtype)
         return E.Constant(HostArray(self.shape, self.dtype, contents(data)[2]))
 
 
@@ -76,7 +73,7 @@ def _fitted(value: Element, dtype: str) -> Element:
     return dtypes.wrap_integer(int(value), dtype)
 
 
-def as_known(value: E.Expr | Known | None) -> Known | None:
+def as_known(value: object) -> Known | None:
     """What is known of a value of the graph: everything about small constants, else nothing."""
     if isinstance(value, Known):
         return value

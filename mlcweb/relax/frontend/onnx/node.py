@@ -7,6 +7,7 @@ level, or tensors that are known (known.py). `@converter("Add")` registers one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlcweb.relax import expr as E
@@ -25,7 +26,15 @@ from mlcweb.tir.expr import PrimExpr, Select
 if TYPE_CHECKING:
     from mlcweb import te
 
-Value: TypeAlias = E.Expr | Known | None
+
+@dataclass(frozen=True)
+class TensorSequence:
+    """A sequence of tensors that the graph makes."""
+
+    values: tuple[Value, ...]
+
+
+Value: TypeAlias = E.Expr | Known | TensorSequence | None
 """A value of the graph; None for an optional input that is left out."""
 
 Converter: TypeAlias = Callable[["Node"], Value | Sequence[Value]]
@@ -105,11 +114,17 @@ class Node:
         """An input's elements, where they are known."""
         return as_known(self.inputs[index]) if self.has(index) else None
 
+    def expression(self, value: Value) -> E.Expr:
+        """A value of the graph as an expression."""
+        return as_expression(value, self.builder)
+
     def given(self, index: int) -> E.Expr | Known:
         """An input that must be there. Raises: OnnxError."""
         value = self.inputs[index] if self.has(index) else None
         if value is None:
             raise self.wrong(f"input {index} is missing")
+        if isinstance(value, TensorSequence):
+            raise self.wrong(f"input {index} is a sequence; it must be a tensor")
         return value
 
     def tensor(self, index: int) -> E.Expr:
@@ -223,6 +238,8 @@ def as_expression(value: Value, builder: BlockBuilder) -> E.Expr:
     """A value of the graph as an expression."""
     if value is None:
         raise OnnxError("A value is needed that is left out")
+    if isinstance(value, TensorSequence):
+        return E.Tuple([as_expression(each, builder) for each in value.values])
     if not isinstance(value, Known):
         return value
     if not value.symbolic:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 Message = SimpleNamespace
 Schema = Mapping[str, Mapping[int, str]]
@@ -98,7 +98,7 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-_CONVERT: dict[str, Callable[[Any], Scalar]] = {
+_CONVERT: dict[str, Callable[..., Scalar]] = {
     "int": _signed,
     "uint": int,
     "float": lambda raw: struct.unpack("<f", raw)[0],

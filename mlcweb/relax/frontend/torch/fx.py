@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.torch.translator import (
     WHERE_PYTORCH_IS,
+    CustomConverters,
+    FxNode,
+    Layer,
+    Result,
     TorchError,
     Translator,
+    class_names,
     dtype_name,
+    target_name,
 )
 from mlcweb.relax.struct_info import TensorStructInfo
 
 
 def from_fx(
-    model: Any, input_info: Sequence[tuple[Sequence[Any], Any]], *,
+    model: Layer, input_info: Sequence[tuple[Sequence[Extent], object]], *,
     keep_params_as_input: bool = False, unwrap_unit_return_tuple: bool = False,
     no_bind_return_tuple: bool = False,
-    custom_convert_map: Mapping[str, Callable[[Any, Any], Any]] | None = None,
+    custom_convert_map: CustomConverters | None = None,
     default_image_layout: str = "NCHW",
 ) -> IRModule:  # fmt: skip
     """Import a `torch.fx.GraphModule`.
@@ -57,6 +63,17 @@ def from_fx(
         )
     translator = Translator(BlockBuilder(), custom_convert_map, keep_params_as_input)
     layers = dict(model.named_modules())
+    translator.refuse_unknown(
+        [
+            (node, class_names(layers[node.target]), True)
+            if node.op == "call_module"
+            else (node, [target_name(node)], False)
+            for node in graph.nodes
+            if node.op.startswith("call_")
+        ],
+        "torch.export.export(model, args) and from_exported_program, which decomposes, may import "
+        "it; ",
+    )
     holders = [node for node in graph.nodes if node.op == "placeholder"]
     needed = [node for node in holders if not node.args]
     if not len(needed) <= len(input_info) <= len(holders):
@@ -69,7 +86,7 @@ def from_fx(
     for index, node in enumerate(holders):
         translator.env[node] = inputs[index] if index < len(inputs) else node.args[0]
 
-    def body() -> E.Expr | tuple[E.Expr, ...]:
+    def body() -> Result:
         for node in graph.nodes:
             if node.op == "output":
                 return translator.resolved(node.args[0])
@@ -80,7 +97,9 @@ def from_fx(
     return translator.finish(inputs, body, unwrap_unit_return_tuple, no_bind_return_tuple)
 
 
-def _value(translator: Translator, model: Any, layers: Mapping[str, Any], node: Any) -> Any:
+def _value(
+    translator: Translator, model: Layer, layers: Mapping[str, Layer], node: FxNode
+) -> Result:
     if node.op == "get_attr":
         value = model
         for part in node.target.split("."):
@@ -88,6 +107,4 @@ def _value(translator: Translator, model: Any, layers: Mapping[str, Any], node: 
         return translator.weight(value, node.target) if hasattr(value, "detach") else value
     if node.op == "call_module":
         return translator.call_module(node, layers[node.target])
-    if node.op == "call_method":
-        return translator.call(node, node.target)
-    return translator.call(node, node.target.__name__)
+    return translator.call(node, target_name(node))

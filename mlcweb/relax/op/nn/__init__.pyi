@@ -12,7 +12,7 @@ from mlcweb.relax.op.nn.convolution import (
     conv2d_transpose as conv2d_transpose, conv3d as conv3d, conv3d_transpose as conv3d_transpose,
 )
 from mlcweb.relax.op.nn.dot_product_attention import (
-    attention as attention,
+    attention as attention, attention_bias as attention_bias,
 )
 from mlcweb.relax.op.nn.loss import (
     cross_entropy_with_logits as cross_entropy_with_logits, nll_loss as nll_loss,

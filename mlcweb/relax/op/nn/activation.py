@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlcweb.relax import dims
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, ExprLike
-from mlcweb.relax.op import infer
+from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.elementwise import clip, unary
+from mlcweb.relax.op.layout import Decision, Layout
 from mlcweb.relax.op.legalize import by, te, topi
-from mlcweb.relax.op.registry import builder, call, operator
+from mlcweb.relax.op.registry import FOLLOW, builder, call, operator
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 
 relu = unary("nn.relu")
@@ -48,7 +51,10 @@ def _infer_along_axis(call: Call, context: Context) -> StructInfo:
     return info
 
 
-@operator("relax.nn.softmax", "data", infer=_infer_along_axis, legalize=by("nn.softmax", "axis"))
+@operator(
+    "relax.nn.softmax", "data",
+    infer=_infer_along_axis, legalize=by("nn.softmax", "axis"), layout=layout.along_axis,
+)  # fmt: skip
 def softmax(data: ExprLike, axis: int = -1) -> Call:
     """exp(data) / sum(exp(data)) along an axis."""
     return call(softmax, data, axis=int(axis))
@@ -75,7 +81,10 @@ def _infer_prelu(call: Call, context: Context) -> StructInfo:
     return info
 
 
-@operator("relax.nn.prelu", "data", "alpha", infer=_infer_prelu, legalize=by("nn.prelu", "axis"))
+@operator(
+    "relax.nn.prelu", "data", "alpha",
+    infer=_infer_prelu, legalize=by("nn.prelu", "axis"), layout=layout.along_axis,
+)  # fmt: skip
 def prelu(data: ExprLike, alpha: ExprLike, axis: int = 1) -> Call:
     """data where it is positive, alpha data elsewhere, with one alpha per position on `axis`."""
     return call(prelu, data, alpha, axis=int(axis))
@@ -86,11 +95,19 @@ def _infer_dropout(call: Call, context: Context) -> StructInfo:
     return TupleStructInfo([info, info])
 
 
+def _layout_dropout(call: Call, layouts: Sequence[Layout]) -> Decision:
+    return Decision([layouts[0]], [layouts[0], layouts[0]])
+
+
 def _dropout(x: te.Tensor) -> list[te.Tensor]:
     return [topi.identity(x), topi.full_like(x, 1.0)]
 
 
-@operator("relax.nn.dropout", "data", infer=_infer_dropout, legalize=by(_dropout, hint="dropout"))
+@operator(
+    "relax.nn.dropout", "data",
+    infer=_infer_dropout, legalize=by(_dropout, hint="dropout"), layout=_layout_dropout,
+    precision=FOLLOW,
+)  # fmt: skip
 def dropout(data: ExprLike, rate: float = 0.5) -> Call:
     """A tuple of the data and a mask. Where a model is run, as here, nothing is dropped."""
     return call(dropout, data, rate=rate)

@@ -7,6 +7,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
+from mlcweb.relax.op.layout import Lettered
 from mlcweb.relax.op.legalize import attribute, reordered, te, topi
 from mlcweb.relax.op.nn.layouts import (
     SPATIAL,
@@ -14,12 +15,14 @@ from mlcweb.relax.op.nn.layouts import (
     arranged,
     check_counts,
     check_layout,
+    check_rank,
     extents_of,
     numbers,
     paddings,
     window_extent,
+    without_blocks,
 )  # fmt: skip
-from mlcweb.relax.op.registry import Infer, Legalize, call, operator
+from mlcweb.relax.op.registry import ALWAYS, Infer, Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 
 
@@ -33,10 +36,10 @@ def _infer(rank: int, transposed: bool) -> Infer:
         out_layout = check_layout(call, "out_layout", f"NC{spatial}")
         check_counts(call, rank, strides=rank, dilation=rank, padding=2 * rank)
         dtype = infer.dtype_or(call, "", "out_dtype") or infer.common_dtype(call, [data, weight])
-        infer.need_rank(call, 0, data, rank + 2, data_layout)
-        infer.need_rank(call, 1, weight, rank + 2, kernel_layout)
+        check_rank(call, 0, data, data_layout)
+        check_rank(call, 1, weight, kernel_layout)
         if data.values is None or weight.values is None:
-            return TensorStructInfo(None, dtype, ndim=rank + 2)
+            return TensorStructInfo(None, dtype, ndim=len(out_layout))
         batch, channels, *image = extents_of(data, data_layout, f"NC{spatial}")
         filters, inner, *kernel = extents_of(weight, kernel_layout, f"OI{spatial}")
         groups = infer.attribute(call, "groups")
@@ -83,21 +86,22 @@ def _legalize_convolution(rank: int) -> Legalize:
     name = f"conv{rank}d"
 
     def legalize(builder: BlockBuilder, call: Call) -> Expr:
-        data_layout, out_layout = (attribute(call, key) for key in ("data_layout", "out_layout"))
+        data_layout, kernel_layout, out_layout = (attribute(call, key) for key in _LAYOUTS.names)
+        images, kernels = without_blocks(data_layout), without_blocks(kernel_layout)
 
         def convolve(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
             result = getattr(topi.nn, name)(
-                data,
-                weight,
+                reordered(data, data_layout, images),
+                reordered(weight, kernel_layout, kernels),
                 strides=attribute(call, "strides"),
                 padding=attribute(call, "padding"),
                 dilation=attribute(call, "dilation"),
                 groups=attribute(call, "groups"),
-                data_layout=data_layout,
-                kernel_layout=attribute(call, "kernel_layout"),
+                data_layout=images,
+                kernel_layout=kernels,
                 out_dtype=attribute(call, "out_dtype"),
             )
-            return reordered(result, data_layout, out_layout)
+            return reordered(result, images, out_layout)
 
         return builder.call_te(convolve, *call.args, primfunc_name_hint=name)
 
@@ -128,6 +132,9 @@ def _legalize_transpose(rank: int) -> Legalize:
     return legalize
 
 
+_LAYOUTS = Lettered(("data_layout", "kernel_layout", "out_layout"), arguments=2)
+
+
 def _for_each(number: int, rank: int) -> Extents:
     """A default for all spatial axes; TVM's is a tuple where there are several."""
     return number if rank == 1 else (number,) * rank
@@ -139,6 +146,7 @@ def _convolution(rank: int):
     @operator(
         f"relax.nn.conv{rank}d", "data", "weight",
         infer=_infer(rank, transposed=False), legalize=_legalize_convolution(rank),
+        layout=_LAYOUTS, precision=ALWAYS,
     )  # fmt: skip
     def build(
         data: ExprLike, weight: ExprLike,
@@ -173,6 +181,7 @@ def _transpose(rank: int):
     @operator(
         f"relax.nn.conv{rank}d_transpose", "data", "weight",
         infer=_infer(rank, transposed=True), legalize=_legalize_transpose(rank),
+        layout=_LAYOUTS, precision=ALWAYS,
     )  # fmt: skip
     def build(
         data: ExprLike, weight: ExprLike,

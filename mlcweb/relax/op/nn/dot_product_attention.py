@@ -8,7 +8,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, te, topi
-from mlcweb.relax.op.registry import call, operator, register
+from mlcweb.relax.op.registry import ALWAYS, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.expr import PrimExpr
@@ -64,7 +64,7 @@ def _legalize_attention(builder: BlockBuilder, call: Call) -> Expr:
 
 @operator(
     "relax.nn.attention", "query", "key", "value",
-    infer=_infer_attention, legalize=_legalize_attention,
+    infer=_infer_attention, legalize=_legalize_attention, precision=ALWAYS,
 )  # fmt: skip
 def attention(
     query: ExprLike,
@@ -85,15 +85,31 @@ def attention(
             counted from the first or the last ones.
         window_size: with a mask, how many keys back a query sees.
     """
-    if isinstance(scale, (int, float)):
-        scale = const(float(scale), "float32")
-    attrs = {"scale": scale, "causal_mask": causal_mask, "window_size": window_size}
-    if bias is None:
-        return call(attention, query, key, value, **attrs)
-    return call(_BIASED, query, key, value, bias, **attrs)
+    if bias is not None:
+        return attention_bias(query, key, value, bias, scale, causal_mask, window_size)
+    attrs = {"scale": _scale(scale), "causal_mask": causal_mask, "window_size": window_size}
+    return call(attention, query, key, value, **attrs)
 
 
-_BIASED = register(
-    "relax.nn.attention_bias", ("query", "key", "value", "bias"),
-    _infer_attention, _legalize_attention,
+@operator(
+    "relax.nn.attention_bias", "query", "key", "value", "bias",
+    infer=_infer_attention, legalize=_legalize_attention, precision=ALWAYS,
 )  # fmt: skip
+def attention_bias(
+    query: ExprLike,
+    key: ExprLike,
+    value: ExprLike,
+    bias: ExprLike | None = None,
+    scale: float | PrimExpr | None = None,
+    causal_mask: str | None = None,
+    window_size: int | None = None,
+) -> Call:
+    """`attention` with a bias."""
+    if bias is None:
+        return attention(query, key, value, None, scale, causal_mask, window_size)
+    attrs = {"scale": _scale(scale), "causal_mask": causal_mask, "window_size": window_size}
+    return call(attention_bias, query, key, value, bias, **attrs)
+
+
+def _scale(scale: float | PrimExpr | None) -> PrimExpr | None:
+    return const(float(scale), "float32") if isinstance(scale, (int, float)) else scale

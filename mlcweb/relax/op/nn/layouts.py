@@ -12,6 +12,7 @@ from mlcweb.relax.op.registry import several
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.struct_info import extent as prim_extent
 from mlcweb.tir.arithmetic import minimum
+from mlcweb.tir.data_layout import Layout, LayoutError
 from mlcweb.tir.expr import PrimExpr
 
 Extents: TypeAlias = int | Sequence[int]
@@ -21,25 +22,41 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The letters of the spatial axes, by how many there are."""
 
 
-def check_layout(call: Call, name: str, letters: str) -> str:
-    """The layout that an attribute gives: the letters in any order."""
-    layout = infer.attribute(call, name)
-    if sorted(layout) != sorted(letters):
+def check_layout(call: Call, name: str, letters: str) -> Layout:
+    """The layout that an attribute gives: the letters in any order, and inner parts of them."""
+    text = infer.attribute(call, name)
+    try:
+        layout = Layout(text, "int64")
+    except LayoutError as error:
+        raise infer.shape_error(call, f"{name}: {error}") from None
+    if sorted(layout.letters) != sorted(letters):
         raise infer.shape_error(
-            call, f'{name} is an order of the letters "{letters}", not "{layout}"'
+            call, f'{name} is an order of the letters "{letters}", not "{text}"'
         )
     return layout
 
 
-def extents_of(info: TensorStructInfo, layout: str, letters: str) -> list[PrimExpr]:
+def extents_of(info: TensorStructInfo, layout: Layout, letters: str) -> list[PrimExpr]:
     """The extents of a tensor of known shape on the axes that `letters` name."""
     assert info.values is not None
-    return [info.values[layout.index(letter)] for letter in letters]
+    extents = layout.gathered(info.values)
+    return [dims.simplify(extents[letter]) for letter in letters]
 
 
-def arranged(values: Sequence[PrimExpr], letters: str, layout: str) -> list[PrimExpr]:
+def arranged(values: Sequence[PrimExpr], letters: str, layout: Layout) -> list[PrimExpr]:
     """The extents of the axes `letters`, in the order of `layout`."""
-    return [values[letters.index(letter)] for letter in layout]
+    extents = layout.spread(dict(zip(letters, values, strict=True)))
+    return [dims.simplify(extent) for extent in extents]
+
+
+def without_blocks(layout: str) -> str:
+    """A layout without the inner parts of axes, in which operators compute."""
+    return "".join(Layout(layout).letters)
+
+
+def check_rank(call: Call, index: int, info: TensorStructInfo, layout: Layout) -> None:
+    """Refuses a tensor known to have another number of dimensions than a layout."""
+    infer.need_rank(call, index, info, len(layout), layout.name)
 
 
 def paddings(padding: Extents, rank: int) -> list[int]:

@@ -8,9 +8,9 @@ from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
-from mlcweb.relax.op import infer
+from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.legalize import attribute, by, topi
-from mlcweb.relax.op.registry import Legalize, call, operator
+from mlcweb.relax.op.registry import FOLLOW, Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 
@@ -51,10 +51,18 @@ def _infer_batch_norm(call: Call, context: Context) -> StructInfo:
     return TupleStructInfo([data, infos[3], infos[4]])
 
 
+def _layout_batch_norm(call: Call, layouts: Sequence[layout.Layout]) -> layout.Decision:
+    order = layout.data_order(layouts)
+    decision = layout.as_data(call, layouts, axis=layout.moved(call, "axis", order))
+    decision.result = [order, *map(layout.initial_of, call.args[3:])]
+    return decision
+
+
 @operator(
     "relax.nn.batch_norm", "data", "gamma", "beta", "moving_mean", "moving_var",
     infer=_infer_batch_norm,
     legalize=by("nn.batch_norm", "axis", "epsilon", "center", "scale", "training", "momentum"),
+    layout=_layout_batch_norm,
 )  # fmt: skip
 def batch_norm(
     data: ExprLike, gamma: ExprLike, beta: ExprLike, moving_mean: ExprLike, moving_var: ExprLike,
@@ -83,6 +91,15 @@ def _infer_over_axes(call: Call, context: Context) -> StructInfo:
     return infos[0]
 
 
+def _layout_over_axes(call: Call, layouts: Sequence[layout.Layout]) -> layout.Decision:
+    order = layout.data_order(layouts)
+    axes = layout.axes_of(call, "axes", len(order)) or []
+    attrs: dict[str, object] = {"axes": [order.index(axis) for axis in axes]}
+    if "channel_axis" in (call.attrs or {}):
+        attrs["channel_axis"] = layout.moved(call, "channel_axis", order)
+    return layout.as_data(call, layouts, **attrs)
+
+
 def _legalize_normalization(name: str, *attributes: str) -> Legalize:
     """Normalisations per element: without `scale` there is no gamma, without `center` no beta."""
 
@@ -102,6 +119,7 @@ def _legalize_normalization(name: str, *attributes: str) -> Legalize:
 @operator(
     "relax.nn.layer_norm", "data", "gamma", "beta",
     infer=_infer_over_axes, legalize=_legalize_normalization("layer_norm", "axes", "epsilon"),
+    layout=_layout_over_axes, precision=FOLLOW,
 )  # fmt: skip
 def layer_norm(
     data: ExprLike, gamma: ExprLike, beta: ExprLike, axes: int | Sequence[int],
@@ -115,6 +133,7 @@ def layer_norm(
 @operator(
     "relax.nn.rms_norm", "data", "weight",
     infer=_infer_over_axes, legalize=by("nn.rms_norm", "axes", "epsilon"),
+    layout=_layout_over_axes, precision=FOLLOW,
 )  # fmt: skip
 def rms_norm(
     data: ExprLike, weight: ExprLike, axes: int | Sequence[int] = -1, epsilon: float = 1e-5
@@ -145,8 +164,10 @@ def _infer_per_channel(call: Call, context: Context) -> StructInfo:
 
 
 @operator(
-    "relax.nn.group_norm", "data", "gamma", "beta", infer=_infer_per_channel,
+    "relax.nn.group_norm", "data", "gamma", "beta",
+    infer=_infer_per_channel,
     legalize=_legalize_normalization("group_norm", "num_groups", "channel_axis", "axes", "epsilon"),
+    layout=_layout_over_axes, precision=FOLLOW,
 )  # fmt: skip
 def group_norm(
     data: ExprLike, gamma: ExprLike, beta: ExprLike, num_groups: int, channel_axis: int,
@@ -159,8 +180,10 @@ def group_norm(
 
 
 @operator(
-    "relax.nn.instance_norm", "data", "gamma", "beta", infer=_infer_per_channel,
+    "relax.nn.instance_norm", "data", "gamma", "beta",
+    infer=_infer_per_channel,
     legalize=_legalize_normalization("instance_norm", "channel_axis", "axes", "epsilon"),
+    layout=_layout_over_axes, precision=FOLLOW,
 )  # fmt: skip
 def instance_norm(
     data: ExprLike, gamma: ExprLike, beta: ExprLike, channel_axis: int,

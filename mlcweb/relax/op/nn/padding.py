@@ -10,7 +10,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, te, to_result_shape, topi
-from mlcweb.relax.op.registry import call, operator
+from mlcweb.relax.op.registry import FOLLOW, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
@@ -77,7 +77,9 @@ def _infer_batch_flatten(call: Call, context: Context) -> StructInfo:
     return TensorStructInfo([info.values[0], dims.product(info.values[1:])], info.dtype)
 
 
-@operator("relax.nn.batch_flatten", infer=_infer_batch_flatten, legalize=to_result_shape)
+@operator(
+    "relax.nn.batch_flatten", infer=_infer_batch_flatten, legalize=to_result_shape, precision=FOLLOW
+)
 def batch_flatten(data: ExprLike) -> Call:
     """(n, …) as (n, product of the rest)."""
     return call(batch_flatten, data)

@@ -6,6 +6,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
+from mlcweb.relax.op.layout import Lettered
 from mlcweb.relax.op.legalize import attribute, reordered, te, topi
 from mlcweb.relax.op.nn.layouts import (
     SPATIAL,
@@ -13,13 +14,17 @@ from mlcweb.relax.op.nn.layouts import (
     arranged,
     check_counts,
     check_layout,
+    check_rank,
     extents_of,
     numbers,
     pool_attrs,
     window_extent,
+    without_blocks,
 )  # fmt: skip
-from mlcweb.relax.op.registry import Infer, Legalize, call, operator
+from mlcweb.relax.op.registry import FOLLOW, Infer, Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, extent
+
+_LAYOUTS = Lettered(("layout", "out_layout"), may_be_wanted=False)
 
 
 def _infer_pool(rank: int) -> Infer:
@@ -29,9 +34,9 @@ def _infer_pool(rank: int) -> Infer:
         info = infer.tensor(call, 0, context)
         layout, out = (check_layout(call, name, letters) for name in ("layout", "out_layout"))
         check_counts(call, rank, pool_size=rank, strides=rank, dilation=rank, padding=2 * rank)
-        infer.need_rank(call, 0, info, rank + 2, layout)
+        check_rank(call, 0, info, layout)
         if info.values is None:
-            return TensorStructInfo(None, info.dtype, ndim=rank + 2)
+            return TensorStructInfo(None, info.dtype, ndim=len(out))
         batch, channels, *image = extents_of(info, layout, letters)
         size, strides, dilation, padding = (
             infer.attribute(call, name) for name in ("pool_size", "strides", "dilation", "padding")
@@ -58,20 +63,21 @@ def _infer_pool(rank: int) -> Infer:
 def _legalize_pool(name: str) -> Legalize:
     def legalize(builder: BlockBuilder, call: Call) -> Expr:
         layout = attribute(call, "layout")
+        images = without_blocks(layout)
 
         def pool(data: te.Tensor) -> te.Tensor:
             result = topi.nn.pool(
-                data,
+                reordered(data, layout, images),
                 attribute(call, "pool_size"),
                 attribute(call, "strides"),
                 attribute(call, "dilation"),
                 attribute(call, "padding"),
                 name[:3],
                 attribute(call, "ceil_mode"),
-                layout,
+                images,
                 attribute(call, "count_include_pad"),
             )
-            return reordered(result, layout, attribute(call, "out_layout"))
+            return reordered(result, images, attribute(call, "out_layout"))
 
         return builder.call_te(pool, *call.args, primfunc_name_hint=name)
 
@@ -79,7 +85,10 @@ def _legalize_pool(name: str) -> Legalize:
 
 
 def _pool(name: str, rank: int, counts_padding: bool):
-    @operator(f"relax.nn.{name}", "data", infer=_infer_pool(rank), legalize=_legalize_pool(name))
+    @operator(
+        f"relax.nn.{name}", "data", infer=_infer_pool(rank), legalize=_legalize_pool(name),
+        layout=_LAYOUTS, precision=FOLLOW,
+    )  # fmt: skip
     def build(
         data: ExprLike, pool_size: Extents = 1, strides: Extents = 1, padding: Extents = 0,
         dilation: Extents = 1, ceil_mode: bool = False, count_include_pad: bool = counts_padding,
@@ -115,12 +124,12 @@ def _infer_adaptive(rank: int) -> Infer:
     def deduce(call: Call, context: Context) -> StructInfo:
         info = infer.tensor(call, 0, context)
         layout, out = (check_layout(call, name, letters) for name in ("layout", "out_layout"))
-        infer.need_rank(call, 0, info, rank + 2, layout)
+        check_rank(call, 0, info, layout)
         wanted = infer.attribute(call, "output_size")
         if wanted is not None:
             check_counts(call, rank, output_size=rank)
         if info.values is None:
-            return TensorStructInfo(None, info.dtype, ndim=rank + 2)
+            return TensorStructInfo(None, info.dtype, ndim=len(out))
         batch, channels, *image = extents_of(info, layout, letters)
         outputs = image if wanted is None else [extent(number) for number in wanted]
         return TensorStructInfo(arranged([batch, channels, *outputs], letters, out), info.dtype)
@@ -131,13 +140,15 @@ def _infer_adaptive(rank: int) -> Infer:
 def _legalize_adaptive(name: str) -> Legalize:
     def legalize(builder: BlockBuilder, call: Call) -> Expr:
         layout, size = attribute(call, "layout"), attribute(call, "output_size")
+        images = without_blocks(layout)
 
         def pool(data: te.Tensor) -> te.Tensor:
+            data = reordered(data, layout, images)
             wanted = size
             if wanted is None:
-                wanted = [n for n, c in zip(data.shape, layout, strict=True) if c not in "NC"]
-            result = topi.nn.adaptive_pool(data, wanted, "avg", layout)
-            return reordered(result, layout, attribute(call, "out_layout"))
+                wanted = [n for n, c in zip(data.shape, images, strict=True) if c not in "NC"]
+            result = topi.nn.adaptive_pool(data, wanted, "avg", images)
+            return reordered(result, images, attribute(call, "out_layout"))
 
         return builder.call_te(pool, *call.args, primfunc_name_hint=name)
 
@@ -145,9 +156,10 @@ def _legalize_adaptive(name: str) -> Legalize:
 
 
 def _adaptive(name: str, rank: int):
-    legalize = _legalize_adaptive(name)
-
-    @operator(f"relax.nn.{name}", "data", infer=_infer_adaptive(rank), legalize=legalize)
+    @operator(
+        f"relax.nn.{name}", "data", infer=_infer_adaptive(rank), legalize=_legalize_adaptive(name),
+        layout=_LAYOUTS, precision=FOLLOW,
+    )  # fmt: skip
     def build(
         data: ExprLike,
         output_size: Extents | None = None,

@@ -1,5 +1,5 @@
-"""ConvertLayout: how tensors lie in memory (order.py), what operators make of it (rules.py, with
-those of windows in windows.py), and the pass (convert_layout.py)."""
+"""ConvertLayout (convert_layout.py), and what the user may want of it (wanted.py). What operators
+do with layouts is registered with them (mlcweb/relax/op/layout.py)."""
 
 from mlcweb.relax.transform.layout.convert_layout import ConvertLayout
 

@@ -13,11 +13,12 @@ from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
+from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.op.layout import Decision, Layout, LayoutRule, Lettered, initial, initial_of
+from mlcweb.relax.op.manipulate import permute_dims
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
-from mlcweb.relax.transform.layout.order import Layout, converted, initial, initial_of
-from mlcweb.relax.transform.layout.rules import RULES, Decision, changed_attrs
-from mlcweb.relax.transform.layout.windows import LETTERED, Wanted, check_wanted, decide
+from mlcweb.relax.transform.layout.wanted import Wanted, check_wanted, decide
 from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
 
 LayoutOf = Callable[[E.Call], Mapping[str, Sequence[str]]]
@@ -109,12 +110,13 @@ class _Conversion(PyExprMutator):
         layouts = [self.layout_of(arg) for arg in call.args]
         if layouts[0] is None:
             return None
-        if call.op.name in LETTERED:
+        rule: LayoutRule | None = call.op.get_attr("FRelaxInferLayout")
+        if isinstance(rule, Lettered):
             wanted = self.wanted if self.layout_cb is None else self.layout_cb(call)
             if self.layout_cb is not None:
                 check_wanted(wanted)
-            return decide(call, layouts, wanted)
-        rule = RULES.get(call.op.name.removeprefix("relax."))
+            if call.op.name in wanted:
+                return decide(call, rule, wanted[call.op.name])
         return None if rule is None else rule(call, layouts)
 
     def rewritten(self, call: E.Call, decision: Decision) -> E.Call:
@@ -122,7 +124,7 @@ class _Conversion(PyExprMutator):
             decision.replaced.get(place) or self.in_layout(arg, layout)
             for place, (arg, layout) in enumerate(zip(call.args, decision.arguments, strict=True))
         ]
-        attrs = changed_attrs(call, decision.attrs)
+        attrs = None if call.attrs is None else Attrs({**call.attrs, **decision.attrs})
         return E.Call(call.op, args, attrs, call.sinfo_args, span=call.span)
 
     def bind(self, old: E.Var, value: E.RelaxExpr, layout: Layout) -> None:
@@ -157,3 +159,16 @@ def _permuted(info: StructInfo, layout: Layout) -> StructInfo | None:
     if info.values is None or len(info.values) != len(layout):
         return None
     return TensorStructInfo([info.values[axis] for axis in layout], info.dtype)
+
+
+def converted(value: E.Value, here: Layout, wanted: Layout) -> E.Value:
+    """A value that lies as `here` says, as `wanted`."""
+    if here == wanted or here is None or wanted is None:
+        return value
+    if isinstance(here, tuple) and isinstance(wanted, tuple):
+        return permute_dims(value, [here.index(axis) for axis in wanted])
+    assert isinstance(here, list) and isinstance(wanted, list)
+    return E.Tuple([
+        converted(E.TupleGetItem(value, index), *both)
+        for index, both in enumerate(zip(here, wanted, strict=True))
+    ])  # fmt: skip

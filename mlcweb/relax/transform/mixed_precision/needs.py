@@ -6,8 +6,9 @@ from typing import TypeAlias
 
 from mlcweb.relax import expr as E
 from mlcweb.relax.expr_functor import PyExprVisitor, visitor
+from mlcweb.relax.op.registry import ALWAYS
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
-from mlcweb.relax.transform.mixed_precision.policy import Policy, in_half, policy_of
+from mlcweb.relax.transform.mixed_precision.policy import in_half, policy_of
 
 Need: TypeAlias = "bool | list[Need] | None"
 """Whether half precision is all that is asked for; None: it does not matter. Of a tuple, by
@@ -71,7 +72,7 @@ class _Needs(PyExprVisitor):
     def visit_var_binding_(self, binding: E.VarBinding) -> None:
         value = binding.value
         need = self.found.get(binding.var)
-        if isinstance(value, E.Call) and policy_of(value) == Policy.ALWAYS:
+        if isinstance(value, E.Call) and policy_of(value) is ALWAYS:
             for arg in value.args:
                 self.ask(arg, True)
         elif isinstance(value, E.Tuple):

@@ -3,11 +3,10 @@ their arguments, and all others are left as they were written."""
 
 from __future__ import annotations
 
-from enum import Enum
-
 from mlcweb.ir.op import Op
 from mlcweb.relax import expr as E
 from mlcweb.relax.op.elementwise import astype
+from mlcweb.relax.op.registry import ALWAYS, NEVER, MixedPrecisionPolicy
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 HALF = "float16"
@@ -17,43 +16,11 @@ FLOATS = ("float16", "float32")
 _LARGEST_HALF = 65504
 
 
-class Policy(Enum):
-    ALWAYS = "always"
-    FOLLOW = "follow"
-    NEVER = "never"
-
-
-_ALWAYS = (
-    "matmul", "outer", "nn.attention", "nn.attention_bias", "nn.attention_var_len", "nn.conv1d",
-    "nn.conv1d_transpose", "nn.conv2d", "nn.conv2d_transpose", "nn.conv3d", "nn.conv3d_transpose",
-)  # fmt: skip
-_FOLLOW = (
-    "abs", "acos", "acosh", "add", "arange", "asin", "asinh", "astype", "atan", "atan2", "atanh",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "ceil", "concat",
-    "cos", "cosh", "divide", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "flatten",
-    "floor", "floor_divide", "floor_mod", "full", "full_like", "greater", "greater_equal",
-    "image.grid_sample", "image.resize2d", "isfinite", "isinf", "isnan", "layout_transform",
-    "left_shift", "less", "less_equal", "log", "log_add_exp", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "maximum", "meshgrid", "minimum", "mod", "multiply", "negative",
-    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "nn.avg_pool1d",
-    "nn.avg_pool2d", "nn.avg_pool3d", "nn.batch_flatten", "nn.dropout", "nn.gelu", "nn.gelu_tanh",
-    "nn.group_norm", "nn.instance_norm", "nn.layer_norm", "nn.max_pool1d", "nn.max_pool2d",
-    "nn.max_pool3d", "nn.relu", "nn.rms_norm", "nn.selu", "nn.silu", "not_equal", "ones",
-    "permute_dims", "power", "reshape", "right_shift", "round", "rsqrt", "sigmoid", "sign", "sin",
-    "sinh", "split", "sqrt", "square", "squeeze", "strided_slice", "subtract", "tan", "tanh",
-    "trunc", "zeros",
-)  # fmt: skip
-_POLICIES = {
-    **{f"relax.{name}": Policy.ALWAYS for name in _ALWAYS},
-    **{f"relax.{name}": Policy.FOLLOW for name in _FOLLOW},
-}
-
-
-def policy_of(call: E.Call) -> Policy:
+def policy_of(call: E.Call) -> MixedPrecisionPolicy:
     """What is done with a call. Products of other types than FLOATS are left alone."""
-    policy = _POLICIES.get(call.op.name, Policy.NEVER) if isinstance(call.op, Op) else Policy.NEVER
-    if policy == Policy.ALWAYS and not all(map(_float, (*call.args, call))):
-        return Policy.NEVER
+    policy = call.op.get_attr("TMixedPrecisionPolicy") if isinstance(call.op, Op) else None
+    if policy is None or (policy is ALWAYS and not all(map(_float, (*call.args, call)))):
+        return NEVER
     return policy
 
 

@@ -14,11 +14,11 @@ from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.op.registry import ALWAYS, NEVER
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.transform.mixed_precision.needs import Need, as_needed, needs
 from mlcweb.relax.transform.mixed_precision.policy import (
     FLOATS,
-    Policy,
     converted,
     fits_half,
     in_half,
@@ -133,7 +133,7 @@ class _Rewriting(PyExprMutator):
             super().visit_var_binding_(binding)
             return
         value, local = binding.value, isinstance(binding.var, E.DataflowVar)
-        if isinstance(value, E.Call) and policy_of(value) != Policy.NEVER:
+        if isinstance(value, E.Call) and policy_of(value) is not NEVER:
             self.call(binding.var, value)
         elif isinstance(value, E.Tuple):
             self.bind(binding.var, self.now(value) if local else self.written(value))
@@ -147,7 +147,7 @@ class _Rewriting(PyExprMutator):
             self.keep_copy(binding.var)
 
     def call(self, var: E.Var, call: E.Call) -> None:
-        always = policy_of(call) == Policy.ALWAYS
+        always = policy_of(call) is ALWAYS
         if always or all(fits_half(self.now(arg)) for arg in call.args):
             args = [self.half(arg) for arg in call.args]
         else:

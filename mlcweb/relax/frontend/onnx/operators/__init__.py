@@ -2,5 +2,5 @@
 
 from mlcweb.relax.frontend.onnx.operators import (
     attention, elementwise, images, indexing, layers, losses, pooling, quantized, recurrent,
-    reductions, resizing, shapes, signals, sorting,
+    reductions, regions, resizing, sequences, shapes, signals, sorting, transformers,
 )  # fmt: skip

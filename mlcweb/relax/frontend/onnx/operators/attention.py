@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr, TupleGetItem
@@ -86,7 +85,7 @@ def _masked(node: Node, scores: Expr, past: int) -> Expr:
         return scores
     queries, keys = _length(node, scores, 2), _length(node, scores, 3)
     column = node.const([list(range(keys))], "int64")
-    row: Any = node.const([[i] for i in range(queries)], "int64")
+    row: Expr = node.const([[i] for i in range(queries)], "int64")
     allowed = []
     if node.has(6):
         valid = op.reshape(op.astype(node.tensor(6), "int64"), [node.shape(6)[0], 1, 1, 1])

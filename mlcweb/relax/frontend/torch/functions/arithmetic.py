@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from mlcweb.relax import expr as E
 from mlcweb.relax import op
@@ -13,35 +13,72 @@ from mlcweb.relax.frontend.torch.translator import (
     Operand,
     TorchError,
     Translator,
-    dtype_name,
     function,
 )
 from mlcweb.tir import dtype as dtypes
-from mlcweb.tir.arithmetic import floordiv
+from mlcweb.tir.arithmetic import floordiv, floormod, maximum, minimum
 from mlcweb.tir.expr import PrimExpr
 
-_ORDER = (
-    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
-)  # fmt: skip
+_KINDS = (
+    ("bool",),
+    ("uint8", "int8", "int16", "int32", "int64"),
+    ("float16", "bfloat16", "float32", "float64"),
+)
+"""Element types, in ascending order."""
+
+DTYPES = tuple(dtype for kind in _KINDS for dtype in kind)
 
 
 def promoted(t: Translator, *values: Operand) -> list[E.Expr]:
-    """Operands as tensors of one element type. A number takes the type of the tensors, unless it
-    is of a higher kind: a float makes integers float32."""
-    tensors = [t.dtype(value) for value in values if isinstance(value, E.Expr)]
-    dtype = max(tensors, key=_ORDER.index)
-    for value in values:
-        if isinstance(value, float) and not dtypes.is_float(dtype):
-            dtype = "float32"
-        if type(value) is int and dtype == "bool":
-            dtype = "int64"
-    return [_as(t, value, dtype) for value in values]
+    """Operands as tensors of one element type, by PyTorch's rules: that of the tensors with
+    dimensions; those without any, and numbers after them, count only where they are of a higher
+    kind, as a float among integers is."""
+    values = tuple(t.bound(value) for value in values)
+    tensors = [value for value in values if isinstance(value, E.Expr)]
+    levels = [
+        [t.dtype(value) for value in tensors if t.ndim(value)],
+        [t.dtype(value) for value in tensors if not t.ndim(value)],
+        [_of_number(value) for value in values if not isinstance(value, E.Expr)],
+    ]
+    dtype = ""
+    for level in filter(None, levels):
+        other = _common(level)
+        dtype = other if not dtype or _kind(other) > _kind(dtype) else dtype
+    return [as_type(t, value, dtype) for value in values]
 
 
-def _as(t: Translator, value: Operand, dtype: str) -> E.Expr:
+def _kind(dtype: str) -> int:
+    return next(place for place, kind in enumerate(_KINDS) if dtype in kind)
+
+
+def _of_number(value: Operand) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "float32" if isinstance(value, float) else "int64"
+
+
+def _common(given: Sequence[str]) -> str:
+    """The least element type that has the values of all."""
+    for pair, both in ((("uint8", "int8"), "int16"), (("float16", "bfloat16"), "float32")):
+        if all(dtype in given for dtype in pair):
+            given = [*given, both]
+    return max(given, key=DTYPES.index)
+
+
+def as_type(t: Translator, value: Operand, dtype: str) -> E.Expr:
+    """A tensor, or a number or extent as a scalar, of an element type."""
+    if isinstance(value, PrimExpr):
+        value = op.reshape(op.shape_to_tensor(E.ShapeExpr([value])), [])
     if not isinstance(value, E.Expr):
-        return t.const(_number(value), dtype)
-    return value if t.dtype(value) == dtype else op.astype(value, dtype)
+        return t.const(value, dtype)
+    tensor: E.Expr = t.bound(value)
+    return tensor if t.dtype(tensor) == dtype else op.astype(tensor, dtype)
+
+
+def floating(t: Translator, value: E.Expr) -> E.Expr:
+    """A tensor of floats: integers become float32."""
+    value = t.bound(value)
+    return value if dtypes.is_float(t.dtype(value)) else op.astype(value, "float32")
 
 
 def _number(value: Operand) -> Number:
@@ -50,7 +87,7 @@ def _number(value: Operand) -> Number:
     return value
 
 
-_BINARY: dict[str, tuple[Callable[..., E.Expr], Callable[..., Any]]] = {
+_BINARY: dict[str, tuple[Callable[..., E.Expr], Callable[..., Number | PrimExpr]]] = {
     "maximum": (op.maximum, max),
     "minimum": (op.minimum, min),
     "eq": (op.equal, operator.eq),
@@ -65,24 +102,35 @@ _BINARY: dict[str, tuple[Callable[..., E.Expr], Callable[..., Any]]] = {
     "remainder": (op.floor_mod, operator.mod),
     "mod": (op.floor_mod, operator.mod),
     "fmod": (op.mod, operator.mod),
-    "and": (op.logical_and, operator.and_),
-    "or": (op.logical_or, operator.or_),
-    "logical_and": (op.logical_and, operator.and_),
-    "logical_or": (op.logical_or, operator.or_),
-    "logical_xor": (op.logical_xor, operator.xor),
+    "lshift": (op.left_shift, operator.lshift),
+    "rshift": (op.right_shift, operator.rshift),
 }
 """What is done to tensors, and to numbers (extents are computed with as well)."""
+
+_ALSO_NAMED = {
+    "lshift": ("bitwise_left_shift",), "rshift": ("bitwise_right_shift",), "mul": ("multiply",),
+    "maximum": ("sym_max",), "minimum": ("sym_min",),
+}  # fmt: skip
+
+
+_OF_EXTENTS = {
+    max: maximum, min: minimum, operator.floordiv: floordiv, operator.mod: floormod,
+}  # fmt: skip
+
+
+def _computed(compute: Callable[..., Number | PrimExpr], *values: Operand) -> Number | PrimExpr:
+    if any(isinstance(value, PrimExpr) for value in values):
+        compute = _OF_EXTENTS.get(compute, compute)
+    return compute(*values)
 
 
 def _binary(name: str) -> None:
     build, compute = _BINARY[name]
 
-    @function(name, {"and": "and_", "or": "or_"}.get(name, name), f"i{name}")
+    @function(name, f"i{name}", *_ALSO_NAMED.get(name, ()))
     def convert(t: Translator, input: Operand, other: Operand) -> Operand:
         if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
-            if isinstance(input, PrimExpr) and compute is operator.floordiv:
-                return floordiv(input, other)
-            return compute(input, other)
+            return _computed(compute, input, other)
         return build(*promoted(t, input, other))
 
 
@@ -90,9 +138,37 @@ for _name in _BINARY:
     _binary(_name)
 
 
-@function("multiply")
-def multiply(t: Translator, input: E.Expr, other: Operand) -> E.Expr:
-    return op.multiply(*promoted(t, input, other))
+def _bits(name: str, of_bits: Callable[..., E.Expr], of_truth: Callable[..., E.Expr]) -> None:
+    compute = getattr(operator, f"{name}_" if name != "xor" else name)
+
+    @function(name, f"{name}_", f"i{name}", f"bitwise_{name}")
+    def convert(t: Translator, input: Operand, other: Operand) -> Operand:
+        """Of truth values; of the bits of integers."""
+        if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
+            return compute(input, other)
+        operands = promoted(t, input, other)
+        return (of_truth if t.dtype(operands[0]) == "bool" else of_bits)(*operands)
+
+    @function(f"logical_{name}")
+    def convert_truth(t: Translator, input: E.Expr, other: E.Expr) -> E.Expr:
+        return of_truth(as_type(t, input, "bool"), as_type(t, other, "bool"))
+
+
+_bits("and", op.bitwise_and, op.logical_and)
+_bits("or", op.bitwise_or, op.logical_or)
+_bits("xor", op.bitwise_xor, op.logical_xor)
+
+
+def _of_floats(name: str, build: Callable[..., E.Expr]) -> None:
+    @function(name)
+    def convert(t: Translator, input: Operand, other: Operand) -> E.Expr:
+        return build(*(floating(t, value) for value in promoted(t, input, other)))
+
+
+for _name, _build in (
+    ("atan2", op.atan2), ("arctan2", op.atan2), ("logaddexp", op.log_add_exp),
+):  # fmt: skip
+    _of_floats(_name, _build)
 
 
 def _scaled(t: Translator, value: Operand, alpha: Number) -> Operand:
@@ -150,32 +226,91 @@ def power(t: Translator, input: Operand, exponent: Operand) -> Operand:
 
 
 _UNARY: dict[str, Callable[..., E.Expr]] = {
-    "relu": op.nn.relu, "sigmoid": op.sigmoid, "tanh": op.tanh, "exp": op.exp, "log": op.log,
-    "sqrt": op.sqrt, "rsqrt": op.rsqrt, "neg": op.negative, "abs": op.abs, "absolute": op.abs,
-    "erf": op.erf, "sin": op.sin, "cos": op.cos, "tan": op.tan, "floor": op.floor, "ceil": op.ceil,
-    "round": op.round, "square": op.square, "sign": op.sign, "logical_not": op.logical_not,
-    "silu": op.nn.silu, "relu6": op.nn.relu6, "isnan": op.isnan, "trunc": op.trunc,
+    "relu": op.nn.relu, "abs": op.abs, "absolute": op.abs, "floor": op.floor, "ceil": op.ceil,
+    "trunc": op.trunc, "fix": op.trunc, "square": op.square, "sign": op.sign, "relu6": op.nn.relu6,
+    "isnan": op.isnan, "isinf": op.isinf, "isfinite": op.isfinite,
 }  # fmt: skip
 
+_UNARY_OF_FLOATS: dict[str, Callable[..., E.Expr]] = {
+    "sigmoid": op.sigmoid, "tanh": op.tanh, "exp": op.exp, "log": op.log, "sqrt": op.sqrt,
+    "rsqrt": op.rsqrt, "erf": op.erf, "sin": op.sin, "cos": op.cos, "tan": op.tan,
+    "sinh": op.sinh, "cosh": op.cosh, "asin": op.asin, "acos": op.acos, "atan": op.atan,
+    "asinh": op.asinh, "acosh": op.acosh, "atanh": op.atanh, "silu": op.nn.silu,
+    "selu": op.nn.selu, "expit": op.sigmoid,
+}  # fmt: skip
+"""Those that make floats of integers, too."""
 
-def _unary(name: str, build: Callable[..., E.Expr]) -> None:
+
+def _unary(name: str, build: Callable[..., E.Expr], of_floats: bool) -> None:
     @function(name)
     def convert(t: Translator, input: E.Expr, inplace: bool = False) -> E.Expr:
-        return build(input)
+        return build(floating(t, input) if of_floats else input)
 
 
 for _name, _build in _UNARY.items():
-    _unary(_name, _build)
+    _unary(_name, _build, False)
+for _name, _build in _UNARY_OF_FLOATS.items():
+    _unary(_name, _build, True)
+
+
+@function("neg", "negative")
+def neg(t: Translator, input: Operand) -> Operand:
+    return op.negative(input) if isinstance(input, E.Expr) else -input
+
+
+@function("invert", "bitwise_not")
+def invert(t: Translator, input: E.Expr) -> E.Expr:
+    return op.logical_not(input) if t.dtype(input) == "bool" else op.bitwise_not(input)
+
+
+@function("logical_not")
+def logical_not(t: Translator, input: E.Expr) -> E.Expr:
+    return op.logical_not(as_type(t, input, "bool"))
+
+
+@function("round")
+def round_(t: Translator, input: E.Expr, *, decimals: int = 0) -> E.Expr:
+    """To the nearest number of so many decimals, halves to even; by a whole power of 10, whose
+    inverse is no float."""
+    if decimals == 0 or not dtypes.is_float(t.dtype(input)):
+        return op.round(input)
+    dtype = t.dtype(input)
+    wide = "float64" if dtype == "float64" else "float32"
+    scale = t.const(10.0 ** abs(decimals), wide)
+    there, back = (op.multiply, op.divide) if decimals > 0 else (op.divide, op.multiply)
+    return as_type(t, back(op.round(there(as_type(t, input, wide), scale)), scale), dtype)
 
 
 @function("reciprocal")
 def reciprocal(t: Translator, input: E.Expr) -> E.Expr:
+    input = floating(t, input)
     return op.divide(t.const(1, t.dtype(input)), input)
 
 
-@function("log1p")
-def log1p(t: Translator, input: E.Expr) -> E.Expr:
-    return op.log(op.add(input, t.const(1, t.dtype(input))))
+def _logarithm(name: str, base: float, shift: int = 0) -> None:
+    @function(name)
+    def convert(t: Translator, input: E.Expr) -> E.Expr:
+        input = floating(t, input)
+        dtype = t.dtype(input)
+        value = op.log(op.add(input, t.const(shift, dtype)) if shift else input)
+        return value if base == math.e else op.divide(value, t.const(math.log(base), dtype))
+
+
+_logarithm("log2", 2)
+_logarithm("log10", 10)
+_logarithm("log1p", math.e, 1)
+
+
+@function("expm1")
+def expm1(t: Translator, input: E.Expr) -> E.Expr:
+    input = floating(t, input)
+    return op.subtract(op.exp(input), t.const(1, t.dtype(input)))
+
+
+@function("exp2")
+def exp2(t: Translator, input: E.Expr) -> E.Expr:
+    input = floating(t, input)
+    return op.power(t.const(2, t.dtype(input)), input)
 
 
 @function("clamp", "clip", "hardtanh")
@@ -196,43 +331,6 @@ def clamp(
     return input if high is None else op.minimum(*promoted(t, input, high))
 
 
-@function("gelu")
-def gelu(t: Translator, input: E.Expr, approximate: str = "none") -> E.Expr:
-    return op.nn.gelu_tanh(input) if approximate == "tanh" else op.nn.gelu(input)
-
-
-@function("leaky_relu")
-def leaky_relu(
-    t: Translator, input: E.Expr, negative_slope: float = 0.01, inplace: bool = False
-) -> E.Expr:
-    return op.nn.leakyrelu(input, negative_slope)
-
-
-@function("elu")
-def elu(t: Translator, input: E.Expr, alpha: float = 1.0, inplace: bool = False) -> E.Expr:
-    dtype = t.dtype(input)
-    below = op.exp(op.minimum(input, t.const(0, dtype)))
-    below = op.multiply(op.subtract(below, t.const(1, dtype)), t.const(alpha, dtype))
-    return op.add(op.nn.relu(input), below)
-
-
-@function("softplus")
-def softplus(t: Translator, input: E.Expr, beta: float = 1.0, threshold: float = 20.0) -> E.Expr:
-    return op.nn.softplus(input, beta, threshold)
-
-
-@function("hardsigmoid")
-def hardsigmoid(t: Translator, input: E.Expr, inplace: bool = False) -> E.Expr:
-    dtype = t.dtype(input)
-    gate = op.clip(op.add(input, t.const(3, dtype)), 0, 6)
-    return op.divide(gate, t.const(6, dtype))
-
-
-@function("hardswish")
-def hardswish(t: Translator, input: E.Expr, inplace: bool = False) -> E.Expr:
-    return op.multiply(input, hardsigmoid(t, input))
-
-
 @function("where")
 def where(t: Translator, condition: E.Expr, input: Operand, other: Operand) -> E.Expr:
     if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
@@ -247,39 +345,45 @@ def masked_fill(t: Translator, input: E.Expr, mask: E.Expr, value: E.Expr | Numb
     return op.where(mask, fill, input)
 
 
-@function("to", "type", "_to_copy", "type_as")
-def convert(t: Translator, input: E.Expr, *args: object, **kwargs: object) -> E.Expr:
-    """A conversion to the element type among the arguments; devices are not told apart."""
-    dtype = kwargs.get("dtype")
-    for argument in args:
-        if isinstance(argument, E.Expr):
-            dtype = t.dtype(argument)
-        elif str(argument).startswith("torch.") and "." not in str(argument)[6:]:
-            dtype = argument
-    return (
-        _as(t, input, dtype_name(dtype)) if dtype in _ORDER or str(dtype)[6:] in _ORDER else input
-    )
+@function("clamp_min")
+def clamp_min(t: Translator, input: E.Expr, min: Operand) -> E.Expr:
+    return clamp(t, input, min)
 
 
-def _conversion(name: str, dtype: str) -> None:
-    @function(name)
-    def convert(t: Translator, input: E.Expr) -> E.Expr:
-        return _as(t, input, dtype)
+@function("clamp_max")
+def clamp_max(t: Translator, input: E.Expr, max: Operand) -> E.Expr:
+    return clamp(t, input, None, max)
 
 
-for _name, _dtype in (
-    ("float", "float32"), ("half", "float16"), ("double", "float64"), ("long", "int64"),
-    ("int", "int32"), ("bool", "bool"),
-):  # fmt: skip
-    _conversion(_name, _dtype)
+@function("lerp")
+def lerp(t: Translator, input: E.Expr, end: E.Expr, weight: Operand) -> E.Expr:
+    start, end = promoted(t, input, end)
+    step = op.multiply(*promoted(t, op.subtract(end, start), weight))
+    return op.add(start, step)
 
 
-@function("contiguous", "clone", "detach", "alias", "lift_fresh_copy", "dropout", "feature_dropout")
-def same(t: Translator, input: E.Expr, *args: object, **kwargs: object) -> E.Expr:
-    """What is no computation where a model is only run."""
-    return input
+@function("isin")
+def isin(
+    t: Translator, elements: Operand, test_elements: Operand, *, assume_unique: bool = False,
+    invert: bool = False,
+) -> E.Expr:  # fmt: skip
+    a, b = promoted(t, elements, test_elements)
+    same = op.equal(op.expand_dims(a, -1), op.reshape(b, [-1]))
+    found = as_type(t, op.max(op.astype(same, "int8"), -1), "bool")
+    return op.logical_not(found) if invert else found
 
 
-@function("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size")
-def nothing(t: Translator, *args: object, **kwargs: object) -> None:
-    return None
+@function("addcmul")
+def addcmul(
+    t: Translator, input: E.Expr, tensor1: E.Expr, tensor2: E.Expr, *, value: Number = 1
+) -> E.Expr:
+    product = op.multiply(*promoted(t, tensor1, tensor2))
+    return op.add(*promoted(t, input, _scaled(t, product, value)))
+
+
+@function("addcdiv")
+def addcdiv(
+    t: Translator, input: E.Expr, tensor1: E.Expr, tensor2: E.Expr, *, value: Number = 1
+) -> E.Expr:
+    quotient = op.divide(*promoted(t, tensor1, tensor2))
+    return op.add(*promoted(t, input, _scaled(t, quotient, value)))

@@ -17,12 +17,12 @@ from mlcweb.relax.op.registry import several
 T = TypeVar("T")
 
 
-@function("matmul", "bmm", "mm")
+@function("matmul", "bmm", "mm", "mv", "_sparse_mm")
 def matmul(t: Translator, input: Expr, other: Expr) -> Expr:
     return op.matmul(input, other)
 
 
-@function("addmm", "baddbmm")
+@function("addmm", "baddbmm", "_sparse_addmm")
 def addmm(
     t: Translator, input: Expr, mat1: Expr, mat2: Expr, *, beta: Number = 1, alpha: Number = 1
 ) -> Expr:
@@ -72,7 +72,7 @@ def conv(
     return with_bias(result, bias, ndim)
 
 
-@function("conv_transpose1d", "conv_transpose2d")
+@function("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def conv_transpose(
     t: Translator, input: Expr, weight: Expr, bias: Expr | None = None, stride: Extents = 1,
     padding: Extents = 0, output_padding: Extents = 0, groups: int = 1, dilation: Extents = 1,
@@ -107,16 +107,22 @@ def convolution(
 # Pools
 
 
-@function("max_pool1d", "max_pool2d")
+_MAX_POOLS = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
+_AVG_POOLS = {1: op.nn.avg_pool1d, 2: op.nn.avg_pool2d, 3: op.nn.avg_pool3d}
+_ADAPTIVE_POOLS = {
+    1: op.nn.adaptive_avg_pool1d, 2: op.nn.adaptive_avg_pool2d, 3: op.nn.adaptive_avg_pool3d,
+}  # fmt: skip
+
+
+@function("max_pool1d", "max_pool2d", "max_pool3d")
 def max_pool(
     t: Translator, input: Expr, kernel_size: Extents, stride: Extents | None = None,
     padding: Extents = 0, dilation: Extents = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Expr:  # fmt: skip
     if return_indices:
-        raise TorchError("max_pool2d with return_indices=True cannot be imported")
-    rank = len(t.shape(input)) - 2
-    build = op.nn.max_pool1d if rank == 1 else op.nn.max_pool2d
+        raise TorchError("A max_pool with return_indices=True cannot be imported")
+    build = _MAX_POOLS[t.ndim(input) - 2]
     return _pool(t, build, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -141,36 +147,36 @@ def _pool(
     )
 
 
-@function("max_pool2d_with_indices")
+@function("max_pool2d_with_indices", "max_pool3d_with_indices")
 def max_pool_with_indices(t: Translator, *args: Any, **kwargs: Any) -> tuple[Expr | None, ...]:
     return (max_pool(t, *args, **kwargs), None)
 
 
-@function("avg_pool1d", "avg_pool2d")
+@function("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
     t: Translator, input: Expr, kernel_size: Extents, stride: Extents | None = None,
     padding: Extents = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Expr:  # fmt: skip
     if divisor_override is not None:
-        raise TorchError("avg_pool2d with divisor_override cannot be imported")
-    rank = len(t.shape(input)) - 2
-    build = op.nn.avg_pool1d if rank == 1 else op.nn.avg_pool2d
+        raise TorchError("An avg_pool with divisor_override cannot be imported")
+    build = _AVG_POOLS[t.ndim(input) - 2]
     return _pool(
         t, build, input, kernel_size, stride, padding, 1, ceil_mode,
         count_include_pad=count_include_pad,
     )  # fmt: skip
 
 
-@function("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d")
+@function(
+    *(f"{prefix}adaptive_avg_pool{rank}d" for rank in _ADAPTIVE_POOLS for prefix in ("", "_"))
+)
 def adaptive_avg_pool(t: Translator, input: Expr, output_size: int | Sequence[int | None]) -> Expr:
-    rank = len(t.shape(input)) - 2
+    rank = t.ndim(input) - 2
     size = [
         t.extent(input, 2 + axis) if extent is None else extent
         for axis, extent in enumerate(_pair(output_size, rank))
     ]
-    build = op.nn.adaptive_avg_pool1d if rank == 1 else op.nn.adaptive_avg_pool2d
-    return build(input, size)
+    return _ADAPTIVE_POOLS[rank](input, size)
 
 
 # Normalisations
@@ -178,11 +184,13 @@ def adaptive_avg_pool(t: Translator, input: Expr, output_size: int | Sequence[in
 
 @function("batch_norm")
 def batch_norm(
-    t: Translator, input: Expr, running_mean: Expr, running_var: Expr, weight: Expr | None = None,
-    bias: Expr | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+    t: Translator, input: Expr, running_mean: Expr | None, running_var: Expr | None,
+    weight: Expr | None = None, bias: Expr | None = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
 ) -> Expr:  # fmt: skip
-    if training or running_mean is None:
-        raise TorchError("batch_norm in training mode cannot be imported: use model.eval()")
+    """By the running moments; by those of the batch in training, or if there are none."""
+    if training or running_mean is None or running_var is None:
+        return batch_norm_of_batch(t, input, weight, bias, True, momentum, eps)[0]
     dtype = t.dtype(input)
     weight = t.const([1.0] * t.extent(input, 1), dtype) if weight is None else weight
     bias = t.const([0.0] * t.extent(input, 1), dtype) if bias is None else bias
@@ -194,18 +202,93 @@ def batch_norm(
 
 @function("aten.batch_norm")
 def aten_batch_norm(
-    t: Translator, input: Expr, weight: Expr, bias: Expr, mean: Expr, var: Expr, training: bool,
-    momentum: float, eps: float, *ignored: object,
+    t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, mean: Expr | None,
+    var: Expr | None, training: bool, momentum: float, eps: float, *ignored: object,
 ) -> Expr:  # fmt: skip
     return batch_norm(t, input, mean, var, weight, bias, training, momentum, eps)
 
 
 @function("_native_batch_norm_legit_no_training")
 def native_batch_norm(
-    t: Translator, input: Expr, weight: Expr, bias: Expr, mean: Expr, var: Expr, momentum: float,
-    eps: float,
+    t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, var: Expr,
+    momentum: float, eps: float,
 ) -> tuple[Expr | None, ...]:  # fmt: skip
     return batch_norm(t, input, mean, var, weight, bias, False, momentum, eps), None, None
+
+
+def batch_norm_of_batch(
+    t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, training: bool,
+    momentum: float, eps: float,
+) -> tuple[Expr, ...]:  # fmt: skip
+    """By the moments of the batch, which follow, the second as 1 / sqrt(variance + eps)."""
+    axes = [0, *range(2, t.ndim(input))]
+    mean, var = t.bound(op.mean(input, axes)), t.bound(op.variance(input, axes))
+    result = batch_norm(t, input, mean, var, weight, bias, False, momentum, eps)
+    return result, mean, op.rsqrt(op.add(var, t.const(eps, t.dtype(var))))
+
+
+@function("_native_batch_norm_legit_functional")
+def batch_norm_functional(
+    t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr,
+    running_var: Expr, training: bool, momentum: float, eps: float,
+) -> tuple[Expr | None, ...]:  # fmt: skip
+    """Also the running moments after the batch, in training."""
+    if not training:
+        result = batch_norm(t, input, running_mean, running_var, weight, bias, False, eps=eps)
+        return result, None, None, running_mean, running_var
+    results = batch_norm_of_batch(t, input, weight, bias, True, momentum, eps)
+    result, mean, scale = t.bound(results)
+    axes = [0, *range(2, t.ndim(input))]
+    count = math.prod(t.extent(input, axis) for axis in axes)
+    var = t.bound(
+        op.multiply(op.variance(input, axes), t.const(count / (count - 1), t.dtype(mean)))
+    )
+    new_mean, new_var = (
+        op.add(running, op.multiply(op.subtract(moment, running), t.const(momentum, t.dtype(mean))))
+        for running, moment in ((running_mean, mean), (running_var, var))
+    )
+    return result, mean, scale, new_mean, new_var
+
+
+@function("_native_batch_norm_legit")
+def batch_norm_in_place(
+    t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, *rest: Any
+) -> tuple[Expr | None, ...]:
+    """The moments as buffers that are written to, or without any."""
+    if not isinstance(rest[0], Expr):
+        return batch_norm_of_batch(t, input, weight, bias, *rest)
+    return batch_norm_functional(t, input, weight, bias, *rest)[:3]
+
+
+@function("instance_norm")
+def instance_norm(
+    t: Translator, input: Expr, running_mean: Expr | None = None, running_var: Expr | None = None,
+    weight: Expr | None = None, bias: Expr | None = None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Expr:  # fmt: skip
+    if not use_input_stats:
+        assert running_mean is not None and running_var is not None
+        return batch_norm(t, input, running_mean, running_var, weight, bias, eps=eps)
+    weight, bias = _per_channel(t, input, weight, bias)
+    axes = list(range(2, t.ndim(input)))
+    return op.nn.instance_norm(input, weight, bias, 1, axes, eps)
+
+
+def _per_channel(
+    t: Translator, input: Expr, weight: Expr | None, bias: Expr | None
+) -> tuple[Expr, Expr]:
+    """Those of a normalisation, 1 and 0 where there are none."""
+    channels, dtype = [t.shape(input)[1]], t.dtype(input)
+    weight = op.ones(channels, dtype) if weight is None else weight
+    return weight, op.zeros(channels, dtype) if bias is None else bias
+
+
+@function("aten.instance_norm")
+def aten_instance_norm(
+    t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, mean: Expr | None,
+    var: Expr | None, use_input_stats: bool, momentum: float, eps: float, *ignored: object,
+) -> Expr:  # fmt: skip
+    return instance_norm(t, input, mean, var, weight, bias, use_input_stats, momentum, eps)
 
 
 @function("layer_norm")
@@ -243,10 +326,17 @@ def group_norm(
     t: Translator, input: Expr, num_groups: int, weight: Expr | None = None,
     bias: Expr | None = None, eps: float = 1e-5, *ignored: object,
 ) -> Expr:  # fmt: skip
-    shape, dtype = t.shape(input), t.dtype(input)
-    weight = op.ones([shape[1]], dtype) if weight is None else weight
-    bias = op.zeros([shape[1]], dtype) if bias is None else bias
-    return op.nn.group_norm(input, weight, bias, num_groups, 1, list(range(2, len(shape))), eps)
+    weight, bias = _per_channel(t, input, weight, bias)
+    axes = list(range(2, t.ndim(input)))
+    return op.nn.group_norm(input, weight, bias, num_groups, 1, axes, eps)
+
+
+@function("native_group_norm")
+def native_group_norm(
+    t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, n: int, c: int, hxw: int,
+    group: int, eps: float,
+) -> tuple[Expr | None, ...]:  # fmt: skip
+    return group_norm(t, input, group, weight, bias, eps), None, None
 
 
 # Transformers
@@ -296,14 +386,23 @@ def pad(
     t: Translator, input: Expr, pad: Sequence[int], mode: str = "constant",
     value: float | None = None,
 ) -> Expr:  # fmt: skip
-    if mode != "constant":
-        raise TorchError(f'pad with mode="{mode}" cannot be imported')
-    ndim = len(t.shape(input))
+    """`pad` has the widths before and behind the last axis, then the one before it, and so on."""
+    ndim = t.ndim(input)
     widths = [0] * 2 * ndim
-    for place in range(len(pad) // 2):  # from the last axis on
+    for place in range(len(pad) // 2):
         axis = ndim - 1 - place
         widths[2 * axis], widths[2 * axis + 1] = pad[2 * place], pad[2 * place + 1]
-    return op.nn.pad(input, widths, "constant", value or 0.0)
+    return op.nn.pad(input, widths, mode, value or 0.0)
+
+
+def _padding(name: str, mode: str) -> None:
+    @function(*(f"{name}_pad{rank}d" for rank in (1, 2, 3)))
+    def convert(t: Translator, input: Expr, padding: Sequence[int]) -> Expr:
+        return pad(t, input, padding, mode)
+
+
+_padding("reflection", "reflect")
+_padding("replication", "replicate")
 
 
 @function("constant_pad_nd")
@@ -311,48 +410,50 @@ def constant_pad(t: Translator, input: Expr, widths: Sequence[int], value: Numbe
     return pad(t, input, widths, "constant", value)
 
 
-@function("interpolate")
-def interpolate(
-    t: Translator, input: Expr, size: Extents | None = None,
-    scale_factor: float | Sequence[float] | None = None, mode: str = "nearest",
-    align_corners: bool | None = None, *ignored: object, **more: object,
+# Losses
+
+_REDUCTIONS = "none", "mean", "sum"
+"""By the numbers of ATen."""
+
+
+@function("nll_loss")
+def nll_loss(
+    t: Translator, input: Expr, target: Expr, weight: Expr | None = None,
+    size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Expr:  # fmt: skip
-    shape = t.shape(input)
-    rank = len(shape) - 2
-    if rank != 2:
-        raise TorchError("interpolate can be imported for images (n, c, h, w) only")
-    if size is None:
-        if scale_factor is None:
-            raise TorchError("interpolate needs a size or a scale_factor")
-        factors = _pair(scale_factor, rank)
-        size = [math.floor(t.extent(input, 2 + axis) * f) for axis, f in enumerate(factors)]
-    methods = {"nearest": "nearest_neighbor", "bilinear": "linear", "bicubic": "cubic"}
-    if mode not in methods:
-        raise TorchError(f'interpolate with mode="{mode}" cannot be imported')
-    place = "align_corners" if align_corners else "half_pixel"
-    if mode == "nearest":
-        place = "asymmetric"
-    return op.image.resize2d(
-        input,
-        _pair(size, rank),
-        method=methods[mode],
-        coordinate_transformation_mode=place,
-        rounding_method="floor" if mode == "nearest" else "",
-        cubic_alpha=-0.75,
-    )
+    return op.nn.nll_loss(input, target, weight, reduction, ignore_index)
 
 
-def _upsample(name: str, mode: str) -> None:
-    @function(name)
-    def convert(t: Translator, input: Expr, output_size: Extents | None, *rest: Any) -> Expr:
-        """`rest`: whether corners are aligned, where that is a question, then the factors."""
-        aligned = bool(rest[0]) if mode != "nearest" and rest else None
-        factors = rest[-1] if rest else None
-        return interpolate(t, input, output_size, factors, mode, aligned)
+@function("aten.nll_loss", "nll_loss_nd")
+def aten_nll_loss(
+    t: Translator, input: Expr, target: Expr, weight: Expr | None = None, reduction: int = 1,
+    ignore_index: int = -100,
+) -> Expr:  # fmt: skip
+    return op.nn.nll_loss(input, target, weight, _REDUCTIONS[reduction], ignore_index)
 
 
-for _name, _mode in (
-    ("upsample_nearest2d", "nearest"), ("upsample_bilinear2d", "bilinear"),
-    ("upsample_bicubic2d", "bicubic"),
-):  # fmt: skip
-    _upsample(_name, _mode)
+@function("cross_entropy")
+def cross_entropy(
+    t: Translator, input: Expr, target: Expr, weight: Expr | None = None,
+    size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Expr:  # fmt: skip
+    if label_smoothing or t.dtype(target) == t.dtype(input):
+        raise TorchError(
+            "cross_entropy of probabilities or with label_smoothing cannot be imported, only of "
+            "the numbers of classes"
+        )
+    logits = op.nn.log_softmax(input, 1 if t.ndim(input) > 1 else 0)
+    return op.nn.nll_loss(logits, target, weight, reduction, ignore_index)
+
+
+@function("cross_entropy_loss")
+def cross_entropy_loss(
+    t: Translator, input: Expr, target: Expr, weight: Expr | None = None, reduction: int = 1,
+    ignore_index: int = -100, label_smoothing: float = 0.0,
+) -> Expr:  # fmt: skip
+    return cross_entropy(
+        t, input, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction],
+        label_smoothing=label_smoothing,
+    )  # fmt: skip

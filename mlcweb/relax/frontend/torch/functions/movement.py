@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from mlcweb.relax import dims, op
 from mlcweb.relax import expr as E
@@ -12,15 +12,13 @@ from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
 from mlcweb.relax.frontend.torch.translator import (
     Axes,
-    Number,
     Result,
     TorchError,
     Translator,
-    dtype_name,
     function,
 )
-from mlcweb.relax.op.create import Scalar
 from mlcweb.relax.op.nn.layouts import Extents
+from mlcweb.relax.op.registry import several
 from mlcweb.relax.struct_info import extents
 from mlcweb.tir.expr import PrimExpr
 
@@ -30,7 +28,7 @@ Shape: TypeAlias = "Extent | Sequence[Extent]"
 """One of several extents, or all of them."""
 
 
-def _sequence(values: Sequence[T | Sequence[T]]) -> list[T]:
+def sequence(values: Sequence[T | Sequence[T]]) -> list[T]:
     """`f(1, 2)` and `f((1, 2))` are the same to PyTorch."""
     nested = len(values) == 1 and isinstance(values[0], (list, tuple))
     return list(values[0] if nested else values)  # type: ignore[arg-type]
@@ -40,7 +38,7 @@ def _sequence(values: Sequence[T | Sequence[T]]) -> list[T]:
 def reshape(
     t: Translator, input: E.Expr, *shape: Shape, size: Sequence[Extent] | None = None
 ) -> E.Expr:
-    return op.reshape(input, _sequence(shape) if size is None else list(size))
+    return op.reshape(input, sequence(shape) if size is None else list(size))
 
 
 @function("flatten")
@@ -76,7 +74,7 @@ def transposed(t: Translator, input: E.Expr) -> E.Expr:
 
 @function("permute")
 def permute(t: Translator, input: E.Expr, *dims: Extents) -> E.Expr:
-    return op.permute_dims(input, _sequence(dims))
+    return op.permute_dims(input, sequence(dims))
 
 
 @function("squeeze")
@@ -121,14 +119,9 @@ def chunk(t: Translator, input: E.Expr, chunks: int, dim: int = 0) -> Result:
     return split(t, input, -(-t.extent(input, dim) // chunks), dim)
 
 
-@function("unbind")
-def unbind(t: Translator, input: E.Expr, dim: int = 0) -> Result:
-    return tuple(select(t, input, dim, i) for i in range(t.extent(input, dim)))
-
-
-@function("expand")
+@function("expand", "broadcast_to")
 def expand(t: Translator, input: E.Expr, *size: Shape, implicit: bool = False) -> E.Expr:
-    wanted, shape = _sequence(size), t.shape(input)
+    wanted, shape = sequence(size), t.shape(input)
     shape = [1] * (len(wanted) - len(shape)) + shape
     full = [
         old if not isinstance(new, PrimExpr) and new == -1 else new
@@ -142,14 +135,76 @@ def expand_as(t: Translator, input: E.Expr, other: E.Expr) -> E.Expr:
     return op.broadcast_to(input, t.shape(other))
 
 
+@function("reshape_as", "view_as")
+def reshape_as(t: Translator, input: E.Expr, other: E.Expr) -> E.Expr:
+    return op.reshape(input, t.shape(other))
+
+
+@function("as_strided")
+def as_strided(
+    t: Translator, input: E.Expr, size: Sequence[int], stride: Sequence[int],
+    storage_offset: int | None = None,
+) -> E.Expr:  # fmt: skip
+    """Only what is a reshape: of the tensor's memory Relax knows nothing else."""
+    contiguous = [math.prod(size[axis + 1 :]) for axis in range(len(size))]
+    same = all(n == 1 or a == b for n, a, b in zip(size, stride, contiguous, strict=True))
+    if not same or storage_offset or math.prod(size) != math.prod(t.shape(input)):
+        raise TorchError(
+            f"as_strided to {list(size)} with the strides {list(stride)} cannot be imported: it is "
+            "no reshape"
+        )
+    return op.reshape(input, list(size))
+
+
+@function("tile")
+def tile(t: Translator, input: E.Expr, *dims: Extents) -> E.Expr:
+    return op.tile(input, sequence(dims))
+
+
+@function("roll")
+def roll(t: Translator, input: E.Expr, shifts: Extents, dims: Axes = None) -> E.Expr:
+    """Elements moved along axes, those beyond the end to the front; without axes in the flat
+    tensor."""
+    if not isinstance(dims, int) and not dims:
+        flat = t.bound(op.reshape(input, [-1]))
+        return op.reshape(roll(t, flat, shifts, 0), t.shape(input))
+    axes = [dims] if isinstance(dims, int) else dims
+    for shift, axis in zip(several(shifts, len(axes)), axes, strict=True):
+        extent = t.shape(input)[axis]
+        cut = (extent - shift) if isinstance(extent, PrimExpr) else -shift % max(extent, 1)
+        ends = ((cut, extent), (0, cut)) if cut != 0 else ((0, extent),)
+        parts = [op.strided_slice(input, [axis], [low], [high]) for low, high in ends]
+        input = t.bound(op.concat(parts, axis))
+    return input
+
+
+@function("meshgrid")
+def meshgrid(t: Translator, *tensors: E.Expr | Sequence[E.Expr], indexing: str = "ij") -> Result:
+    return op.meshgrid([_vector(t, tensor) for tensor in sequence(tensors)], indexing)
+
+
+@function("aten.meshgrid")
+def aten_meshgrid(t: Translator, tensors: Sequence[E.Expr], indexing: str = "ij") -> Result:
+    return meshgrid(t, tensors, indexing=indexing)
+
+
+def _vector(t: Translator, tensor: E.Expr) -> E.Expr:
+    return tensor if t.ndim(tensor) else t.bound(op.reshape(tensor, [1]))
+
+
+@function("outer", "ger")
+def outer(t: Translator, input: E.Expr, vec2: E.Expr) -> E.Expr:
+    return op.outer(*promoted(t, input, vec2))
+
+
 @function("repeat")
 def repeat(t: Translator, input: E.Expr, *sizes: Extents) -> E.Expr:
-    return op.tile(input, _sequence(sizes))
+    return op.tile(input, sequence(sizes))
 
 
 @function("flip")
 def flip(t: Translator, input: E.Expr, *dims: Extents) -> E.Expr:
-    for axis in _sequence(dims):
+    for axis in sequence(dims):
         input = op.flip(input, axis)
     return input
 
@@ -162,92 +217,6 @@ def tril(t: Translator, input: E.Expr, diagonal: int = 0) -> E.Expr:
 @function("triu")
 def triu(t: Translator, input: E.Expr, diagonal: int = 0) -> E.Expr:
     return op.triu(input, diagonal)
-
-
-# Choosing
-
-
-@function("select")
-def select(t: Translator, input: E.Expr, dim: int, index: int) -> E.Expr:
-    axis = dim % len(t.shape(input))
-    return op.squeeze(_sliced(t, input, axis, index, None if index == -1 else index + 1, 1), [axis])
-
-
-@function("slice")
-def slice_(
-    t: Translator, input: E.Expr, dim: int = 0, start: Extent | None = None,
-    end: Extent | None = None, step: int = 1,
-) -> E.Expr:  # fmt: skip
-    return _sliced(t, input, dim % len(t.shape(input)), start, end, step)
-
-
-@function("narrow")
-def narrow(t: Translator, input: E.Expr, dim: int, start: int, length: int) -> E.Expr:
-    return _sliced(t, input, dim % len(t.shape(input)), start, start + length, 1)
-
-
-def _sliced(
-    t: Translator, input: E.Expr, axis: int, start: Extent | None, end: Extent | None,
-    step: int | None,
-) -> E.Expr:  # fmt: skip
-    extent = t.shape(input)[axis]
-    whole = 2**31 - 1 if isinstance(extent, PrimExpr) else extent
-    start, step = start or 0, step or 1
-    if start == 0 and step == 1 and (end is None or (isinstance(end, int) and end >= whole)):
-        return input
-    if not isinstance(extent, PrimExpr):
-        taken = range(*slice(start, end, step).indices(extent))
-        start, end = taken.start, taken.stop
-    end = extent if end is None else end
-    return op.strided_slice(input, [axis], [start], [end], [step])
-
-
-@function("getitem")
-def getitem(t: Translator, input: E.Expr | Sequence[Result], index: Any) -> Result:
-    return _indexed(t, input, index) if isinstance(input, E.Expr) else input[index]
-
-
-def _indexed(t: Translator, input: E.Expr, index: Any) -> E.Expr:
-    items = list(index) if isinstance(index, tuple) else [index]
-    ndim, axis, dropped = len(t.shape(input)), 0, []
-    used = sum(item is not None and item is not Ellipsis for item in items)
-    new: list[int] = []
-    place = 0
-    for item in items:
-        if item is None:
-            new.append(place)
-            place += 1
-        elif item is Ellipsis:
-            axis += ndim - used
-            place += ndim - used
-        elif isinstance(item, slice):
-            input = t.bound(_sliced(t, input, axis, item.start, item.stop, item.step))
-            axis, place = axis + 1, place + 1
-        elif isinstance(item, int):
-            end = None if item == -1 else item + 1
-            input = t.bound(_sliced(t, input, axis, item, end, 1))
-            dropped.append(axis)
-            axis += 1
-        elif isinstance(item, E.Expr) and used == 1 and len(t.shape(item)) == 1:
-            input = t.bound(op.take(input, item, axis))
-            axis, place = axis + 1, place + 1
-        else:
-            raise TorchError(f"A tensor indexed by {items} cannot be imported")
-    if dropped:
-        input = t.bound(op.squeeze(input, dropped))
-    for where in new:
-        input = t.bound(op.expand_dims(input, where))
-    return input
-
-
-@function("index_select")
-def index_select(t: Translator, input: E.Expr, dim: int, index: E.Expr) -> E.Expr:
-    return op.take(input, index, dim % len(t.shape(input)))
-
-
-@function("gather")
-def gather(t: Translator, input: E.Expr, dim: int, index: E.Expr) -> E.Expr:
-    return op.gather_elements(input, index, dim % len(t.shape(input)))
 
 
 # Shapes
@@ -284,66 +253,3 @@ def getattr_(t: Translator, input: E.Expr, name: str) -> Result:
     if name == "device":
         return None
     raise TorchError(f'The attribute "{name}" of a tensor cannot be imported')
-
-
-# New tensors
-
-
-def _constant(t: Translator, shape: Sequence[Extent], value: Number, dtype: object) -> E.Expr:
-    if dtype is None:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        dtype = "bool" if isinstance(value, bool) else "int64" if whole else "float32"
-    name = dtype_name(dtype)
-    return op.full(list(shape), t.const(value, name), name)
-
-
-@function("zeros")
-def zeros(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -> E.Expr:
-    return _constant(t, _sequence(size), 0.0, dtype)
-
-
-@function("ones")
-def ones(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -> E.Expr:
-    return _constant(t, _sequence(size), 1.0, dtype)
-
-
-@function("full")
-def full(
-    t: Translator, size: Sequence[Extent], fill_value: Number, *, dtype: object = None,
-    **ignored: object,
-) -> E.Expr:  # fmt: skip
-    return _constant(t, size, fill_value, dtype)
-
-
-@function("zeros_like", "new_zeros")
-def zeros_like(
-    t: Translator, input: E.Expr, size: Sequence[Extent] | None = None, dtype: object = None,
-    **_: object,
-) -> E.Expr:  # fmt: skip
-    return _constant(t, t.shape(input) if size is None else size, 0.0, dtype or t.dtype(input))
-
-
-@function("ones_like", "new_ones")
-def ones_like(
-    t: Translator, input: E.Expr, size: Sequence[Extent] | None = None, dtype: object = None,
-    **_: object,
-) -> E.Expr:  # fmt: skip
-    return _constant(t, t.shape(input) if size is None else size, 1.0, dtype or t.dtype(input))
-
-
-@function("full_like")
-def full_like(
-    t: Translator, input: E.Expr, fill_value: Number, dtype: object = None, **_: object
-) -> E.Expr:
-    return _constant(t, t.shape(input), fill_value, dtype or t.dtype(input))
-
-
-@function("arange")
-def arange(
-    t: Translator, start: Scalar, end: Scalar | None = None, step: Scalar = 1, *,
-    dtype: object = None, **ignored: object,
-) -> E.Expr:  # fmt: skip
-    if end is None:
-        start, end = 0, start
-    floats = any(isinstance(value, float) for value in (start, end, step))
-    return op.arange(start, end, step, dtype_name(dtype or ("float32" if floats else "int64")))

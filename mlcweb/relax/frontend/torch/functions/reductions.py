@@ -8,7 +8,13 @@ from typing import Any, TypeAlias
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
-from mlcweb.relax.frontend.torch.translator import Axes, Translator, dtype_name, function
+from mlcweb.relax.frontend.torch.translator import (
+    Axes,
+    TorchError,
+    Translator,
+    dtype_name,
+    function,
+)
 from mlcweb.tir import dtype as dtypes
 
 Reduction: TypeAlias = Callable[..., Expr]
@@ -117,9 +123,38 @@ def std(t: Translator, input: Expr, *args: Any, **kwargs: Any) -> Expr:
     return op.sqrt(var(t, input, *args, **kwargs))
 
 
-@function("cumsum")
-def cumsum(t: Translator, input: Expr, dim: int, *, dtype: object = None) -> Expr:
-    return op.cumsum(_typed(t, input, dtype), dim)
+def _running(name: str, scan: Reduction) -> None:
+    @function(name)
+    def convert(t: Translator, input: Expr, dim: int, *, dtype: object = None) -> Expr:
+        if dtype is None and not dtypes.is_float(t.dtype(input)):
+            dtype = "int64"
+        return scan(_typed(t, input, dtype), dim)
+
+
+_running("cumsum", op.cumsum)
+_running("cumprod", op.cumprod)
+
+
+@function("norm", "linalg_vector_norm", "vector_norm")
+def norm(
+    t: Translator, input: Expr, p: float | str | None = 2, dim: Axes = None, keepdim: bool = False,
+    dtype: object = None,
+) -> Expr:  # fmt: skip
+    """The p-th root of the sum of the p-th powers of absolute values."""
+    input = t.bound(_typed(t, input, dtype))
+    axes, size, element = _axes(dim), t.bound(op.abs(input)), t.dtype(input)
+    if p in (math.inf, -math.inf):
+        return (op.max if p == math.inf else op.min)(size, axes, keepdim)
+    if p in (None, "fro", 2):
+        return op.sqrt(op.sum(op.multiply(input, input), axes, keepdim))
+    if p == 0:
+        return op.sum(op.astype(op.not_equal(input, t.const(0, element)), element), axes, keepdim)
+    if p == 1:
+        return op.sum(size, axes, keepdim)
+    if isinstance(p, str):
+        raise TorchError(f'norm with p="{p}" cannot be imported')
+    powers = op.power(size, t.const(p, element))
+    return op.power(op.sum(powers, axes, keepdim), t.const(1 / p, element))
 
 
 @function("softmax", "_softmax")

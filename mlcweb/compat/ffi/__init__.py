@@ -1,5 +1,7 @@
 """`tvm_ffi` and `tvm.ffi`: the registry of functions, arrays and containers, under its names."""
 
+from typing import Any
+
 from mlcweb.compat.containers import Array, Map, String, convert
 from mlcweb.compat.walks import VisitInterrupt, WalkOrder, WalkResult, structural_walk
 from mlcweb.ir.node import Node as Object
@@ -18,9 +20,22 @@ from mlcweb.runtime.registry import (
 from mlcweb.runtime.registry import (
     register_func as register_global_func,
 )
+from mlcweb.runtime.target import Target
 from mlcweb.tir.dtype import DataType as dtype
 
 Shape = tuple
+
+
+def device_from_target(target: Any, index: int = 0) -> Device:
+    """A device of a target's kind."""
+    return device(Target(target).kind.name, index)
+
+
+def register_object(type_key: Any = None, init: bool = True) -> Any:
+    """Decorates a class under the name of TVM's class in C++, which it is to show. There is none
+    here, so the class stays as it is."""
+    return type_key if isinstance(type_key, type) else lambda cls: cls
+
 
 __all__ = [
     "Array",
@@ -37,12 +52,14 @@ __all__ = [
     "WalkResult",
     "convert",
     "device",
+    "device_from_target",
     "dtype",
     "from_dlpack",
     "get_global_func",
     "list_global_func_names",
     "register_func",
     "register_global_func",
+    "register_object",
     "remove_global_func",
     "structural_equal",
     "structural_hash",

@@ -1,0 +1,59 @@
+"""The layouts that the reader wants of operators whose attributes name them by letters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.op import Op
+from mlcweb.relax.expr import Call
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.layout import Decision, Lettered, Order
+
+Wanted = Mapping[str, Sequence[str]]
+"""Layouts of data, weight and result (default: that of the data), by names of operators."""
+
+
+def _rule(name: str) -> Lettered | None:
+    """The rule of an operator for which a layout may be wanted."""
+    rule = Op.get(name).get_attr("FRelaxInferLayout") if name in Op.list_op_names() else None
+    return rule if isinstance(rule, Lettered) and rule.may_be_wanted else None
+
+
+def check_wanted(wanted: Wanted) -> None:
+    """Raises: DiagnosticError for operators or counts of layouts for which there is no meaning."""
+    for name, layouts in wanted.items():
+        rule = _rule(name)
+        if rule is None:
+            raise DiagnosticError(
+                f"ConvertLayout: there is no layout to want for {name}. Layouts are wanted for "
+                f"{', '.join(filter(_rule, Op.list_op_names()))}; other operators follow what they "
+                "are given"
+            )
+        most = len(rule.names)
+        if not rule.arguments <= len(layouts) <= most or isinstance(layouts, str):
+            raise DiagnosticError(
+                f"ConvertLayout: {name} needs {rule.arguments} to {most} layouts, for "
+                f"{', '.join(rule.names)}, not {layouts!r}"
+            )
+
+
+def decide(call: Call, rule: Lettered, layouts: Sequence[str]) -> Decision:
+    """That an operator computes in these layouts, which `check_wanted` accepts."""
+    letters = [*layouts, *[layouts[0]] * (len(rule.names) - len(layouts))]
+    attrs = dict(zip(rule.names, letters, strict=True))
+    name = infer.op_of(call).name
+    orders = [_order(name, infer.attribute(call, each), wanted) for each, wanted in attrs.items()]
+    return rule.decision(call, orders, attrs)
+
+
+def _order(name: str, here: str, wanted: str) -> Order:
+    """The order of a tensor whose axes the letters of `here` name, when it lies as `wanted`."""
+    if sorted(wanted) != sorted(here):
+        blocked = any(letter.isdigit() for letter in wanted)
+        why = ": layouts with blocks of channels are not there" if blocked else ""
+        raise DiagnosticError(
+            f'ConvertLayout: {name} lies as "{here}"; an order of these letters is wanted, '
+            f'not "{wanted}"{why}'
+        )
+    return tuple(here.index(letter) for letter in wanted)

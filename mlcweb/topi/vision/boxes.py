@@ -1,0 +1,145 @@
+"""Choosing boxes that overlap no better one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.te.operation import extern
+from mlcweb.te.tensor import Tensor
+from mlcweb.tir import arithmetic
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import BufferStore, For, ForKind, IfThenElse, Stmt, sequence
+from mlcweb.topi.shapes import as_shape, show
+from mlcweb.topi.sorting import argsort
+
+_WIDE = "int64"
+
+
+def all_class_non_max_suppression(
+    boxes: Tensor, scores: Tensor, max_output_boxes_per_class: Any, iou_threshold: Any,
+    score_threshold: Any, output_format: str = "onnx", output_shape: Sequence[Any] | None = None,
+) -> list[Tensor]:  # fmt: skip
+    """For each image and class the boxes in descending order of their scores, without those that
+    overlap one before them (Neubeck and Van Gool, "Efficient Non-Maximum Suppression", 2006).
+
+    Args:
+        boxes: (images, boxes, 4): two opposite corners y1, x1, y2, x2.
+        scores: (images, classes, boxes); those not above `score_threshold` are left out.
+        max_output_boxes_per_class: of each image.
+        iou_threshold: boxes overlap whose intersection is more than this part of their union.
+        output_format: "onnx".
+        output_shape: (rows, 3) of the result; boxes for which there is no row are left out.
+
+    The thresholds are numbers, or tensors of one.
+
+    Returns:
+        (images * classes * boxes, 3), or `output_shape`, of int64: image, class and box of those
+        that are chosen, and -1 in the rows behind them; and how many there are, (1,).
+    """
+    if output_format != "onnx" or boxes.ndim != 3 or scores.ndim != 3:
+        raise DiagnosticError(
+            f"all_class_non_max_suppression: boxes {show(boxes.shape)} are (images, boxes, 4), "
+            f'scores {show(scores.shape)} (images, classes, boxes), output_format is "onnx", not '
+            f'"{output_format}"'
+        )
+    images, classes, count = scores.shape
+    every = arithmetic.multiply(arithmetic.multiply(images, classes), count)
+    rows = every if output_shape is None else as_shape(output_shape)[0]
+    order = argsort(scores, axis=2, is_ascend=False, dtype=_WIDE)
+    limits = [max_output_boxes_per_class, iou_threshold, score_threshold]
+    tensors = [limit for limit in limits if isinstance(limit, Tensor)]
+
+    def body(inputs: list[Buffer], outputs: list[Buffer]) -> Stmt:
+        box, score, ranked, *others = inputs
+        chosen, total, state = outputs
+        given = iter(others)
+
+        def number(limit: Any, dtype: str) -> PrimExpr:
+            if not isinstance(limit, Tensor):
+                return arithmetic.cast(dtype, arithmetic.convert(limit))
+            buffer = next(given)
+            return arithmetic.cast(dtype, BufferLoad(buffer, (_const(0),) * len(buffer.shape)))
+
+        most, overlap, least = (
+            number(limit, dtype)
+            for limit, dtype in zip(limits, (_WIDE, boxes.dtype, scores.dtype), strict=True)
+        )
+        row, column, image, label, rank, other = (
+            Var(name, _WIDE) for name in ("r", "c", "image", "label", "rank", "other")
+        )
+        found, first, free = (
+            BufferLoad(total, (_const(0),)),
+            *(BufferLoad(state, (_const(n),)) for n in (0, 1)),
+        )
+        candidate = BufferLoad(ranked, (image, label, rank))
+        earlier = BufferLoad(chosen, (arithmetic.add(first, other), _const(2)))
+        shared = _overlap(box, image, candidate, earlier)
+        check = IfThenElse(
+            arithmetic.greater(shared, overlap), BufferStore(state, _const(0), (_const(1),))
+        )
+        keep = sequence(
+            *(
+                BufferStore(chosen, value, (found, _const(place)))
+                for place, value in enumerate((image, label, candidate))
+            ),
+            BufferStore(total, arithmetic.add(found, 1), (_const(0),)),
+        )
+        fits = arithmetic.logical_and(
+            arithmetic.greater(BufferLoad(score, (image, label, candidate)), least),
+            arithmetic.less(arithmetic.subtract(found, first), most),
+        )
+        if output_shape is not None:
+            fits = arithmetic.logical_and(fits, arithmetic.less(found, rows))
+        consider = IfThenElse(
+            fits,
+            sequence(
+                BufferStore(state, _const(1), (_const(1),)),
+                _loop(other, arithmetic.subtract(found, first), check),
+                IfThenElse(arithmetic.equal(free, 1), keep),
+            ),
+        )
+        of_class = sequence(BufferStore(state, found, (_const(0),)), _loop(rank, count, consider))
+        clear = BufferStore(chosen, _const(-1), (row, column))
+        return sequence(
+            _loop(row, rows, _loop(column, _const(3), clear)),
+            BufferStore(total, _const(0), (_const(0),)),
+            _loop(image, images, _loop(label, classes, of_class)),
+        )
+
+    shapes = [(rows, _const(3)), (_const(1),), (_const(2),)]
+    results = extern(
+        shapes, [boxes, scores, order, *tensors], body, "non_max_suppression", dtype=[_WIDE] * 3
+    )
+    return results[:2]
+
+
+def _const(value: int) -> PrimExpr:
+    return arithmetic.const(value, _WIDE)
+
+
+def _loop(var: Var, extent: PrimExpr, body: Stmt) -> Stmt:
+    extent = arithmetic.cast(var.dtype, extent)
+    return For(var, arithmetic.const(0, var.dtype), extent, ForKind.SERIAL, body)
+
+
+def _overlap(boxes: Buffer, image: PrimExpr, one: PrimExpr, other: PrimExpr) -> PrimExpr:
+    """The intersection of two boxes as a part of their union; 0 where one is empty."""
+
+    def sides(box: PrimExpr, axis: int) -> tuple[PrimExpr, PrimExpr]:
+        ends = [BufferLoad(boxes, (image, box, _const(corner))) for corner in (axis, axis + 2)]
+        return arithmetic.minimum(*ends), arithmetic.maximum(*ends)
+
+    zero = arithmetic.const(0, boxes.dtype)
+    areas: list[PrimExpr] = []
+    both: PrimExpr = arithmetic.const(1, boxes.dtype)
+    for axis in (0, 1):
+        (low, high), (start, end) = sides(one, axis), sides(other, axis)
+        inside = arithmetic.minimum(high, end) - arithmetic.maximum(low, start)
+        both = both * arithmetic.maximum(inside, zero)
+        lengths = high - low, end - start
+        areas = [a * b for a, b in zip(areas, lengths, strict=True)] if areas else list(lengths)
+    union = areas[0] + areas[1] - both
+    return arithmetic.select(arithmetic.greater(union, zero), both / union, zero)
