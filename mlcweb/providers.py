@@ -58,6 +58,20 @@ def _memory_report(name: str) -> Any:
     return estimate_memory_usage
 
 
+@provides("mlcweb.relax", "BasePyModule")
+def _python_modules(name: str) -> Any:
+    from mlcweb.relax_vm.base_py_module import BasePyModule
+
+    return BasePyModule
+
+
+@provides("mlcweb.relax.transform", "RunCodegen")
+def _external_compilers(name: str) -> Any:
+    from mlcweb.relax_vm.run_codegen import RunCodegen
+
+    return RunCodegen
+
+
 @provides("mlcweb.relax.transform.fold_constant", "evaluator")
 def _constant_evaluator(name: str) -> Any:
     from mlcweb.relax_vm.constant_evaluator import evaluator
@@ -104,9 +118,9 @@ def _schedules(name: str) -> Any:
 
 @provides("mlcweb.tir.tensor_intrin", "register_standard")
 def _standard_intrinsics(name: str) -> Any:
-    from mlcweb.tensor_intrin import dot_products, tensor_cores
+    from mlcweb.tensor_intrin import cuda, dot_products
 
-    return dot_products, tensor_cores
+    return cuda, dot_products
 
 
 @provides("mlcweb.tir", "IndexMap")

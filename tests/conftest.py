@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from mlcweb import compat
 from mlcweb.analysis.verify import VerifyEachPass
 from mlcweb.codegen import registry
 from mlcweb.ir.node import forbid_mutation
@@ -49,6 +50,15 @@ def oracle_python() -> str:
     if done.returncode:
         pytest.skip(f"{python} imports no real TVM")
     return python
+
+
+@pytest.fixture(autouse=True)
+def no_alias_left() -> Iterator[None]:
+    """``import tvm`` means this package in a test that asks for it, and in no other."""
+    yield
+    if compat.installed():
+        compat.uninstall()
+        pytest.fail("the test leaves the names of mlcweb.compat installed")
 
 
 PAGE = ("course/test_stand_ins.py", "lessons/", "playground/")

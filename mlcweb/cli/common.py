@@ -75,7 +75,7 @@ def add_search_options(
         help=f"programs measured (default: {trials or '20; without end with --seconds'})",
     )  # fmt: skip
     command.add_argument(
-        "--seconds", type=seconds, metavar="S", help="begin no more trials after so many seconds"
+        "--seconds", type=seconds, metavar="S", help="begin no more trials after S seconds"
     )
     command.add_argument(
         "--strategy", choices=STRATEGIES, default=strategy,

@@ -45,9 +45,9 @@ def run_model(file: Path, arguments: Sequence[str]) -> None:
 
     from mlcweb.driver import tvmc
 
-    given = _arrays(options.inputs) if options.inputs else {}
+    inputs = _arrays(options.inputs) if options.inputs else {}
     try:
-        result = tvmc.run(package, inputs=given, fill_mode=options.fill)
+        result = tvmc.run(package, inputs=inputs, fill_mode=options.fill)
     except ValueError as error:
         raise CommandError(f"{options.file}: {error}") from None
     print(result)

@@ -117,8 +117,8 @@ def _tell_records(
     best = database.query_tuning_record(normalized(module))
     fastest = "" if best is None else f"; the fastest takes {best.seconds * 1e3:.3f} ms"
     # The best have one more line each in the file, with their confirmed times.
-    known = len(database.get_standing_records())
-    console.print(f"{known - earlier} records are new in {folder}, which has {known}{fastest}")
+    count = len(database.get_standing_records())
+    console.print(f"{count - earlier} records are new in {folder}, which has {count}{fastest}")
 
 
 async def _follow(
@@ -167,8 +167,8 @@ def _function(
     function = variables.get(options.function)
     if callable(function):
         return function
-    found = namespace.schedule_functions(variables, [str(options.file)])
-    choice = ", ".join(each.name for each in found) or "none"
+    functions = namespace.schedule_functions(variables, [str(options.file)])
+    choice = ", ".join(functions) or "none"
     raise CommandError(
         f"The program has no function {options.function}. Functions of a schedule: {choice}."
     )

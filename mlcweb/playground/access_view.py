@@ -200,11 +200,9 @@ def _sites(recording: Recording, strides: Iterable[Strides]) -> list[AccessSite]
             site.write,
             site.text,
             site.line,
-            site.block,
             [AccessLoop(loop.name, loop.low, loop.extent) for loop in site.loops],
             strides_of.badge,
             strides_of.innermost.loop if strides_of.innermost else None,
-            list(strides_of.steps),
         )
         for site, place, strides_of in zip(
             recording.sites, recording.place_of, strides, strict=True

@@ -18,7 +18,7 @@ from types import CodeType
 from typing import Any
 
 from mlcweb.ir.display import display_hook, publish
-from mlcweb.playground import figures, interpreter_state, magics
+from mlcweb.playground import figures, function_locals, interpreter_state, magics
 from mlcweb.playground.interrupts import as_interrupt
 from mlcweb.playground.protocol.program import RunResult
 from mlcweb.playground.search.watched import telling_of_searches
@@ -57,6 +57,7 @@ async def run_in(document: Document, source: str, filename: str) -> RunResult:
     document.files.add(filename)
     sys.modules["__main__"] = document.module
     variables = vars(document.module)
+    document.locals.clear()
     gallery = Gallery(document, filename)
     error = None
     started = time.perf_counter()
@@ -65,6 +66,7 @@ async def run_in(document: Document, source: str, filename: str) -> RunResult:
             interpreter_state.put_back(),
             display_hook(gallery.show),
             telling_of_searches(document),
+            function_locals.kept(document.locals),
         ):
             try:
                 await _run(source, filename, variables)
@@ -73,6 +75,7 @@ async def run_in(document: Document, source: str, filename: str) -> RunResult:
     except SystemExit:
         pass  # the program asked for its end
     except BaseException as raised:
+        function_locals.keep_of_error(raised.__traceback__, document.files, document.locals)
         error = diagnostics.describe(as_interrupt(raised), filename, document.files, variables)
     elapsed = time.perf_counter() - started
     modules, traces, programs = gallery.content()
@@ -85,7 +88,7 @@ async def run_in(document: Document, source: str, filename: str) -> RunResult:
         traces=traces,
         programs=programs,
         search_functions=namespace.schedule_functions(variables, document.files),
-        search_modules=namespace.search_modules(variables),
+        search_modules=namespace.search_modules(document.offered),
     )
 
 
@@ -112,6 +115,7 @@ async def _evaluate(
     mode = "eval" if isinstance(tree, ast.Expression) else "exec"
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _future_flags(variables)
     code: CodeType = compile(tree, filename, mode, flags=flags, dont_inherit=True)
+    function_locals.watch(code)
     value = eval(code, variables)
     return await value if code.co_flags & inspect.CO_COROUTINE else value
 

@@ -57,7 +57,7 @@ def check(document_name: str, source: str) -> list[Diagnostic]:
             if unknown is None or unknown[1] not in late:
                 diagnosed += diagnostics.describe(error, FILENAME, known=names).diagnostics
         except Exception:
-            # It is told when the program runs, with its traceback.
+            # Running the program shows it, with its traceback.
             continue
     return diagnosed
 

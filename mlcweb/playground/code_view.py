@@ -19,7 +19,7 @@ from mlcweb.codegen.wasm.module import Function
 from mlcweb.codegen.wasm.pipeline import lower_for_wasm
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir import IRModule, TVMError, structural_equal
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import children, walk
 from mlcweb.lower import PassRecord
 from mlcweb.playground.aligned import aligned
 from mlcweb.playground.protocol.code import (
@@ -293,9 +293,8 @@ def _hottest_loop(function: Function, trips: Mapping[int, float]) -> LoopSize | 
             if start >= 0 and innermost:
                 innermost = False
                 body = function.body[start + 1 : index]
-                source = function.sources[start]
-                line = getattr(source, "line", None)
-                entry = LoopSize(label, line, len(body), _count_simd(body))
+                line = getattr(function.sources[start], "line", None)
+                entry = LoopSize(label, len(body), _count_simd(body))
                 weighted.append((trips.get(line or 0, 1) * len(body), entry))
     return max(weighted, key=lambda pair: pair[0])[1] if weighted else None
 
@@ -310,11 +309,9 @@ def _trips(lowered: PrimFunc) -> dict[int, float]:
             outer *= node.extent.value if isinstance(node.extent, IntImm) else 1
             line = line_of(node) or 0
             trips[line] = max(trips.get(line, 0), outer)
-        for name in node.child_fields:
-            value = getattr(node, name)
-            for child in value if isinstance(value, tuple) else (value,):
-                if isinstance(child, S.Stmt):
-                    visit(child, outer)
+        for child in children(node):
+            if isinstance(child, S.Stmt):
+                visit(child, outer)
 
     visit(lowered.body, 1.0)
     return trips

@@ -124,7 +124,7 @@ def _figure(figure: Any) -> tuple[bytes, int]:
 
 
 def _sharpness(dpi: float, width: float, height: float) -> int:
-    """Dots for each of the page's, of a figure of so many inches."""
+    """Dots for each pixel of the page, of a figure whose size is in inches."""
     pixels = dpi * dpi * width * height
     for sharpness in (SHARPNESS, 1):
         if pixels * sharpness**2 <= MAX_PICTURE_PIXELS:

@@ -75,7 +75,6 @@ def explain(
         others=others,
         other=other,
         steps=choices(steps),
-        lines=listing(shown.module[chosen]).text.split("\n"),
         kernels=[],
         problem="",
         sentences=[],
@@ -109,8 +108,7 @@ def lanes(program_id: str, function_name: str, kernel: int, site: int, warp: int
     access = profile.sites[site]
     addresses = lane_addresses(access, profile.launch, warp)
     if addresses is None:
-        unknown = "The addresses depend on data."
-        return GpuLanes(warp, access.bytes, access.shared, [None] * 32, 0, unknown)
+        return GpuLanes(access.bytes, [None] * 32, "The addresses depend on data.")
     row = np.array([[INACTIVE if each is None else each for each in addresses]], np.int64)
     active = sum(each is not None for each in addresses)
     if access.shared:
@@ -121,7 +119,7 @@ def lanes(program_id: str, function_name: str, kernel: int, site: int, warp: int
         count = int(units(row, SECTOR)[0])
         sentence = f"{count} transaction{'' if count == 1 else 's'} of {SECTOR} bytes"
     who = "All 32 lanes take part" if active == 32 else f"{active} of 32 lanes take part"
-    return GpuLanes(warp, access.bytes, access.shared, addresses, count, f"{who}: {sentence}.")
+    return GpuLanes(access.bytes, addresses, f"{who}: {sentence}.")
 
 
 def occupancy(
@@ -134,7 +132,6 @@ def occupancy(
     """
     from mlcweb.playground.gpu.hardware import BOARDS, multiprocessor, peak_flops
     from mlcweb.playground.gpu.occupancy import occupancy as blocks_at_a_time
-    from mlcweb.runtime.target_tags import TAGS
 
     profile = _kernels(program(program_id), function_name).profiles[kernel]
     hardware = multiprocessor(tag)
@@ -153,10 +150,7 @@ def occupancy(
     if board is not None and result.blocks:
         sentence += _waves(profile.launch.blocks, result.blocks * board.multiprocessors)
     return GpuOccupancy(
-        tag,
-        TAGS[tag]["arch"],
         used,
-        result.blocks,
         result.warps,
         result.most,
         result.limits,
@@ -229,7 +223,7 @@ def _kernel(profile: KernelProfile, accesses: list[Access]) -> GpuKernel:
         moved_bytes=profile.moved_bytes,
         sites=[_site(access) for access in accesses],
         steps=_steps(profile),
-        fetches=[_fetch(profile, each, accesses) for each in profile.fetches],
+        fetches=[_fetch(profile, each) for each in profile.fetches],
     )
 
 
@@ -246,14 +240,11 @@ def _site(access: Access) -> GpuSite:
         notes.append("One instruction of a matrix unit for the whole warp.")
     return GpuSite(
         buffer=site.buffer.name,
-        dtype=site.buffer.dtype,
         kind=site.kind,
         shared=site.shared,
         text=access.text,
         index=access.index,
         line=access.line,
-        bytes=site.bytes,
-        phase=site.phase,
         cost=counts,
         note=" ".join(notes),
     )
@@ -278,8 +269,7 @@ def _steps(profile: KernelProfile) -> list[GpuStep]:
     return result
 
 
-def _fetch(profile: KernelProfile, each: Fetch, accesses: list[Access]) -> GpuFetch:
-    number = profile.sites.index(each.site)
+def _fetch(profile: KernelProfile, each: Fetch) -> GpuFetch:
     iterations = int(each.iterations.max()) + 1
     taking = len({thread for thread in each.threads.tolist() if thread >= 0})
     name = each.site.buffer.name
@@ -294,12 +284,4 @@ def _fetch(profile: KernelProfile, each: Fetch, accesses: list[Access]) -> GpuFe
         f"{rate} each, in {iterations} step{'' if iterations == 1 else 's'}."
     )
     columns = profile.columns.get(each.site.buffer.data, 0) or min(32, len(each.threads))
-    return GpuFetch(
-        number,
-        each.source,
-        name,
-        columns,
-        each.threads.tolist(),
-        each.iterations.tolist(),
-        sentence,
-    )
+    return GpuFetch(name, columns, each.threads.tolist(), each.iterations.tolist(), sentence)

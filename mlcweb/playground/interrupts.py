@@ -52,7 +52,7 @@ class Interrupts:
 
 
 def as_interrupt(error: BaseException) -> BaseException:
-    """The ``KeyboardInterrupt`` that a cancelled task stands for; other errors as they are."""
+    """A ``KeyboardInterrupt`` for a cancelled task; other errors as they are."""
     task = asyncio.current_task()
     if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
         task.uncancel()

@@ -38,6 +38,7 @@ class Document:
         files: file names of the cells that ran in it.
         traces, programs, searches: what the page can ask for, by identifiers.
         derivations: how the last run made its modules.
+        locals: what functions had in their local variables when they ended, as "sch in main".
     """
 
     name: str
@@ -47,6 +48,7 @@ class Document:
     programs: dict[str, IRModule] = field(default_factory=dict)
     derivations: list[Derivation] = field(default_factory=list)
     searches: dict[str, Search] = field(default_factory=dict)
+    locals: dict[str, Any] = field(default_factory=dict)
     _cached: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -54,10 +56,16 @@ class Document:
         """Its global variables."""
         return vars(self.module)
 
+    @property
+    def offered(self) -> Mapping[str, Any]:
+        """Its global variables, and what its functions had."""
+        return {**vars(self.module), **self.locals}
+
     def restart(self) -> None:
         """Forget what its cells have defined; what they showed can still be looked at."""
         self.module = ModuleType("__main__")
         self.files.clear()
+        self.locals.clear()
 
     def begin_results(self) -> None:
         """A run has ended, whose results replace those of the last one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
+from types import FrameType
 from typing import Any, NamedTuple
 
 from mlcweb.ir import BaseFunc, IRModule, Node
@@ -35,13 +36,12 @@ class Gallery:
     """Collects what a program shows while it runs.
 
     Args:
-        document: where the program runs; its variables name what is shown.
+        document: where the program runs.
         filename: the program's file name, to say which line showed it.
     """
 
     def __init__(self, document: Document, filename: str) -> None:
         self._document = document
-        self._variables = document.variables
         self._filename = filename
         self._modules: list[ShownModule] = []
         self._traces: list[_Trace] = []
@@ -58,7 +58,7 @@ class Gallery:
             print(shown)
         elif isinstance(shown, IRModule | Node):
             self._add_module(shown, title)
-            for name, schedule in namespace.schedules(self._variables).items():
+            for name, schedule in namespace.schedules(self._visible()).items():
                 if schedule.mod is shown:
                     self._add_trace(self._placed(name), schedule.trace, schedule)
         elif isinstance(shown, type):
@@ -75,18 +75,19 @@ class Gallery:
         those that it defines. Traces are those of its schedules. Programs, whose machine code can
         be looked at, are all modules, the latest last.
         """
-        schedules = namespace.schedules(self._variables)
+        variables = self._document.offered
+        schedules = namespace.schedules(variables)
         if not self._modules:
             for name, schedule in schedules.items():
-                self._add(f"{name}.mod", schedule.mod.script())
+                self._add(_module_of(name), schedule.mod.script())
         if not self._modules:
-            for name, module in namespace.modules(self._variables).items():
+            for name, module in namespace.modules(variables).items():
                 self._add(name, module.script())
         for name, schedule in schedules.items():
             # One that was shown in its final state is there already.
             if not any(shown.result is schedule.mod for shown in self._traces):
                 self._add_trace(name, schedule.trace, schedule)
-        modules = list(namespace.modules(self._variables).values())
+        modules = list(namespace.modules(variables).values())
         document = self._document
         document.begin_results()
         traces = [
@@ -103,9 +104,9 @@ class Gallery:
         """Modules that are defined, then those shown, then those of schedules; each once."""
         yielded: list[IRModule] = []
         candidates = [
-            *namespace.modules(self._variables).items(),
+            *namespace.modules(self._document.offered).items(),
             *self._programs,
-            *((f"{name}.mod", schedule.mod) for name, schedule in schedules.items()),
+            *((_module_of(name), schedule.mod) for name, schedule in schedules.items()),
         ]
         for title, module in candidates:
             if not any(module is other for other in yielded):
@@ -132,15 +133,29 @@ class Gallery:
 
     def _title(self, shown: Any) -> str:
         """How the program calls what it shows, and the line, such as "sch.mod, line 58"."""
-        return self._placed(namespace.name_of(self._variables, shown) or type(shown).__name__)
+        return self._placed(namespace.name_of(self._visible(), shown) or type(shown).__name__)
 
     def _placed(self, name: str) -> str:
+        frame = self._frame()
+        return name if frame is None else f"{name}, line {frame.f_lineno}"
+
+    def _visible(self) -> Mapping[str, Any]:
+        """The variables by which the code that shows something may call it."""
+        frame = self._frame()
+        return {**self._document.variables, **(frame.f_locals if frame is not None else {})}
+
+    def _frame(self) -> FrameType | None:
+        """The innermost call of a function of the program."""
         frame = sys._getframe(1)
-        while frame is not None:
-            if frame.f_code.co_filename == self._filename:
-                return f"{name}, line {frame.f_lineno}"
+        while frame is not None and frame.f_code.co_filename != self._filename:
             frame = frame.f_back
-        return name
+        return frame
+
+
+def _module_of(schedule: str) -> str:
+    """What the module of a schedule is called: "sch.mod", or "sch.mod in main"."""
+    variable, within, function = schedule.partition(" in ")
+    return f"{variable}.mod{within}{function}"
 
 
 def _type_name(cls: type) -> str:

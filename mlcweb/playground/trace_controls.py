@@ -1,6 +1,6 @@
 """The decisions of a trace as controls: what each could be instead, and why some values cannot be.
 
-A value that the sampling step itself rules out is told with its reason at once. Whether later steps
+A value that the sampling step itself rules out comes with its reason at once. Whether later steps
 can live with a value shows only when they are replayed; `refusal` tells.
 """
 
@@ -11,11 +11,10 @@ from itertools import chain
 from math import prod
 from typing import Any, Literal, NamedTuple
 
-from mlcweb.playground.protocol.trace import TraceControl, TraceOption, TracePart
+from mlcweb.playground.protocol.trace import Changes, TraceControl, TraceOption, TracePart
 from mlcweb.playground.trace_origins import extent_text
 from mlcweb.playground.trace_replay import (
     REFUSALS,
-    Changes,
     Replay,
     ReplayedStep,
     literal_factors,
@@ -25,7 +24,7 @@ from mlcweb.playground.trace_replay import (
 from mlcweb.playground.trace_words import loop_path, part_names
 from mlcweb.schedule import Trace
 from mlcweb.schedule.analysis.iteration_order import loop_type
-from mlcweb.schedule.analysis.scopes import scope_at
+from mlcweb.schedule.analysis.scopes import scope_around
 from mlcweb.schedule.instruction import plain
 from mlcweb.schedule.primitives.compute_location import LAST, compute_at
 from mlcweb.schedule.primitives.sampling import locations
@@ -48,11 +47,7 @@ def controls(trace: Trace, done: Replay, changes: Changes) -> list[TraceControl]
         inst = trace.insts[number - 1]
         recorded = plain(trace.get_decision(inst)) if inst.kind.sampling else literal_factors(inst)
         changed = number in changes and choice.decision != recorded
-        offered.append(
-            TraceControl(
-                number, choice.kind, choice.label, choice.decision, recorded, changed, choice.parts
-            )
-        )
+        offered.append(TraceControl(step=number, changed=changed, **choice._asdict()))
     return offered
 
 
@@ -208,7 +203,7 @@ def _location_options(state: ScheduleState, block: BlockPlace) -> list[TraceOpti
     possible = {number for number, _ in locations(state, identity)}
     inline = None if -2 in possible else "it cannot be inlined"
     options = [TraceOption("inlined", -2, inline), TraceOption("where it is", -1, None)]
-    consumers = scope_at(state, state.scope_of(block)).consumers(block)
+    consumers = scope_around(state, block).consumers(block)
     around = consumers[0].loops if consumers else ()
     for number, loop in enumerate(around):
         place = state.loop(loop.loop_var)

@@ -76,7 +76,7 @@ def load(document_name: str, title: str, steps: list[Any]) -> ShownTrace:
     """
     reason = "the program has no module"
     document = session.open(document_name)
-    for module in namespace.modules(document.variables).values():
+    for module in namespace.modules(document.offered).values():
         schedule = Schedule(module)
         try:
             Trace.apply_json_to_schedule(json.loads(json.dumps(steps)), schedule)

@@ -3,7 +3,7 @@ write."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -71,13 +71,11 @@ def vanished(before: ScheduleState, after: ScheduleState) -> list[str]:
     return loops + blocks
 
 
+@dataclass(eq=False, slots=True)
 class _Writer:
-    def __init__(
-        self, state: ScheduleState, origins: Origins, before: ScheduleState | None
-    ) -> None:
-        self.state = state
-        self.origins = origins
-        self.before = before
+    state: ScheduleState
+    origins: Origins
+    before: ScheduleState | None
 
     def function(self, func: PrimFunc) -> list[NestEntry]:
         root = func.root_block
@@ -104,7 +102,7 @@ class _Writer:
             extent=extent_text(loop.extent),
             how=KINDS[loop.kind],
             thread=loop.thread_binding.thread_tag if loop.thread_binding else None,
-            notes=_notes(loop.annotations),
+            annotations=_annotations(loop.annotations),
             origin=self.origins.loops[var].text() if traced else "",
             colours=self.origins.colours(var) if traced else [],
             change=self._loop_change(loop),
@@ -114,13 +112,12 @@ class _Writer:
     def block(self, realize: S.BlockRealize) -> NestBlock:
         block = realize.block
         where = None if is_trivially_true(realize.predicate) else repr(realize.predicate)
-        iterators = zip(block.iter_vars, realize.iter_values, strict=True)
         inner = [] if isinstance(block.body, S.BufferStore) else self.statement(block.body)
         return replace(
             _block_facts(block),
             iterators=[
                 NestIterator(each.var.name, ITERATORS[each.iter_type], repr(value))
-                for each, value in iterators
+                for each, value in realize.iterators
             ],
             where=where,
             change=self._block_change(realize),
@@ -186,7 +183,7 @@ def _block_facts(block: S.Block) -> NestBlock:
         init=None if block.init is None else _first_line(block.init),
         statement=repr(block.body) if isinstance(block.body, S.BufferStore) else None,
         buffers=[_allocation(buffer) for buffer in block.alloc_buffers],
-        notes=_notes(block.annotations),
+        annotations=_annotations(block.annotations),
         change=None,
         body=[],
     )
@@ -195,7 +192,7 @@ def _block_facts(block: S.Block) -> NestBlock:
 def _region(region: BufferRegion) -> NestRegion:
     extents = [r.extent.value if isinstance(r.extent, IntImm) else None for r in region.region]
     elements = None if None in extents else prod(e for e in extents if e is not None)
-    return NestRegion(repr(region), region.buffer.name, region.buffer.scope(), elements)
+    return NestRegion(repr(region), region.buffer.scope(), elements)
 
 
 def _allocation(buffer: Any) -> str:
@@ -205,7 +202,7 @@ def _allocation(buffer: Any) -> str:
     return f"memory for {buffer.name}: {size or '1'} {buffer.dtype}{scope}"
 
 
-def _notes(annotations: Any) -> list[str]:
+def _annotations(annotations: Any) -> list[str]:
     return [f"{key} = {value!r}" for key, value in annotations.items()]
 
 

@@ -118,27 +118,12 @@ class Origins:
         named = [place.loop for place in outputs if isinstance(place, LoopPlace)]
         loop_places = [place for place in _places(inputs) if isinstance(place, LoopPlace)]
         taken = [loops[p.loop.loop_var] for p in loop_places if p.loop.loop_var in loops]
-        if method == "split" and taken:
+        if method in ("split", "fuse") and taken:
+            sources = tuple(taken[:1] if method == "split" else taken)
             for position, loop in enumerate(named):
-                loops[loop.loop_var] = Origin(
-                    loop.loop_var.name,
-                    extent_text(loop.extent),
-                    "split",
-                    (taken[0],),
-                    position,
-                    len(named),
-                    step,
-                    method,
-                )
-        elif method == "fuse" and taken:
-            for loop in named:
-                loops[loop.loop_var] = Origin(
-                    loop.loop_var.name,
-                    extent_text(loop.extent),
-                    "fuse",
-                    tuple(taken),
-                    step=step,
-                    method=method,
+                var, extent = loop.loop_var, extent_text(loop.extent)
+                loops[var] = Origin(
+                    var.name, extent, method, sources, position, len(named), step, method
                 )
         # Names are not unique, so that loops around what the step is about come first.
         likely = {
@@ -172,7 +157,7 @@ class Origins:
         driven: Mapping[tuple[BlockIdentity, int], tuple[Origin, ...]],
         likely: Mapping[Var, Origin],
     ) -> tuple[Literal["copy", "made"], tuple[Origin, ...]]:
-        """What a loop that no output of a step names stands for: the loop that its name says, or
+        """The origin of a loop that no output of a step names: the loop that its name says, or
         those that drove what it drives now."""
         name = place.loop.loop_var.name
         for var, origin in reversed((*self.loops.items(), *likely.items())):

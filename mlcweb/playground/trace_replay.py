@@ -1,6 +1,6 @@
 """Replaying a trace step by step, with other decisions where the reader chose some.
 
-What a step did is told by what its random variables stood for before and after it, so both are
+What a step did follows from the values of its random variables before and after it, so both are
 kept while the replay goes on: later steps may do away with the loops.
 """
 
@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError
+from mlcweb.playground.protocol.trace import Changes
 from mlcweb.playground.trace_origins import Origins
 from mlcweb.schedule import Schedule, Trace
 from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.instruction import BlockRV, Instruction, LoopRV, map_inputs
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
-
-Changes = Mapping[int, Any]
-"""Decisions (or literal factors of a split) in place of the recorded ones, by step, from 1."""
 
 REFUSALS = (TVMError, ValueError, IndexError, TypeError)
 
@@ -35,7 +33,7 @@ class ReplayError(TVMError):
 class ReplayedStep:
     """A step that was carried out.
 
-    `inputs` and `outputs` are what the inputs stood for before the step and the outputs after it: a
+    `inputs` and `outputs` are the values of the inputs before the step, and of the outputs after: a
     place of a loop or block, or else the value itself; None for a loop or block that is none.
     """
 
@@ -148,7 +146,7 @@ def _meaning(schedule: Schedule, value: Any) -> Any:
     try:
         return _place(schedule.state, schedule.get(value))
     except REFUSALS:
-        return None  # it is gone, or stands for the root or for inlining
+        return None  # it was removed, or is the root, or means inlining
 
 
 def _place(state: ScheduleState, node: Any) -> BlockPlace | LoopPlace:

@@ -15,8 +15,8 @@ from typing import Any
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground import trace_controls
 from mlcweb.playground.aligned import aligned
-from mlcweb.playground.protocol.trace import Changes as PlainChanges
 from mlcweb.playground.protocol.trace import (
+    Changes,
     DerivedTrace,
     Instruction,
     ShownTrace,
@@ -25,7 +25,7 @@ from mlcweb.playground.protocol.trace import (
 )
 from mlcweb.playground.session import Document, session
 from mlcweb.playground.trace_nest import nest, vanished
-from mlcweb.playground.trace_replay import Changes, Replay, replay
+from mlcweb.playground.trace_replay import Replay, replay
 from mlcweb.playground.trace_words import words
 from mlcweb.schedule import Trace
 from mlcweb.schedule.instruction import python_text
@@ -72,10 +72,10 @@ def instructions(trace: Trace) -> list[Instruction]:
     """The steps of a trace."""
     names = trace.names()
     steps = []
-    for index, (inst, text) in enumerate(zip(trace.insts, trace.as_python(), strict=True), 1):
+    for inst, text in zip(trace.insts, trace.as_python(), strict=True):
         sampling = inst.kind.sampling
         decision = python_text(trace.get_decision(inst), names) if sampling else None
-        steps.append(Instruction(index, text, inst.kind.method, decision, sampling))
+        steps.append(Instruction(text, decision, sampling))
     return steps
 
 
@@ -88,38 +88,35 @@ def trace_steps(trace_id: str) -> list[TraceStep]:
     return _steps(replayed(trace_id))
 
 
-def derive(trace_id: str, changes: PlainChanges) -> DerivedTrace:
+def derive(trace_id: str, changes: Changes) -> DerivedTrace:
     """A trace with some decisions replaced."""
     done = replayed(trace_id, changes)
     failure = done.failure
     return DerivedTrace(
         instructions(done.schedule.trace),
         _steps(done),
-        trace_controls.controls(session.trace(trace_id).trace, done, numbered(changes)),
+        trace_controls.controls(session.trace(trace_id).trace, done, changes),
         failure and TraceFailure(failure.step, str(failure)),
     )
 
 
-def refusal(trace_id: str, changes: PlainChanges, step: int, decision: Any) -> str | None:
+def refusal(trace_id: str, changes: Changes, step: int, decision: Any) -> str | None:
     """Why a step of a trace cannot decide so, if a later step refuses what comes of it."""
     done = replayed(trace_id, changes)
-    return trace_controls.refusal(
-        session.trace(trace_id).trace, done, numbered(changes), step, decision
-    )
+    return trace_controls.refusal(session.trace(trace_id).trace, done, changes, step, decision)
 
 
 def _steps(done: Replay) -> list[TraceStep]:
     text = done.start.module.script().rstrip("\n")
-    shown = text, marked_diff(text, text), nest(done.start, done.first_origins)
-    steps = [TraceStep(0, "the program before any step", False, *shown, gone=[])]
+    shown = marked_diff(text, text), nest(done.start, done.first_origins)
+    steps = [TraceStep(0, "the program before any step", False, *shown, removed=[])]
     for index, step in enumerate(done.steps, 1):
         entry = TraceStep(index, words(step), step.changed)
         if step.changed:
             previous, text = text, step.after.module.script().rstrip("\n")
-            entry.module = text
             entry.diff = marked_diff(previous, text)
             entry.nest = nest(step.after, step.origins, step.before)
-            entry.gone = vanished(step.before, step.after)
+            entry.removed = vanished(step.before, step.after)
         steps.append(entry)
     return steps
 
@@ -135,12 +132,7 @@ def marked_diff(before: str, after: str) -> str:
     return "\n".join(marked)
 
 
-def numbered(changes: PlainChanges) -> Changes:
-    """Changes as JSON has them, by number."""
-    return {int(step): decision for step, decision in changes.items()}
-
-
-def replayed(identifier: str, changes: PlainChanges | None = None) -> Replay:
+def replayed(identifier: str, changes: Changes | None = None) -> Replay:
     """The replay of a registered trace with other decisions; done once and kept."""
     record = session.trace(identifier)
     changes = changes or {}
@@ -150,7 +142,7 @@ def replayed(identifier: str, changes: PlainChanges | None = None) -> Replay:
         while len(record.replays) >= MAX_REPLAYS:
             del record.replays[next(iter(record.replays))]
         if key not in record.replays:
-            record.replays[key] = replay(record.trace, start, numbered(changes))
+            record.replays[key] = replay(record.trace, start, changes)
     return record.replays[key]
 
 

@@ -55,16 +55,12 @@ def _reorder(step: ReplayedStep) -> str:
     return f"orders the loops {order}; they were {was}"
 
 
-def _loop_words(text: str) -> Callable[[ReplayedStep], str]:
+def _about(text: str) -> Callable[[ReplayedStep], str]:
     return lambda step: text.format(_sized(step.inputs[0]))
 
 
 def _bind(step: ReplayedStep) -> str:
     return f"binds {_sized(step.inputs[0])} to {step.instruction.attrs[0]}"
-
-
-def _block_words(text: str) -> Callable[[ReplayedStep], str]:
-    return lambda step: text.format(_name(step.inputs[0]))
 
 
 def _compute_at(step: ReplayedStep) -> str:
@@ -158,14 +154,14 @@ _WORDS: dict[str, Callable[[ReplayedStep], str]] = {
     "split": _split,
     "fuse": _fuse,
     "reorder": _reorder,
-    "parallel": _loop_words("runs {} in parallel"),
-    "vectorize": _loop_words("turns {} into vector lanes"),
-    "unroll": _loop_words("unrolls {}"),
+    "parallel": _about("runs {} in parallel"),
+    "vectorize": _about("turns {} into vector lanes"),
+    "unroll": _about("unrolls {}"),
     "bind": _bind,
     "compute_at": _compute_at,
     "reverse_compute_at": _compute_at,
-    "compute_inline": _block_words("inlines {} into its consumers"),
-    "reverse_compute_inline": _block_words("inlines {} into its producer"),
+    "compute_inline": _about("inlines {} into its consumers"),
+    "reverse_compute_inline": _about("inlines {} into its producer"),
     "cache_read": _cache,
     "cache_write": _cache,
     "decompose_reduction": _decompose,

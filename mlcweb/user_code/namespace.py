@@ -33,14 +33,6 @@ class SearchModule:
     model: bool
 
 
-@dataclass(slots=True)
-class ScheduleFunction:
-    """A function that takes a schedule, and the line at which it begins."""
-
-    name: str
-    line: int
-
-
 def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:
     """The program's modules by name; a function counts as a module of its own."""
     found: dict[str, IRModule] = {}
@@ -72,15 +64,13 @@ def schedules(variables: Mapping[str, Any]) -> dict[str, Schedule]:
     return found
 
 
-def schedule_functions(
-    variables: Mapping[str, Any], filenames: Collection[str]
-) -> list[ScheduleFunction]:
-    """Functions of the program that take a schedule and nothing else that they insist on.
+def schedule_functions(variables: Mapping[str, Any], filenames: Collection[str]) -> list[str]:
+    """Names of functions of the program that take a schedule and nothing else that they insist on.
 
     `filenames` are those of the program: functions that it imports are not its own.
     """
     return [
-        ScheduleFunction(name, value.__code__.co_firstlineno)
+        name
         for name, value in _public(variables)
         if _is(value, FunctionType)
         and value.__code__.co_filename in filenames
@@ -114,6 +104,11 @@ def name_of(variables: Mapping[str, Any], value: Any) -> str | None:
         if schedule.trace is value:
             return f"{name}.trace"
     return None
+
+
+def can_be_shown(value: object) -> bool:
+    """Whether a value is a schedule, a module or a function of TensorIR."""
+    return issubclass(type(value), (Schedule, IRModule, PrimFunc))
 
 
 def _public(variables: Mapping[str, Any]) -> list[tuple[str, Any]]:

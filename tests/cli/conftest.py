@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from mlcweb import compat
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +44,13 @@ def refused(sch):
 if __name__ == "__main__":
     print("main", sys.argv[1:])
 '''
+
+
+@pytest.fixture(autouse=True)
+def names_taken_back() -> Iterator[None]:
+    """A command takes the name `tvm` for its process, which here is that of other tests, too."""
+    yield
+    compat.uninstall()
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ SAMPLE = 100
 
 EXCEPTIONS: dict[str, str] = {
     "scalable vectors": "a number of lanes that only the machine knows",
-    "R has no": "operators of the graph that are not here, such as R.vision.roi_align",
-    "image has no": "operators of images that are not here",
+    "R has no": "operators of the graph that are not here",
+    "R.vision has no": "operators on boxes that are not here, such as R.vision.get_valid_counts",
 }
 """What the fault of a program may say, with the reason."""
 

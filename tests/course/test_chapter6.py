@@ -1,6 +1,7 @@
 """Chapter 6: thread blocks and shared memory; blocks, blockize, special memory, tensorize.
 
-`cells/chapter6_part1.txt` holds the cells on GPUs up to what is compiled for one.
+`cells/chapter6_part1.txt` holds the cells on GPUs up to what is compiled for one, and
+`cells/chapter6_running.txt` those that compile, run and tune it, with their results compared.
 `cells/chapter6_part2.txt` holds the cells with the line breaks and indentation of their typesetting
 mended, and the strides of `tmm16_impl` as [s, 1]. `listings/chapter6_*.txt` is what Apache TVM 0.27
 makes of them.
@@ -83,6 +84,27 @@ def test_a_thread_block_computes_its_part(gpu_modules):
     arrays = [mlcweb.nd.array(a), mlcweb.nd.empty((1024,))]
     mlcweb.build(gpu_modules["window_sum_shared"], target="interpreter")["main"](*arrays)
     np.testing.assert_array_equal(arrays[1].numpy(), a[:-3] + a[1:-2] + a[2:-1])
+
+
+def test_what_is_compiled_for_a_gpu_runs_and_is_tuned(gpu_modules, capsys, tmp_path, monkeypatch):
+    """With a GPU and without; the book's search has more trials."""
+    monkeypatch.chdir(tmp_path)
+    names = dict(gpu_modules)
+    text = (HERE / "cells" / "chapter6_running.txt").read_text()
+    text = text.replace("max_trials_global=64", "max_trials_global=4")
+    compat.install()
+    try:
+        for cell in re.split(r"^# %%\n", text, flags=re.M):
+            exec(cell, names)
+    finally:
+        compat.uninstall()
+    printed = capsys.readouterr().out
+    assert 'extern "C" __global__' in printed
+    assert "kernel void main_kernel(" in printed
+    speeds = re.findall(r"(GEMM-Blocking|GEMM-Shared|MetaSchedule): (\S+) GFLOPS", printed)
+    assert [name for name, _ in speeds] == ["GEMM-Blocking", "GEMM-Shared", "MetaSchedule"]
+    assert all(float(speed) > 0 for _, speed in speeds)
+    assert "T.thread_binding(" in printed  # the tuned program
 
 
 def test_listings(course):

@@ -68,13 +68,87 @@ def test_a_copy_of_what_a_later_block_overwrites_in_part():
     np.testing.assert_array_equal(arrays[1].numpy(), a[2] + 1)
 
 
+def made_by_tvm(program, step, python):
+    """What a real TVM makes of a program by one step, as a module of ours."""
+    mod = IRModule({"main": from_source(program)})
+    question = {"module": mod.script(dialect="s_tir"), "steps": [(step, True)], "scripts": True}
+    with Replay(python) as replay:
+        (made,) = replay(question)["steps"]
+    return from_source(made["script"])
+
+
+def run(mod, *arrays):
+    given = [mlcweb.nd.array(array) for array in arrays]
+    mlcweb.build(mod, target="interpreter")["main"](*given)
+    return [array.numpy() for array in given]
+
+
 @pytest.mark.oracle
 def test_tvm_copies_it_too_late(oracle_python):
-    mod = IRModule({"main": from_source(READ_BEFORE_IT_IS_OVERWRITTEN)})
-    step = ('sch.cache_read(sch.get_sblock("B"), 0, "local")', True)
-    question = {"module": mod.script(dialect="s_tir"), "steps": [step], "scripts": True}
-    with Replay(oracle_python) as replay:
-        (made,) = replay(question)["steps"]
-    arrays = [mlcweb.nd.array(np.ones((4, 4), "float32")), mlcweb.nd.empty((4,))]
+    step = 'sch.cache_read(sch.get_sblock("B"), 0, "local")'
+    made = made_by_tvm(READ_BEFORE_IT_IS_OVERWRITTEN, step, oracle_python)
     with pytest.raises(IndexOutOfBounds, match=r"A_local\[2, 0\].* has shape \(1, 4\)"):
-        mlcweb.build(from_source(made["script"]), target="interpreter")["main"](*arrays)
+        run(made, np.ones((4, 4), "float32"), np.zeros(4, "float32"))
+
+
+READ_BEFORE_IT_IS_WRITTEN = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for i in range(4):
+        A[i] = B[i] + 1
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[v] * 2
+"""
+COUNT = np.arange(4, dtype="int32")
+
+
+def test_a_copy_is_not_read_before_it_is_written():
+    """TVM's statement in front of the block reads the copy, too, before anything is in it."""
+    sch = Schedule(from_source(READ_BEFORE_IT_IS_WRITTEN))
+    sch.cache_write("B", 0, "local")
+    a, b = run(sch.mod, COUNT, COUNT)
+    assert a.tolist() == [1, 2, 3, 4]
+    assert b.tolist() == [2, 4, 6, 8]
+
+
+@pytest.mark.oracle
+def test_tvm_reads_a_copy_before_it_is_written(oracle_python):
+    step = 'sch.cache_write(sch.get_sblock("B"), 0, "local")'
+    made = made_by_tvm(READ_BEFORE_IT_IS_WRITTEN, step, oracle_python)
+    assert "A[i] = B_local[i] + 1" in made.script()
+    assert run(made, COUNT, COUNT)[1].tolist() != [2, 4, 6, 8]
+
+
+COUNTED_DOWN = """
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), C: T.Buffer((16,), "int32")):
+    B = T.alloc_buffer((16,), "int32")
+    for i in range(16):
+        with T.block("B"):
+            v = T.axis.spatial(16, i)
+            B[15 - v] = A[v]
+    for i in range(16):
+        with T.block("C"):
+            v = T.axis.spatial(16, i)
+            C[v] = B[v]
+"""
+SIXTEEN = np.arange(16, dtype="int32")
+
+
+def test_the_digits_of_an_index_that_counts_down():
+    """TVM has -v // 4 for v // -4, and -v % 4 for -(v % -4): both are other numbers."""
+    sch = Schedule(from_source(COUNTED_DOWN))
+    sch.transform_layout("B", ("write", 0), lambda i: [i // 4, i % 4])
+    assert "B[v // 4 * -1 + 3, v % 4 * -1 + 3] = A[v]" in sch.mod.script()
+    assert run(sch.mod, SIXTEEN, SIXTEEN)[1].tolist() == SIXTEEN[::-1].tolist()
+
+
+@pytest.mark.oracle
+def test_tvm_divides_an_index_that_counts_down_by_a_negative_number(oracle_python):
+    step = 'sch.transform_layout("B", ("write", 0), lambda i: [i // 4, i % 4])'
+    made = made_by_tvm(COUNTED_DOWN, step, oracle_python)
+    assert "B[v // -4 + 3, v % -4 * -1] = A[v]" in made.script()
+    with pytest.raises(IndexOutOfBounds, match=r"B\[-1, 3\]"):
+        run(made, SIXTEEN, SIXTEEN)

@@ -65,11 +65,12 @@ KINDS = (
     ),
     Kind(
         "TVM goes wrong", "cache_write", "wrong numbers",
-        "TVM copies back elements that no block has written (seed 571 is not looked into further)",
+        "TVM copies back elements that no block has written, and lets statements in front of the "
+        "block read the copy before anything is in it",
     ),
     Kind(
         "TVM goes wrong", "transform_layout", "OutOfBounds: Writing",
-        "TVM writes before the first element, by an index with a negative divisor (seed 801)",
+        "TVM has -v // 4 for v // -4 where an index counts down, which is another number",
     ),
     Kind("TVM crashes", "loop_partition|merge|reindex_cache_read", "", "TVM breaks down"),
     Kind(
@@ -80,7 +81,8 @@ KINDS = (
         "TVM folds a division of floats by the constant 0, and takes it for an error",
     ),
     Kind(
-        "TVM refuses", ANY, r"^(InternalError|TypeError|KeyError|ValueError: Check)|Flatten\(\)$",
+        "TVM refuses", ANY,
+        r"^(InternalError|TypeError|KeyError|IndexError|ValueError: Check)|Flatten\(\)$",
         "TVM breaks down, for one where cache_index finds no index, or one, to keep, and where "
         "indices are no variables but sums",
     ),
@@ -106,6 +108,10 @@ KINDS = (
         "binds no iterator to a loop where loops were fused",
     ),
     Kind(
+        "TVM refuses", "decompose_reduction", "all the loops related to reduce block var",
+        "TVM takes a loop in a binding for one of the reduction, also where its only value is 0",
+    ),
+    Kind(
         "TVM refuses", "cache_read", "allowed to be written by single block",
         "TVM counts the reader, and a later block that overwrites what has been read",
     ),
@@ -123,12 +129,21 @@ KINDS = (
         "TVM's copies stand in another order, so that the block is another one",
     ),
     Kind(
+        "we refuse", "reorder", "not in a chain",
+        "TVM's sample_compute_location knows no loops without blocks, and so moved none there",
+    ),
+    Kind(
         "we refuse", "set_scope", "is not allocated by a block",
         "the scope of a parameter is part of what the function is",
     ),
     Kind(
         "we refuse", ANY, "without declaring it|does not declare what it writes",
         "TVM believes declared regions, which need not be true",
+    ),
+    Kind(
+        "we refuse", "compute_at", "is an output block",
+        "to TVM a block has no output whose regions loop_partition or unsafe_hide_buffer_access "
+        "left undeclared: it moves the block to where it may run more often, or not at all",
     ),
     Kind(
         "we refuse", ANY,
@@ -190,7 +205,8 @@ KINDS = (
     ),
     Kind(
         "we refuse", ANY,
-        "that it updates|updates elements|also writes|are not a box|is not known to (write|lie)",
+        "that it updates|updates elements|also writes|are not a box|is not known to (write|lie)|"
+        "the copy does not hold them",
         "right only where nobody reads the elements that the copy does not hold",
     ),
 )  # fmt: skip

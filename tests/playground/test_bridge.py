@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from typing import Any
 
 from mlcweb.playground import bridge
@@ -18,3 +20,12 @@ def test_a_call_returns_the_value() -> None:
 def test_errors_come_back_as_a_message() -> None:
     assert "no search" in call("search.step", "s0")["error"]
     assert "earlier run" in call("trace_view.trace_steps", "t0")["error"]
+
+
+def test_what_few_programs_need_is_not_loaded_when_the_page_starts() -> None:
+    code = (
+        "import sys, mlcweb.compat, mlcweb.playground.bridge; "
+        "print([name for name in ('topi', 'lower.transform') if f'mlcweb.{name}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

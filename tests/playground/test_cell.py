@@ -1,6 +1,7 @@
 """Running programs: what they print and show, and what the page is told about it."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from mlcweb.playground import cell, figures, magics
 from mlcweb.playground.session import Document
 from mlcweb.user_code.namespace import SearchModule
+from tests.playground.texts import methods
 
 Run = Callable[[str], Any]
 
@@ -111,11 +113,10 @@ def test_traces_of_schedules(run: Run) -> None:
     result = run("sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))")
     [trace] = result.traces
     assert trace.title == "sch"
-    names = [step.name for step in trace.steps]
-    assert names[:4] == ["get_block", "get_loops", "sample_perfect_tile", "split"]
+    assert methods(trace.steps)[:4] == ["get_block", "get_loops", "sample_perfect_tile", "split"]
     [sampling] = [step for step in trace.steps if step.is_sampling]
     assert f"decision={sampling.decision}" in sampling.text
-    assert sampling.index == 3
+    assert trace.steps.index(sampling) == 2
 
 
 def test_a_shown_schedule_keeps_its_trace_under_its_line(run: Run) -> None:
@@ -130,9 +131,47 @@ def test_a_shown_schedule_keeps_its_trace_under_its_line(run: Run) -> None:
     assert [len(first.steps), last.title, len(last.steps)] == [6, "sch", 2]
 
 
+IN_A_FUNCTION = """
+def scheduled(mod):
+    sch = tvm.tir.Schedule(mod)
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    return sch
+
+def main():
+    made = scheduled(MyModule)
+    made.split(made.get_loops(made.get_block("C"))[0], [None, 8])
+    {last}
+"""
+
+
+def test_what_a_function_shows_has_the_names_of_its_variables(run: Run) -> None:
+    result = run(IN_A_FUNCTION.format(last="made.mod.show()") + "main()\n")
+    [shown], [trace] = result.modules, result.traces[:1]
+    assert shown.title.startswith("made.mod, line ")
+    assert trace.title.startswith("made, line ")
+    assert len(trace.steps) == 5
+
+
+def test_functions_that_an_error_has_left_can_be_looked_at(run: Run) -> None:
+    result = run(IN_A_FUNCTION.format(last="made.vectorize(3)") + "main()\n")
+    assert not result.ok
+    [trace] = result.traces
+    assert trace.title == "made in main"
+    assert "made.mod in main" in [each.title for each in result.programs]
+    assert len(trace.steps) == 5
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python does not tell of returns")
+def test_functions_that_have_returned_can_be_looked_at(run: Run) -> None:
+    result = run(IN_A_FUNCTION.format(last="mod = made.mod") + "main()\n")
+    assert [trace.title for trace in result.traces] == ["made in main"]
+    assert [each.name for each in result.search_modules] == ["MyModule", "mod in main"]
+    assert [each.title for each in result.programs] == ["MyModule", "mod in main"]
+
+
 def test_what_a_search_can_start_from(run: Run) -> None:
     result = run("")
-    assert [f.name for f in result.search_functions] == ["stochastic_schedule_mm"]
+    assert result.search_functions == ["stochastic_schedule_mm"]
     offered = SearchModule("MyModule", ["main"], model=False)
     assert result.search_modules == [offered]
 

@@ -97,7 +97,7 @@ def test_sizes(code: Any) -> None:
     assert 0 < size.loop.simd <= size.loop.instructions < size.instructions
     vectors = [line for line in wat if line.strip().startswith(("f32x4.", "v128."))]
     assert size.simd == len(vectors)
-    assert name in code.lowered.lines[size.loop.line - 1]
+    assert numbers(code.lowered.lines, f"for {name} in")
 
 
 def test_passes_lead_from_the_program_to_the_loops(run: Run) -> None:

@@ -67,7 +67,7 @@ def test_an_error_in_a_function_of_another_cell_is_marked_where_this_one_calls_i
 def test_functions_of_earlier_cells_can_be_searched_with(cells: Run) -> None:
     cells(PROGRAM)
     result = cells("sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))")
-    assert [f.name for f in result.search_functions] == ["stochastic_schedule_mm"]
+    assert result.search_functions == ["stochastic_schedule_mm"]
     assert [trace.title for trace in result.traces] == ["sch"]
 
 

@@ -61,7 +61,7 @@ def test_trial_messages_are_spelt_as_the_page_spells_them() -> None:
     arrays = [TrialArray("float32", Uint8Array(b"1234"), 0.5)]
     workload = TrialWorkload(CalibrationWork(Uint8Array(b""), 8, 0.25), arrays)
     assert plain(workload) == {
-        "pace": {"code": b"", "turns": 8, "minMs": 0.25},
+        "calibration": {"code": b"", "iterations": 8, "minMs": 0.25},
         "arrays": [{"dtype": "float32", "input": b"1234", "tolerance": 0.5}],
     }
 

@@ -12,6 +12,7 @@ from mlcweb.playground import cell, search, trace_view
 from mlcweb.playground.protocol.search import EarlierRecord
 from mlcweb.script import from_source
 from tests.playground.searching import earlier_of, fast_runner, followed, settings
+from tests.playground.texts import methods, sides
 
 Run = Callable[[str], Any]
 
@@ -35,29 +36,27 @@ def test_a_search_from_begin_to_the_code_for_the_editor(run: Run) -> None:
     assert len(told) > len(first)
     # 16 has five factors, so six trials must repeat one.
     assert {trial.state for trial in told} == {"measured", "repeated"}
-    for trial in told:
-        assert min(trial.repeats) <= trial.seconds <= max(trial.repeats)
     for trial in first:
         [decision] = trial.decisions
         outer, inner = eval(decision)
         assert outer * inner == 16
         if trial.state == "repeated" and trials[trial.same_as].decisions != trial.decisions:
             # Another program that comes to the same code.
-            one, other = (
-                search.details(identifier, index).source for index in (trial.index, trial.same_as)
-            )
-            assert wasm_text(one) == wasm_text(other)
+            pair = trial.index, trial.same_as
+            one, other = (search.details(identifier, index).diff for index in pair)
+            assert wasm_text(sides(one)[1]) == wasm_text(sides(other)[1])
     assert [trial.labels for trial in first] == [[["j_0", "j_1"]], *[None] * 5]
 
     details = search.details(identifier, 2)
     steps = trace_view.trace_steps(details.trace.id)
-    changed = [step.module for step in steps if step.changed]
-    assert changed[-1] == details.source.rstrip("\n")
+    changed = [sides(step.diff)[1] for step in steps if step.changed]
+    source = sides(details.diff)[1]
+    assert changed[-1] == source
     assert any(line.startswith("+") for line in details.diff.splitlines())
     assert f"decision={trials[2].decisions[0]}" in details.code
     again = run(details.code)
     assert again.ok
-    assert again.modules[-1].source == details.source
+    assert again.modules[-1].source.rstrip("\n") == source
 
 
 def test_code_replaces_the_function_in_its_module(run: Run) -> None:
@@ -66,7 +65,7 @@ def test_code_replaces_the_function_in_its_module(run: Run) -> None:
     details = search.details(identifier, 1)
     again = run(details.replacing)
     assert again.ok, again.error
-    assert again.modules[-1].source == details.source
+    assert again.modules[-1].source.rstrip("\n") == sides(details.diff)[1]
 
 
 def test_the_seed_decides_what_is_sampled(run: Run) -> None:
@@ -155,7 +154,7 @@ def test_a_failing_schedule_function_makes_failed_trials(run: Run) -> None:
     assert trial.record is None
     details = search.details(identifier, 0)
     assert details.code is None
-    assert [step.name for step in details.trace.steps] == ["get_block", "get_loops"]
+    assert methods(details.trace.steps) == ["get_block", "get_loops"]
 
 
 def test_a_schedule_of_something_else_is_told_so(run: Run) -> None:

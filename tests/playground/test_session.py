@@ -25,6 +25,7 @@ from mlcweb.playground.protocol.search import SearchSettings
 from mlcweb.playground.session import session
 from tests.playground.conftest import PROGRAM
 from tests.playground.searching import fast_runner, followed
+from tests.playground.texts import sides
 
 SCHEDULE = "sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))\n"
 
@@ -49,7 +50,7 @@ def test_a_run_leaves_what_other_documents_show() -> None:
     assert len({*ids, *(program.id for program in first.programs)}) == len(first.programs) + 1
     texts = ["\n".join(code_view.code(each).tensorir.lines) for each in ids]
     assert ["(16, 16)" in text for text in texts] == [True, False]
-    assert "T.grid(16" in trace_view.trace_steps(first.traces[0].id)[0].module
+    assert "T.grid(16" in sides(trace_view.trace_steps(first.traces[0].id)[0].diff)[1]
     assert access_view.explain(ids[0]).other == first.programs[0].id
     # In its own document a run takes the place of the one before.
     cell("first", "1 + 1", 2)
@@ -79,7 +80,7 @@ def test_a_search_is_over_its_own_document_and_belongs_to_it(
     cell("second", PROGRAM.replace("16", "8"))
     identifiers = {name: followed(settings(name))[0] for name in ("first", "second")}
     assert set(session.open("first").searches) == {identifiers["first"]}
-    shown = {name: search.details(each, 0).source for name, each in identifiers.items()}
+    shown = {name: sides(search.details(each, 0).diff)[1] for name, each in identifiers.items()}
     assert "(16, 16)" in shown["first"]
     assert "(8, 8)" in shown["second"]
 

@@ -23,7 +23,7 @@ def test_the_same_trace_differs_in_what_it_decides(run: Run) -> None:
     assert same.equal
     assert same.decided == []
     assert not any(line[0] in "+-" for line in same.diff.split("\n"))
-    changed = compare(first.id, {}, first.id, {"3": [2, 8]})
+    changed = compare(first.id, {}, first.id, {3: [2, 8]})
     assert changed.rows == [(n, n) for n in range(7)]
     assert changed.decided == [3]
     assert not changed.equal

@@ -35,11 +35,7 @@ def tile(sch: Schedule) -> None:
 def test_a_tile_offers_the_divisors_and_tells_why_others_do_not_fit() -> None:
     [control] = made(tile)
     assert (control.kind, control.label) == ("tile", "tiles of j (128)")
-    assert (control.decision, control.recorded, control.changed) == (
-        [16, 8],
-        [16, 8],
-        False,
-    )
+    assert (control.decision, control.changed) == ([16, 8], False)
     assert [part.name for part in control.parts] == ["j_0", "j_1"]
     inner = options(control, 1)
     assert inner["4"] == TraceOption("4", [32, 4], None)
@@ -52,11 +48,7 @@ def test_a_tile_offers_the_divisors_and_tells_why_others_do_not_fit() -> None:
 
 def test_a_changed_decision_is_told_with_the_recorded_one() -> None:
     [control] = made(tile, {3: [32, 4]})
-    assert (control.decision, control.recorded, control.changed) == (
-        [32, 4],
-        [16, 8],
-        True,
-    )
+    assert (control.decision, control.changed) == ([32, 4], True)
     assert control.parts[1].value == "4"
 
 

@@ -35,7 +35,7 @@ async def timed(identifier: str, changes: dict[str, Any], steps: list[int]) -> l
 
 def test_each_step_has_a_time(run: Run) -> None:
     [trace] = run(SCHEDULE).traces
-    outcomes = asyncio.run(timed(trace.id, {"3": [2, 8]}, [3, 4, 5, 6]))
+    outcomes = asyncio.run(timed(trace.id, {3: [2, 8]}, [3, 4, 5, 6]))
     for outcome in outcomes:
         assert outcome.state == "measured"
         assert outcome.reason is None

@@ -9,17 +9,10 @@ import pytest
 from mlcweb.ir import TVMError
 from mlcweb.playground import trace_view
 from mlcweb.playground.aligned import aligned
+from tests.playground.texts import methods, sides
 
 Run = Callable[[str], Any]
 SCHEDULE = "sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))\n"
-
-
-def sides(diff: str) -> tuple[str, str]:
-    """The texts before and after in a marked diff."""
-    lines = diff.split("\n")
-    before = [line[1:] for line in lines if line[0] != "+"]
-    after = [line[1:] for line in lines if line[0] != "-"]
-    return "\n".join(before), "\n".join(after)
 
 
 def test_texts_side_by_side_keep_both_in_order() -> None:
@@ -33,8 +26,8 @@ def test_steps_go_from_the_program_to_the_scheduled_program(run: Run) -> None:
     [trace] = result.traces
     steps = trace_view.trace_steps(trace.id)
     assert [step.index for step in steps] == list(range(len(trace.steps) + 1))
-    assert "for i, j, k in T.grid(16, 16, 16):" in steps[0].module
-    assert steps[-1].module == result.modules[0].source.rstrip("\n")
+    assert "for i, j, k in T.grid(16, 16, 16):" in sides(steps[0].diff)[1]
+    assert sides(steps[-1].diff)[1] == result.modules[0].source.rstrip("\n")
 
 
 def test_each_diff_leads_from_one_step_to_the_next(run: Run) -> None:
@@ -42,22 +35,22 @@ def test_each_diff_leads_from_one_step_to_the_next(run: Run) -> None:
     steps = trace_view.trace_steps(trace.id)
     changing = [step for step in steps if step.changed]
     for previous, step in pairwise([steps[0], *changing]):
-        assert sides(step.diff) == (previous.module, step.module)
-    names = [trace.steps[step.index - 1].name for step in changing]
+        assert sides(previous.diff)[1] == sides(step.diff)[0]
+    names = methods(trace.steps[step.index - 1] for step in changing)
     assert names == ["split", "reorder", "decompose_reduction"]
     looking = [step for step in steps[1:] if not step.changed]
     for step in looking:
-        assert step.module is step.diff is step.nest is step.gone is None
+        assert step.diff is step.nest is step.removed is None
 
 
 def test_a_changed_decision_leads_to_another_program(run: Run) -> None:
     [trace] = run(SCHEDULE).traces
-    derived = trace_view.derive(trace.id, {"3": [2, 8]})
+    derived = trace_view.derive(trace.id, {3: [2, 8]})
     assert derived.failure is None
-    assert "for i, j_0 in T.grid(16, 2):" in derived.steps[-1].module
+    assert "for i, j_0 in T.grid(16, 2):" in sides(derived.steps[-1].diff)[1]
     assert derived.instructions[2].decision == "[2, 8]"
     # The trace itself stays as it is.
-    assert "T.grid(16, 1)" in trace_view.trace_steps(trace.id)[-1].module
+    assert "T.grid(16, 1)" in sides(trace_view.trace_steps(trace.id)[-1].diff)[1]
 
 
 def test_a_step_that_cannot_be_done_says_why(run: Run) -> None:
@@ -69,7 +62,7 @@ sch.reorder(k, j_1)
 sch.vectorize(j_1)
 """
     [trace] = run(source).traces
-    derived = trace_view.derive(trace.id, {"3": [4, 0]})
+    derived = trace_view.derive(trace.id, {3: [4, 0]})
     assert derived.failure.step == 3
     assert "factor" in derived.failure.message
     assert [step.index for step in derived.steps] == [0, 1, 2]
@@ -96,12 +89,12 @@ sch = tvm.tir.Schedule(other)
 sch.parallel(sch.get_loops(sch.get_block("C"))[0])
 """
     [trace] = run(source).traces
-    assert "T.Buffer((8,)" in trace_view.trace_steps(trace.id)[0].module
+    assert "T.Buffer((8,)" in sides(trace_view.trace_steps(trace.id)[0].diff)[1]
 
 
 def test_a_schedule_knows_its_original(run: Run) -> None:
     [trace] = run(SCHEDULE + "del MyModule\n").traces
-    assert "@I.ir_module" in trace_view.trace_steps(trace.id)[0].module
+    assert "@I.ir_module" in sides(trace_view.trace_steps(trace.id)[0].diff)[1]
 
 
 def test_a_trace_without_its_original_says_so(run: Run) -> None:

@@ -361,6 +361,59 @@ def main(A: T.Buffer((4,), "int32"), C: T.Buffer((8,), "int32")):
 """
 
 
+DIGITS_COUNTED_DOWN = """
+@T.prim_func
+def main(A: T.Buffer((2, 3), "int32"), B: T.Buffer((4,), "int32")):
+    C = T.alloc_buffer((2, 3, 2, 2), "int32")
+    for i in range(4):
+        for a, j, k in T.grid(2, 4, 3):
+            if i < 3:
+                C[a, k, (3 - j) // 2, (3 - j) % 2] = A[a, k]
+        if i < 3:
+            B[i] = C[i % 2, 1, 1, 1]
+"""
+
+NEVER_THERE = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+    if A[2] != A[2]:
+        for i in range(4):
+            with T.block("B"):
+                v = T.axis.spatial(4, i)
+                B[v] = 3
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            T.writes()
+            C[v] = v + 5
+"""
+
+
+LAUNCHED_AGAIN = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32", scope="shared")
+    for u in range(1):
+        for i in T.thread_binding(8, thread="blockIdx.x"):
+            for j in T.thread_binding(1, thread="threadIdx.x"):
+                with T.block("B"):
+                    v = T.axis.spatial(8, i + j)
+                    B[v] = A[v] + 1
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = B[v] * 2
+"""
+
+VECTOR_OF_THREE = """
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((7,), "int32")):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    B[1:4] = A[T.Ramp(3, -1, 3)] % T.Broadcast(T.int32(97), 3)
+"""
+
+
 def check(program, schedule=lambda sch: None):
     """Before and after the schedule, all targets compute what Python does."""
     function = from_source(program)
@@ -627,3 +680,37 @@ def test_the_extent_of_a_loop_is_what_it_was_before_its_first_iteration():
         elevens = mlcweb.nd.array(np.full(6, 11, "int32"))
         mlcweb.build(from_source(EXTENT_THAT_THE_BODY_STORES), target=target)["main"](rows, elevens)
         assert rows.numpy().tolist() == [[11] * 5 + [5]], target
+
+
+def test_memory_holds_elements_whose_digits_count_down():
+    """Where a condition stands around them, they were taken for other elements."""
+    check(DIGITS_COUNTED_DOWN)
+
+
+def test_a_block_whose_output_is_hidden_still_has_one():
+    check(NEVER_THERE)
+    sch = Schedule(from_source(NEVER_THERE))
+    with pytest.raises(ScheduleError, match='"C" is an output block'):
+        sch.compute_at("C", sch.get_loops("B")[0])
+
+
+@pytest.mark.parametrize("target", [*TARGETS, LLVM])
+def test_what_a_target_lacks_runs_in_numpy_for_arrays_of_symbolic_shapes_too(target):
+    function = mlcweb.build(from_source(VECTOR_OF_THREE), target=target)["main"]
+    for length in (4, 9):
+        arrays = [mlcweb.nd.array(np.arange(n, dtype="int32") + 95) for n in (length, 7)]
+        function(*arrays)
+        assert arrays[1].numpy().tolist() == [95, 1, 0, 96, 99, 100, 101]
+
+
+def test_threads_do_not_read_what_those_of_an_earlier_launch_wrote_to_shared_memory():
+    """The consumer ran in the iterations that the predicate of a split leaves out, too."""
+
+    def move(sch):
+        sch.reverse_compute_at("C", sch.get_loops("B")[-2])
+
+    check(LAUNCHED_AGAIN, move)
+    sch = Schedule(from_source(LAUNCHED_AGAIN))
+    sch.split(sch.get_loops("B")[0], [None, 4])
+    with pytest.raises(ScheduleError, match='the block "B" writes nothing to "B"'):
+        move(sch)

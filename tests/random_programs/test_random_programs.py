@@ -1,7 +1,7 @@
 """Random programs and random schedules of them: every target computes what Python itself computes.
 
 Each seed gives one program (see programs.py), run by the interpreter unscheduled, and then, after
-whatever steps are accepted, on every target. `make test` tries 300 of them, `make test-all` 3,000.
+whatever steps are accepted, on every target. `make test` tries 600 of them, `make test-all` 20,000.
 What fails prints the program and its trace.
 """
 
@@ -28,7 +28,10 @@ from tests.random_schedules import EVERY_STEP, random_step
 
 TARGETS = ("interpreter", "numpy", "wasm -relaxed_madd=0")
 LLVM = "llvm -mcpu=host -relaxed_madd=0"
-"""It takes as long as the others together, so it is tried with every fourth program alone."""
+"""It takes as long as the others together, so it is tried with every fourth program alone, and of
+many programs with every eighth."""
+CHECKED = "wasm -relaxed_madd=0 -bounds_check=1"
+"""As many others are tried with checks, none of which may find anything."""
 STEPS, ATTEMPTS = 5, 16
 CHUNK, MANY = 25, 100
 
@@ -66,8 +69,9 @@ def check_numbers(mod, target, arrays, wanted, message):
             np.testing.assert_array_equal(found, want, err_msg=f"{target}\n{message()}")
 
 
-def check(seed, among=tuple(WEIGHTS), symbolic=False):
-    """Compare a program, and a schedule of it, with Python on all targets."""
+def check(seed, among=tuple(WEIGHTS), symbolic=False, turns=4):
+    """Compare a program, and a schedule of it, with Python on all targets; one in `turns` programs
+    on LLVM, another with checks."""
     program = random_program(seed, among, symbolic)
     arrays = program.inputs()
     wanted = evaluate(program.text, arrays)
@@ -89,7 +93,7 @@ def check(seed, among=tuple(WEIGHTS), symbolic=False):
         assert_structural_equal(from_source(text), sch.mod)
     except Exception as error:
         raise AssertionError(f"What is printed reads back as {error}\n{message()}") from error
-    targets = (*TARGETS, LLVM) if seed % 4 == 0 else TARGETS
+    targets = (*TARGETS, *(LLVM, CHECKED)[seed % turns : seed % turns + 1])
     for target in targets if changed else targets[1:]:
         try:
             check_numbers(sch.mod, target, arrays, wanted, message)
@@ -124,6 +128,12 @@ def test_vectors_and_memory_of_every_kind(first):
         check(seed, (*MORE_STAGES, elementwise, reduction))
 
 
+@pytest.mark.parametrize("first", range(0, 25, CHUNK))
+def test_vectors_of_symbolic_shapes(first):
+    for seed in range(first, first + CHUNK):
+        check(seed, (*MORE_STAGES, *WEIGHTS), symbolic=True)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", range(50, 350, MANY))
 def test_many_more_vectors(first):
@@ -139,7 +149,7 @@ def test_many_more_symbolic_ones(first):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("first", range(300, 2_500, MANY))
+@pytest.mark.parametrize("first", range(300, 19_500, MANY))
 def test_many_more(first):
     for seed in range(first, first + MANY):
-        check(seed)
+        check(seed, turns=8)

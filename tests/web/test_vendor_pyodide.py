@@ -1,7 +1,9 @@
 """The vendoring script: the right bytes or none at all, and no work where all is in place."""
 
+import gzip
 import hashlib
 import importlib.util
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -159,3 +161,16 @@ def test_the_lock_file_names_what_pages_ship_and_what_tests_fetch(vendor: Module
     assert all(len(entry["sha256"]) == 64 for entry in lock["packages"].values())
     needed = {name for entry in lock["packages"].values() for name in entry["depends"]}
     assert needed <= set(lock["packages"])
+
+
+def test_a_wheel_is_compressed_as_a_whole(vendor: ModuleType, tmp_path: Path) -> None:
+    wheel = tmp_path / "mlcweb-1-py3-none-any.whl"
+    texts = {f"mlcweb/{name}.py": f"{name} = 1\n" * 50 for name in "abcdefgh"}
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    content = vendor.packed(wheel)
+    assert content == vendor.packed(wheel)
+    assert len(content) < wheel.stat().st_size
+    with zipfile.ZipFile(io.BytesIO(gzip.decompress(content))) as archive:
+        assert {name: archive.read(name).decode() for name in archive.namelist()} == texts

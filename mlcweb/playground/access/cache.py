@@ -96,11 +96,11 @@ def simulate(
     present = -1
     missed: list[int] = []
     evictions: list[tuple[int, int]] = []
-    gone: list[int] = []
+    evicted_sites: list[int] = []
     runs = zip(ordered[starts].tolist(), changers.tolist(), order[starts].tolist(), strict=True)
     for line, changer, access in runs:
         if line % sets != present:
-            gone.extend(held.values())
+            evicted_sites.extend(held.values())
             held, present = {}, line % sets
         if line in held:
             before = held.pop(line)
@@ -109,15 +109,15 @@ def simulate(
         missed.append(access)
         if len(held) == ways:
             oldest = next(iter(held))
-            gone.append(held.pop(oldest))
+            evicted_sites.append(held.pop(oldest))
             evictions.append((access, oldest))
         held[line] = changer
-    gone.extend(held.values())
+    evicted_sites.extend(held.values())
 
     outcome.hit[missed] = False
     if evictions:
         accesses, evicted = np.array(evictions, np.int64).T
         outcome.evicted[accesses] = evicted
-    changed = [site for site in gone if site != CLEAN]
+    changed = [site for site in evicted_sites if site != CLEAN]
     outcome.written[:] = np.bincount(changed, minlength=site_count) if changed else 0
     return outcome

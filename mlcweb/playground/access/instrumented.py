@@ -41,13 +41,12 @@ class Loop:
 @dataclass(frozen=True, slots=True)
 class Subscript:
     """An access in the text: the buffer that owns the memory, `text` such as "A[vi, vk]", the line
-    and the block that it stands in, and the loops around, outermost first."""
+    that it stands in, and the loops around, outermost first."""
 
     owner: Buffer
     write: bool
     text: str
     line: int
-    block: str
     loops: tuple[Loop, ...]
 
 
@@ -102,9 +101,7 @@ class _InstrumentedText(ExpressionText):
         number = len(self.subscripts)
         shown = f"{buffer.name}[{', '.join(map(str, indices)) or '()'}]"
         loops = tuple(loop for loop, _ in around)
-        self.subscripts.append(
-            Subscript(owner, action == "Writing", shown, self.line, self.block, loops)
-        )
+        self.subscripts.append(Subscript(owner, action == "Writing", shown, self.line, loops))
         point = self.point(around)
         if owner is buffer:
             return f"{name}[see({number}, {name}, {point}, {index})]"

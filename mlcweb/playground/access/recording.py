@@ -130,17 +130,12 @@ def record(
 
 def _places(func: PrimFunc, sites: Sequence[Subscript]) -> dict[Buffer, AccessBuffer]:
     """Where buffers lie: those of the caller in their order, then those that the function makes."""
-    parameters = dict.fromkeys(func.parameter_buffers)
     places: dict[Buffer, AccessBuffer] = {}
     end = 0
-    for buffer in [*parameters, *dict.fromkeys(site.owner for site in sites)]:
-        if buffer in places:
-            continue
+    for buffer in dict.fromkeys([*func.parameter_buffers, *(site.owner for site in sites)]):
         shape = constant_shape(buffer) or ()
         size = size_in_bytes(buffer.dtype)
-        places[buffer] = AccessBuffer(
-            buffer.name, buffer.dtype, list(shape), size, end, buffer in parameters
-        )
+        places[buffer] = AccessBuffer(buffer.name, buffer.dtype, list(shape), size, end)
         end += -(-prod(shape) * size // ALIGNMENT) * ALIGNMENT
     return places
 

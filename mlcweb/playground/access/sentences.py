@@ -101,7 +101,7 @@ def compare(new: AccessProfile, old: AccessProfile) -> list[str]:
     for name, use in before.items():
         if name not in uses:
             times = _count(use.accesses, "access")
-            changes.append((use.fetched * scale, f"{name} is gone, and with it {times}."))
+            changes.append((use.fetched * scale, f"{name} is removed, and with it {times}."))
     changes.sort(key=lambda change: -change[0])
     sentences += [sentence for _, sentence in changes]
     if _alike(new, old):

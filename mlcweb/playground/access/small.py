@@ -109,10 +109,7 @@ def shrunk(func: PrimFunc, most: int, batch: int) -> tuple[PrimFunc, dict[str, i
         for part in (part for index in _indices(func) for part in walk(index)):
             if isinstance(part, IntImm) and abs(part.value) > limit:
                 raise NotShrinkable(f"the number {part.value} stands in an index or a condition")
-        shrinking = _Shrinking(sizes)
-        params = tuple(shrinking.variable(param) for param in func.params)
-        buffers = {shrinking.variable(p): shrinking.buffer(b) for p, b in func.buffer_map.items()}
-        func = replace(func, params=params, buffer_map=buffers, body=shrinking.rewrite(func.body))
+        func = _Shrinking(sizes).function(func)
     names = {var.name: size for var, size in symbols.items()}
     return func, names | {str(old): sizes[old] for old in sorted(sizes, reverse=True)}
 

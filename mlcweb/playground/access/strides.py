@@ -9,17 +9,24 @@ import numpy as np
 
 from mlcweb.playground.access.instrumented import Loop
 from mlcweb.playground.access.recording import Recording
-from mlcweb.playground.protocol.access import AccessStride
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """Elements that an iteration of a loop moves on; None where they differ."""
+
+    loop: str
+    elements: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Strides:
     """The strides of one subscript, the outermost loop first; loops of one iteration have none."""
 
-    steps: tuple[AccessStride, ...]
+    steps: tuple[Stride, ...]
 
     @property
-    def innermost(self) -> AccessStride | None:
+    def innermost(self) -> Stride | None:
         """The stride of the innermost loop with more than one iteration."""
         return self.steps[-1] if self.steps else None
 
@@ -55,5 +62,5 @@ def strides_of(loops: tuple[Loop, ...], points: np.ndarray, elements: np.ndarray
         distances = np.unique(np.diff(places)[follows])
         if len(distances):
             distance = int(distances[0]) if len(distances) == 1 else None
-            steps.append(AccessStride(loop.name, distance))
+            steps.append(Stride(loop.name, distance))
     return Strides(tuple(steps))

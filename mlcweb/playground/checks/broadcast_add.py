@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.playground.checks.common import first_difference, prim_func, run, same
+from mlcweb.playground.checks.common import expect, prim_func, run
 from mlcweb.playground.checks.verdict import Wrong
 
 
@@ -24,16 +24,12 @@ def check(variables: Mapping[str, Any]) -> str:
         # In a browser NumPy's integers have 32 bits unless told otherwise.
         a, b = (array.astype("int64") for array in case)
         c = run(function, [a, b], np.full((4, 4), -(10**6), "int64"))
-        if same(c, a + b):
-            continue
-        if same(c, a + b[:, None]):
-            raise Wrong(
-                "You add B[vi], one number for each row. NumPy lines shapes up at the last axis, "
-                "so the row B is added to every row: it is indexed by the column, B[vj]."
-            )
-        if same(c, a):
-            raise Wrong("C is a copy of A so far. Add the element of B that belongs to it.")
         if (c == -(10**6)).any():
             raise Wrong("Some elements of C are never written: the loops must reach all 4 x 4.")
-        raise Wrong(first_difference("C", c, a + b))
+        by_rows = (
+            "You add B[vi], one number for each row. NumPy lines shapes up at the last axis, "
+            "so the row B is added to every row: it is indexed by the column, B[vj]."
+        )
+        copied = "C is a copy of A so far. Add the element of B that belongs to it."
+        expect("C", c, a + b, (a + b[:, None], by_rows), (a, copied))
     return "C equals NumPy's a + b for three pairs of inputs."

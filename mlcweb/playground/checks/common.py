@@ -54,13 +54,18 @@ def prim_func(
     return function
 
 
-def run(program: PrimFunc | IRModule, inputs: Sequence[np.ndarray], output: np.ndarray) -> Any:
+def run(
+    program: PrimFunc | IRModule,
+    inputs: Sequence[np.ndarray],
+    output: np.ndarray,
+    target: str | None = "llvm",
+) -> Any:
     """What a program with one function writes for `inputs` to its last argument, which holds
     `output` before."""
     module = IRModule({"main": program}) if isinstance(program, PrimFunc) else program
     [name] = [var.name_hint for var in module.functions]
     arrays = [nd.array(array) for array in (*inputs, output)]
-    build(module, target="llvm")[name](*arrays)
+    build(module, target=target)[name](*arrays)
     return arrays[-1].numpy()
 
 
@@ -69,6 +74,22 @@ def same(actual: np.ndarray, expected: np.ndarray) -> bool:
     if np.issubdtype(expected.dtype, np.floating):
         return bool(np.allclose(actual, expected, rtol=1e-4, atol=1e-4))
     return bool(np.array_equal(actual, expected))
+
+
+def expect(
+    name: str, actual: np.ndarray, expected: np.ndarray, *mistakes: tuple[np.ndarray, str]
+) -> None:
+    """Accept what is right; else say what is wrong.
+
+    Args:
+        mistakes: what usual mistakes compute, each with what to say of it.
+    """
+    if same(actual, expected):
+        return
+    for computed, verdict in mistakes:
+        if same(actual, computed):
+            raise Wrong(verdict)
+    raise Wrong(first_difference(name, actual, expected))
 
 
 def first_difference(name: str, actual: np.ndarray, expected: np.ndarray) -> str:

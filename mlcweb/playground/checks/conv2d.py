@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.playground.checks.common import (
-    blocks_of,
-    first_difference,
-    prim_func,
-    reduced_axes,
-    run,
-    same,
-)
+from mlcweb.playground.checks.common import blocks_of, expect, prim_func, reduced_axes, run
 from mlcweb.playground.checks.verdict import Wrong
 
 DATA, WEIGHT, OUT = (1, 1, 8, 8), (2, 1, 3, 3), (1, 2, 6, 6)
@@ -41,18 +34,24 @@ def check(variables: Mapping[str, Any]) -> str:
         expected = _convolution(data, weight)
         poison = np.full(OUT, 10**6, "int64")
         out = run(function, [data, weight], poison)
-        if same(out, expected):
-            continue
-        if same(out, expected + poison):
-            raise Wrong(
+        expect(
+            "The output",
+            out,
+            expected,
+            (
+                expected + poison,
                 "The sums are right, but they are added to what the output held before. Set it to "
-                "zero in a `with T.init():` at the head of the block."
-            )
-        if same(out, _convolution(data, weight[:, :, ::-1, ::-1])):
-            raise Wrong("The kernel is flipped: element (di, dj) of it meets A at (vi+di, vj+dj).")
-        if same(out, _convolution(data, weight.swapaxes(2, 3))):
-            raise Wrong("di and dj are exchanged: di goes with rows (vi), dj with columns (vj).")
-        raise Wrong(first_difference("The output", out, expected))
+                "zero in a `with T.init():` at the head of the block.",
+            ),
+            (
+                _convolution(data, weight[:, :, ::-1, ::-1]),
+                "The kernel is flipped: element (di, dj) of it meets A at (vi+di, vj+dj).",
+            ),
+            (
+                _convolution(data, weight.swapaxes(2, 3)),
+                "di and dj are exchanged: di goes with rows (vi), dj with columns (vj).",
+            ),
+        )
     return "The output equals the convolution that NumPy computes for three pairs of inputs."
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.playground.checks.common import first_difference, prim_func, run, same
-from mlcweb.playground.checks.verdict import Wrong
+from mlcweb.playground.checks.common import expect, prim_func, run
 
 
 def check(variables: Mapping[str, Any]) -> str:
@@ -17,11 +16,11 @@ def check(variables: Mapping[str, Any]) -> str:
     for data in (np.arange(128), np.linspace(-3, 3, 128)):
         a = data.astype("float32")
         b = run(function, [a], np.full(shape, np.nan, "float32"))
-        if same(b, 2 * a + 1):
-            continue
-        if same(b, a + 1):
-            raise Wrong("B is still A + 1. Multiply A[vi] by T.float32(2) first.")
-        if same(b, 2 * (a + 1)):
-            raise Wrong("B is 2 * (A + 1): the 1 should be added after the multiplication.")
-        raise Wrong(first_difference("B", b, 2 * a + 1))
+        expect(
+            "B",
+            b,
+            2 * a + 1,
+            (a + 1, "B is still A + 1. Multiply A[vi] by T.float32(2) first."),
+            (2 * (a + 1), "B is 2 * (A + 1): the 1 should be added after the multiplication."),
+        )
     return "B is 2 A + 1 for every input tried. The Machine code view shows what became of it."

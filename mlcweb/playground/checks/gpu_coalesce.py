@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.playground.checks.common import blocks_of, loop_text, same, variable
+from mlcweb.playground.checks.common import blocks_of, loop_text, run, same, variable
 from mlcweb.playground.checks.verdict import Wrong
 from mlcweb.playground.gpu.profile import profiles
-from mlcweb.runtime import nd
-from mlcweb.runtime.build import build
 from mlcweb.schedule import Schedule
 from mlcweb.tir import PrimFunc
 
@@ -38,8 +36,6 @@ def check(variables: Mapping[str, Any]) -> str:
                 f"{site.buffer.name}, and {LEAST} would do: its threads are not neighbours there."
             )
     a, r = np.random.default_rng(7).integers(-9, 10, (2, SIDE, SIDE)).astype("float32")
-    arrays = [nd.array(x) for x in (a, r[0], np.zeros_like(a))]
-    build(schedule.mod)["main"](*arrays)
-    if not same(arrays[2].numpy(), a + r[0]):
+    if not same(run(schedule.mod, [a, r[0]], np.zeros_like(a), target=None), a + r[0]):
         raise Wrong("B is no longer A with R added to each of its rows.")
     return f"{LEAST} transactions for each access of a warp, {kernel.sectors:,.0f} in all."

@@ -10,7 +10,7 @@ import numpy as np
 from mlcweb import relax
 from mlcweb.ir import IRModule
 from mlcweb.ir.op import Op
-from mlcweb.playground.checks.common import first_difference, same
+from mlcweb.playground.checks.common import expect
 from mlcweb.playground.checks.verdict import Wrong
 from mlcweb.runtime import nd
 from mlcweb.runtime.device import cpu
@@ -88,5 +88,4 @@ def _compare(model: IRModule, fused: IRModule) -> None:
         relax.VirtualMachine(relax.build(module, "llvm"), cpu())["main"](x).numpy()
         for module in (model, fused)
     )
-    if not same(actual, expected):
-        raise Wrong(first_difference("The fused model's result", actual, expected))
+    expect("The fused model's result", actual, expected)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.playground.checks.common import blocks_of, first_difference, run, same, variable
+from mlcweb.playground.checks.common import blocks_of, expect, run, variable
 from mlcweb.playground.checks.verdict import Wrong
 from mlcweb.schedule import Schedule
 from mlcweb.tir.arithmetic import constant_value
@@ -46,6 +46,5 @@ def check(variables: Mapping[str, Any]) -> str:
         )
     c = run(schedule.mod, [a, b], np.full((SIDE, SIDE), -1, "int32"))
     expected = a.astype("int32") @ b.astype("int32").T
-    if not same(c, expected):
-        raise Wrong(first_difference("C", c, expected))
+    expect("C", c, expected)
     return "B is packed once, and 4,096 steps of the instruction compute the product."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlcweb import te
-from mlcweb.playground.checks.common import first_difference, run, same, variable
+from mlcweb.playground.checks.common import expect, run, variable
 from mlcweb.playground.checks.verdict import Wrong
 
 
@@ -34,11 +34,9 @@ def check(variables: Mapping[str, Any]) -> str:
         x, w, b = (rng.uniform(-1, 1, s).astype("float32") for s in shapes)
         program = te.create_prim_func([*parameters, result])
         out = run(program, [x, w, b], np.full(shape, np.nan, "float32"))
-        if same(out, x @ w.T + b):
-            continue
-        if same(out, x @ w.T):
-            raise Wrong("The product is right, but B is not added yet.")
-        if inputs == outputs and same(out, x @ w + b):
-            raise Wrong("You sum X[i, k] * W[k, j]. A layer's weights are transposed: W[j, k].")
-        raise Wrong(first_difference("The result", out, x @ w.T + b))
+        mistakes = [(x @ w.T, "The product is right, but B is not added yet.")]
+        if inputs == outputs:
+            transposed = "You sum X[i, k] * W[k, j]. A layer's weights are transposed: W[j, k]."
+            mistakes.append((x @ w + b, transposed))
+        expect("The result", out, x @ w.T + b, *mistakes)
     return "te_linear gives X W^T + B for three shapes."

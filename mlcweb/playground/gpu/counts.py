@@ -9,7 +9,7 @@ hang together are they taken of a sample.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.ir import TVMError
 from mlcweb.playground.gpu.memory import INACTIVE, LANES, LINE, SECTOR, bank_use, units
-from mlcweb.playground.gpu.sites import Site
+from mlcweb.playground.gpu.sites import Loop, Site
 from mlcweb.playground.protocol.gpu import GpuCost
 from mlcweb.tir import expr as E
 from mlcweb.tir.substitute import variables_in
@@ -64,6 +64,11 @@ class Launch:
     def blocks(self) -> int:
         return prod(self.grid)
 
+    def first_values(self, *loops: Loop) -> dict[E.Var, np.ndarray]:
+        """All variables but those of threads, in the first block and iteration."""
+        values = self.fixed | {var: np.zeros((), np.int64) for var in self.axes}
+        return values | {loop.var: np.array(loop.low, np.int64) for loop in loops}
+
 
 def _extent(kernel: DeviceKernel, tag: str) -> int:
     extent = kernel.extent(tag)
@@ -87,9 +92,7 @@ def lane_addresses(site: Site, launch: Launch, warp: int) -> list[int | None] | 
     """The bytes that the lanes of a warp of the first block touch in the first iteration of all
     loops, from the beginning of the buffer; None for a lane that does not take part, and for all
     where data decide."""
-    values: dict[E.Var, np.ndarray] = dict(launch.fixed)
-    values |= {var: np.zeros((), np.int64) for var in launch.axes}
-    values |= {loop.var: np.array(loop.low, np.int64) for loop in (*site.loops, *site.tile)}
+    values = launch.first_values(*site.loops, *site.tile)
     values |= {var: value[0, warp] for var, value in launch.thread_values.items()}
     try:
         element = np.broadcast_to(evaluate(site.index, values), LANES)
@@ -195,15 +198,10 @@ class _Count:
         shape: tuple[int, ...] = (points, launch.warps, LANES)
         exists = launch.exists[None]
         if self.site.tile:
-            # One instruction of the warp: its first lane stands for all.
+            # One instruction of the warp: its first lane is like all.
             environment |= {var: value[..., :1] for var, value in launch.thread_values.items()}
-            extents = [loop.extent for loop in self.site.tile]
-            digits = np.indices(extents, np.int64).reshape(len(extents), 1, 1, -1)
-            environment |= {
-                loop.var: digit + loop.low
-                for loop, digit in zip(self.site.tile, digits, strict=True)
-            }
-            shape = (points, launch.warps, prod(extents))
+            environment |= all_values(self.site.tile, (1, 1, -1))
+            shape = (points, launch.warps, prod(loop.extent for loop in self.site.tile))
             exists = exists[..., :1]
         total = sum(
             (scale * evaluate(term, environment) for scale, term in near), np.zeros((), np.int64)
@@ -254,6 +252,13 @@ def _fewest_passes(placed: np.ndarray, width: int) -> np.ndarray:
     groups = max(1, width * LANES // LINE)
     parts = placed.reshape(len(placed), groups, -1)
     return (parts != INACTIVE).any(2).sum(1)
+
+
+def all_values(loops: Sequence[Loop], shape: tuple[int, ...]) -> dict[E.Var, np.ndarray]:
+    """The values of loops in all their iterations, along an axis of arrays of that shape."""
+    extents = [loop.extent for loop in loops]
+    digits = np.indices(extents, np.int64).reshape(len(extents), *shape)
+    return {loop.var: digit + loop.low for loop, digit in zip(loops, digits, strict=True)}
 
 
 def _size(values: Values) -> tuple[int, int, int]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.ir.visitor import walk
-from mlcweb.playground.gpu.counts import Launch
+from mlcweb.playground.gpu.counts import Launch, all_values
 from mlcweb.playground.gpu.memory import LANES
-from mlcweb.playground.gpu.sites import Loop, Site
+from mlcweb.playground.gpu.sites import Site
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import constant_shape
@@ -55,10 +55,8 @@ def fetch(site: Site, launch: Launch, waiting: set[E.Var]) -> Fetch | None:
     iterations = prod(loop.extent for loop in loops)
     if not 0 < iterations * launch.threads <= MAX_STORES:
         return None
-    values: dict[E.Var, np.ndarray] = dict(launch.fixed)
-    values |= {var: np.zeros((), np.int64) for var in launch.axes}
-    values |= {loop.var: np.array(loop.low, np.int64) for loop in site.loops}
-    values |= _all_values(loops)
+    values = launch.first_values(*site.loops)
+    values |= all_values(loops, (-1, 1, 1)) if loops else {}
     values |= launch.thread_values
     shape = (iterations, launch.warps, LANES)
     try:
@@ -87,11 +85,3 @@ def _source(site: Site, launch: Launch) -> str | None:
     loads = (part for part in walk(statement.value) if isinstance(part, E.BufferLoad))
     names = [names_by_data[load.buffer.data] for load in loads if load.buffer.data in names_by_data]
     return names[0] if names else None
-
-
-def _all_values(loops: list[Loop]) -> dict[E.Var, np.ndarray]:
-    if not loops:
-        return {}
-    extents = [loop.extent for loop in loops]
-    digits = np.indices(extents, np.int64).reshape(len(extents), -1, 1, 1)
-    return {loop.var: digit + loop.low for loop, digit in zip(loops, digits, strict=True)}

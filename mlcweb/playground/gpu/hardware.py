@@ -3,8 +3,10 @@
 Compared with their sources: limits from 7.5 on with NVIDIA's "CUDA Programming Guide", appendix
 "Compute Capabilities"; units of allocation, partitions and blocks with `cuda_occupancy.h` of CUDA
 12.6; the boards A100 (the one with 40 GB), H100 (SXM), V100, T4, A30 and RTX 4090 with NVIDIA's
-data sheets. What came before 7.5, and the other boards, are from general knowledge and were not
-compared.
+data sheets. With what reviewers print of NVIDIA's specifications: all of P100, GTX 1070 and 1080,
+A40 and RTX A6000; multiprocessors and clocks of GTX 1080 Ti and RTX 2070, 2080 and 2080 Ti;
+multiprocessors and bandwidth of RTX 3080. What came before 7.5, and the other boards, are from
+general knowledge and were not compared.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class Multiprocessor:
         shared_unit: Shared memory is given to a block in multiples of this.
         reserved: Bytes of shared memory that the system takes for each block.
         cores: Multiply-adds of float32 in a cycle.
-        partitions: So many parts share out the registers, each to warps of its own.
+        partitions: parts of a multiprocessor, each with registers for warps of its own.
     """
 
     warps: int

@@ -9,6 +9,7 @@ from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
 from mlcweb.ir import TVMError
 from mlcweb.lower.pipeline import PassRecord
+from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.playground.gpu.counts import Launch, count
 from mlcweb.playground.gpu.fetch import Fetch, fetch
 from mlcweb.playground.gpu.occupancy import estimated_registers, global_bytes, shared_bytes
@@ -21,7 +22,7 @@ from mlcweb.tir.function import PrimFunc
 
 @dataclass(eq=False)
 class KernelProfile:
-    """What is told of a kernel.
+    """What the view shows of a kernel.
 
     Attributes:
         operations: Of the whole launch, None where that is not known.
@@ -53,8 +54,8 @@ class KernelProfile:
     @cached_property
     def fetches(self) -> list[Fetch]:
         waiting = {step.loop.var for step in self.parts.steps if step.loop is not None}
-        told = (fetch(site, self.launch, waiting) for site in self.sites)
-        return [each for each in told if each is not None]
+        fetches = (fetch(site, self.launch, waiting) for site in self.sites)
+        return [each for each in fetches if each is not None]
 
     @cached_property
     def registers(self) -> int:
@@ -95,7 +96,7 @@ def profiles(func: PrimFunc, name: str) -> list[KernelProfile]:
         if record.name == "FlattenBuffer":
             columns.update(_columns(record.before))
 
-    _, kernels = kernels_of(func, name, observe)
+    _, kernels = kernels_of(func, name, observe, WARP_SIZE)
     return [
         KernelProfile(kernel, _operations(func, kernel, len(kernels)), columns)
         for kernel in kernels

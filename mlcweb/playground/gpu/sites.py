@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from math import isinf
 from typing import Any
 
-from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, has_barrier, is_barrier
+from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, WARP_MATRIX, has_barrier, is_barrier
 from mlcweb.arith import Analyzer, same_expression
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.vector_copies import vector_copy
+from mlcweb.codegen.gpu.warp_matrices import ROW_BYTES, instruction_of, row_of_lane
 from mlcweb.ir.visitor import Visitor, on
 from mlcweb.playground.protocol.gpu import GpuAccessKind, GpuStepKind
 from mlcweb.tir import dtype as dtypes
@@ -102,13 +103,13 @@ class _Collector(Visitor):
         self.result = Sites()
         self.owners = {buffer.data: buffer for buffer in (*kernel.buffers, *kernel.shared)}
         self.shared = {buffer.data for buffer in kernel.shared}
-        self.analyzer = Analyzer()
-        for var, tag in kernel.indices.items():
-            self.analyzer.bind(var, Range(const(0), kernel.axes[tag]))
+        self.analyzer = Analyzer(kernel.domains)
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.loops: list[Loop] = []
         self.conditions: list[E.PrimExpr] = []
         self.in_tile: int | None = None
+        lanes = (var for var, tag in kernel.indices.items() if tag == "threadIdx.x")
+        self.lane = next(lanes, None)
         self.depth = 0
         self.phase = 0
         self.first = 0
@@ -208,12 +209,22 @@ class _Collector(Visitor):
     def attribute(self, statement: S.AttrStmt) -> None:
         if statement.attr_key == ATOMIC and isinstance(statement.body, S.BufferStore):
             self.atomic(statement.body)
+        elif statement.attr_key == WARP_MATRIX:
+            self.row(statement)
         elif statement.attr_key == MATRIX_UNIT and self.in_tile is None:
             self.in_tile = len(self.loops)
             self.visit(statement.body)
             self.in_tile = None
         else:
             self.visit(statement.body)
+
+    def row(self, statement: S.AttrStmt) -> None:
+        """Of the matrix instructions of PTX only `ldmatrix` touches memory: each lane a row."""
+        self.statement = statement
+        if self.lane is not None and instruction_of(statement)[0] == "ldmatrix":
+            load, index = row_of_lane(statement, self.lane)
+            lanes = ROW_BYTES // dtypes.size_in_bytes(load.buffer.dtype)
+            self.site(load.buffer, self.analyzer.simplify(index), "load", lanes)
 
     def atomic(self, update: S.BufferStore) -> None:
         self.statement = update

@@ -29,14 +29,6 @@ class AccessLoop:
 
 
 @dataclass(slots=True)
-class AccessStride:
-    """Elements that an iteration of a loop moves on; None where they differ."""
-
-    loop: str
-    elements: int | None
-
-
-@dataclass(slots=True)
 class AccessSite:
     """A subscript in the text of the program.
 
@@ -46,35 +38,26 @@ class AccessSite:
         loops: outermost first.
         badge: "unit", "stride n", "same", "irregular" or "once", in `loop`.
         loop: the innermost with more than one iteration.
-        steps: of each loop.
     """
 
     buffer: int
     write: bool
     text: str
     line: int
-    block: str
     loops: list[AccessLoop]
     badge: str
     loop: str | None
-    steps: list[AccessStride]
 
 
 @dataclass(slots=True)
 class AccessBuffer:
-    """A buffer in the simulated memory.
-
-    Attributes:
-        base: the byte that it begins at.
-        parameter: whether the caller made it.
-    """
+    """A buffer in the simulated memory; `base` is the byte that it begins at."""
 
     name: str
     dtype: str
     shape: list[int]
     item_bytes: int
     base: int
-    parameter: bool
 
 
 @dataclass(slots=True)

@@ -58,10 +58,9 @@ class PassName:
 
 @dataclass(slots=True)
 class LoopSize:
-    """The innermost loop that most instructions run in; `line` is one of the loops' text."""
+    """The innermost loop that most instructions run in."""
 
     name: str
-    line: int | None
     instructions: int
     simd: int
 

@@ -52,20 +52,16 @@ class GpuSite:
         text: such as "A[vi, vk]".
         index: the element, by threadIdx, blockIdx and loops.
         line: in the program; null if it is not known.
-        bytes: of one thread.
         cost: null where the addresses depend on data.
         note: what is to be said about the counts.
     """
 
     buffer: str
-    dtype: str
     kind: GpuAccessKind
     shared: bool
     text: str
     index: str
     line: int | None
-    bytes: int
-    phase: int
     cost: GpuCost | None
     note: str
 
@@ -93,14 +89,11 @@ class GpuFetch:
     """Which thread fetches which element of a shared buffer, in the first block.
 
     Attributes:
-        site: number of the store.
         columns: of the buffer, as its rows are written.
         threads: for each element, -1 for none.
         iterations: for each element, which of the thread's stores it is.
     """
 
-    site: int
-    source: str
     buffer: str
     columns: int
     threads: list[int]
@@ -144,7 +137,6 @@ class GpuReport:
         others: programs that it can be compared with.
         other: the one that it is compared with.
         steps: of its schedule, to compare with, too.
-        lines: the text of the function.
         problem: why there are no kernels, and what to do.
         sentences: on the kernels, or on what differs from the other program.
         tags: of GPUs.
@@ -155,7 +147,6 @@ class GpuReport:
     others: list[str]
     other: str | None
     steps: list[AccessStep]
-    lines: list[str]
     kernels: list[GpuKernel]
     problem: str
     sentences: list[str]
@@ -168,16 +159,12 @@ class GpuLanes:
     """What the lanes of a warp of the first block touch, in the first iteration of all loops.
 
     Attributes:
+        bytes: of one lane.
         addresses: in bytes from the beginning of the buffer; null for a lane that takes no part.
-        units: sectors of 32 bytes that are moved, or, for shared memory, the words at a time that
-            the busiest bank gives.
     """
 
-    warp: int
     bytes: int
-    shared: bool
     addresses: list[int | None]
-    units: int
     sentence: str
 
 
@@ -194,17 +181,14 @@ class GpuOccupancy:
     """How full a multiprocessor is.
 
     Attributes:
-        blocks, warps: at a time.
+        warps: at a time.
         most: warps that it can hold.
         limits: the tightest first.
         peak: operations on float32 a second, null if not known.
         bandwidth: bytes a second, null if not known.
     """
 
-    tag: str
-    arch: str
     registers: int
-    blocks: int
     warps: int
     most: int
     limits: list[GpuLimit]

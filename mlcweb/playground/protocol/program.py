@@ -1,4 +1,4 @@
-"""Running programs: what comes of a run, and what is told while it goes on."""
+"""Running programs: what comes of a run, and what the page hears while it goes on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mlcweb.playground.protocol.trace import ShownTrace
 from mlcweb.user_code.diagnostics import RunError
-from mlcweb.user_code.namespace import ScheduleFunction, SearchModule
+from mlcweb.user_code.namespace import SearchModule
 
 MAX_PICTURE_BYTES = 4_500_000
 """Of the file of a picture that the page shows."""
@@ -50,7 +50,7 @@ class RunResult:
     Attributes:
         document: where it ran.
         programs: the latest last.
-        search_functions: functions that take a schedule.
+        search_functions: names of functions that take a schedule.
     """
 
     document: str
@@ -60,7 +60,7 @@ class RunResult:
     modules: list[ShownModule]
     traces: list[ShownTrace]
     programs: list[ShownProgram]
-    search_functions: list[ScheduleFunction]
+    search_functions: list[str]
     search_modules: list[SearchModule]
 
 

@@ -15,7 +15,7 @@ TrialState = Literal["measured", "recalled", "repeated", "failed"]
 """A "recalled" time comes from an earlier search, a "repeated" one from an earlier trial."""
 
 MAX_SEARCHES = 8
-"""So many searches can be looked at; older ones are forgotten."""
+"""Searches that can be looked at; older ones are forgotten."""
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class TrialResult:
     """What a trial came to.
 
     Attributes:
-        seconds: the median of `repeats`, which are seconds per call of each batch.
+        seconds: per call, the median of all batches.
         reason: why a failed trial failed.
         same_as: the earlier trial with the same program, whose time a repeated trial takes over.
         confirmed: whether it was measured once more at the end, with nothing beside it.
@@ -142,10 +142,8 @@ class TrialResult:
     """
 
     index: int
-    seed: int
     state: TrialState
     seconds: float | None
-    repeats: list[float]
     reason: str | None
     same_as: int | None
     confirmed: bool
@@ -182,7 +180,6 @@ class TrialDetails:
     """
 
     trace: ShownTrace
-    source: str
     diff: str
     code: str | None
     replacing: str | None

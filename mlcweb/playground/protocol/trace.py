@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Changes = Mapping[str, Any]
-"""Decisions in place of a trace's own, by step."""
+Changes = Mapping[int, Any]
+"""Decisions (or literal factors of a split) in place of a trace's own, by step, from 1."""
 
 
 @dataclass(slots=True)
@@ -15,15 +15,11 @@ class Instruction:
     """An instruction of a trace.
 
     Attributes:
-        index: from 1.
         text: as Python, with its decision.
-        name: the method's.
         decision: what a sampling instruction decided, as Python.
     """
 
-    index: int
     text: str
-    name: str
     decision: str | None
     is_sampling: bool
 
@@ -64,7 +60,7 @@ class NestLoop:
 
     Attributes:
         thread: the thread axis that it is bound to.
-        notes: its annotations.
+        annotations: as text.
         origin: where it came from, such as "outer part of j, 16 of 128".
         colours: numbers of the loops that it goes back to.
         change: what the step did to it: "new", "moved", "edited", or what it has become.
@@ -74,7 +70,7 @@ class NestLoop:
     extent: str
     how: LoopKind
     thread: str | None
-    notes: list[str]
+    annotations: list[str]
     origin: str
     colours: list[int]
     change: str | None
@@ -101,7 +97,6 @@ class NestRegion:
     """
 
     text: str
-    buffer: str
     scope: str
     elements: int | None
 
@@ -113,7 +108,7 @@ class NestBlock:
     Attributes:
         where: its predicate.
         buffers: what it allocates, in words.
-        notes: its annotations.
+        annotations: as text.
         change: what the step did to it: "new", "moved" or "edited".
     """
 
@@ -125,7 +120,7 @@ class NestBlock:
     init: str | None
     statement: str | None
     buffers: list[str]
-    notes: list[str]
+    annotations: list[str]
     change: str | None
     body: list[NestEntry]
     kind: Literal["block"] = "block"
@@ -138,23 +133,21 @@ NestEntry = NestFunction | NestStatement | NestLoop | NestBlock
 @dataclass(slots=True)
 class TraceStep:
     """What a step of a trace did; step 0 is the program before any. Where the step leaves the
-    program as it was, `module`, `diff`, `nest` and `gone` are None.
+    program as it was, `diff`, `nest` and `removed` are None.
 
     Attributes:
         words: a sentence without its subject: "splits j (128) into …".
         changed: whether the program is another one after it.
-        module: the program's text.
         diff: the lines before and after, with "-", "+" or a blank in front.
-        gone: loops and blocks that are no more.
+        removed: loops and blocks that are no more.
     """
 
     index: int
     words: str
     changed: bool
-    module: str | None = None
     diff: str | None = None
     nest: list[NestFunction] | None = None
-    gone: list[str] | None = None
+    removed: list[str] | None = None
 
 
 @dataclass(slots=True)
@@ -187,14 +180,13 @@ class TraceControl:
     Attributes:
         label: what is decided.
         decision: that in force.
-        recorded: that of the trace.
+        changed: whether it is another than that of the trace.
     """
 
     step: int
     kind: Literal["tile", "choice", "location", "factors"]
     label: str
     decision: Any
-    recorded: Any
     changed: bool
     parts: list[TracePart]
 

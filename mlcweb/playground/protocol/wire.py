@@ -37,7 +37,9 @@ def from_plain(kind: Any, value: Any) -> Any:
     if isinstance(value, list) and get_origin(kind) is tuple:
         return tuple(from_plain(each, item) for each, item in zip(arguments, value, strict=True))
     if isinstance(value, dict) and get_origin(kind) in (dict, Mapping):
-        return {key: from_plain(arguments[1], item) for key, item in value.items()}
+        # The keys of JSON are texts.
+        key_of, kind = (int if arguments[0] is int else str), arguments[1]
+        return {key_of(key): from_plain(kind, item) for key, item in value.items()}
     return value
 
 

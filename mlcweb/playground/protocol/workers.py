@@ -71,13 +71,14 @@ class RuntimeFacts:
 
 @dataclass(slots=True)
 class StartMessage:
-    """Start Python; `backlog` is the memory of a `Backlog`."""
+    """Start Python; `backlog` is the memory of a `Backlog`, `gpu` the port of a `GpuStarter`."""
 
     type: Literal["start"]
     base: str
     interrupt: Uint8Array | None
     backlog: SharedArrayBuffer | None
     trials: MessagePort
+    gpu: MessagePort | None
 
 
 @dataclass(slots=True)

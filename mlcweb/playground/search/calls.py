@@ -151,10 +151,8 @@ def packed_trial(search: Search, event: Trial | Confirmed) -> TrialUpdate:
     names = None if kind in search.spaces else labels(trial.trace, search.program.scheduled)
     return TrialUpdate(
         trial.index,
-        trial.seed,
         trial.state,
         trial.seconds,
-        list(trial.run_secs),
         trial.reason,
         trial.same_as,
         trial.confirmed,
@@ -182,7 +180,6 @@ def details(search_id: str, index: int) -> TrialDetails:
     in_module = isinstance(document.variables.get(program.name), IRModule)
     return TrialDetails(
         ShownTrace(search.trace_ids[index], title, trace_view.instructions(sch.trace)),
-        after,
         trace_view.marked_diff(before, after),
         written and schedule_code(*written),
         replacing_code(*written) if written and in_module else None,

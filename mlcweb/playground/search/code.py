@@ -30,7 +30,7 @@ def replacing_code(program: Program, trace: Trace, title: str, seconds: float | 
 
 def _steps(program: Program, trace: Trace, title: str, seconds: float | None) -> list[str]:
     time = "" if seconds is None else f", {seconds * 1000:.4g} ms"
-    start = program.name
+    start = program.variable
     if not program.alone:
         start += f'["{program.function}"].with_attr("global_symbol", "main")'
     return [

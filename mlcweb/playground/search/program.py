@@ -18,7 +18,7 @@ class Program:
     """A function to schedule.
 
     Attributes:
-        name: the variable that holds its module.
+        name: the variable that holds its module; "mod in main" is the variable of a function.
         module: the module as the variable holds it.
         function: the function's name there.
         scheduled: the module that schedules start from. Where the function is one of several, it
@@ -29,6 +29,11 @@ class Program:
     module: IRModule
     function: str
     scheduled: IRModule
+
+    @property
+    def variable(self) -> str:
+        """What the code around the module calls it."""
+        return self.name.partition(" in ")[0]
 
     @property
     def alone(self) -> bool:
@@ -51,7 +56,7 @@ def find(document: Document, name: str, function: str | None = None) -> Program:
     Raises:
         TVMError: there is none of these names.
     """
-    module = namespace.modules(document.variables).get(name)
+    module = namespace.modules(document.offered).get(name)
     if module is None:
         raise TVMError(f"the program has no {name}; run it first")
     names = list(prim_funcs(module))

@@ -119,7 +119,7 @@ def _watched(document: Document, task: TaskRecord) -> _Watched:
 
 def _program(document: Document, mod: IRModule) -> Program:
     """Where the program keeps what is tuned; a name that is to be replaced if it does not."""
-    for name, module in namespace.modules(document.variables).items():
+    for name, module in namespace.modules(document.offered).items():
         for function in prim_funcs(module):
             alone = len(module.functions) == 1 and function == "main"
             if structural_equal(module if alone else normalized(module[function]), mod):

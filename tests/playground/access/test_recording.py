@@ -65,16 +65,15 @@ def test_each_access_knows_its_line_and_its_loops() -> None:
     for site in recording.sites:
         assert site.text in lines[site.line - 1]
     last = recording.sites[-1]
-    assert last.block == "C_update"
     assert [loop.name for loop in last.loops] == ["i", "j_0", "k", "j_1"]
     assert recording.point[-1] == 8 * 2 * 8 * 4 - 1  # The last of all iterations.
 
 
 def test_buffers_lie_one_after_another_in_aligned_memory() -> None:
     recording = small_recording(matmul_relu(), 15)
-    places = [(place.name, place.base, place.parameter) for place in recording.places]
+    places = [(place.name, place.base) for place in recording.places]
     # 15 * 15 elements of 4 bytes are 900 bytes; the next multiple of 64 is 960.
-    assert places == [("A", 0, True), ("B", 960, True), ("C", 1920, True), ("Y", 2880, False)]
+    assert places == [("A", 0), ("B", 960), ("C", 1920), ("Y", 2880)]
     first_of_b = [name for name, _ in recording.elements()].index("B")
     assert recording.addresses[first_of_b] == 960
 

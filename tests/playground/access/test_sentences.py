@@ -6,8 +6,7 @@ from mlcweb.playground.access.cache import Cache
 from mlcweb.playground.access.derivation import Derivation
 from mlcweb.playground.access.recording import record
 from mlcweb.playground.access.sentences import compare, describe
-from mlcweb.playground.access.strides import strides
-from mlcweb.playground.protocol.access import AccessStride
+from mlcweb.playground.access.strides import Stride, strides
 from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
 from tests.playground.access.profiles import ordered_matmul, profile, small_recording, tiled
@@ -35,7 +34,7 @@ def test_strides_of_the_plain_product() -> None:
         "C": ["unit in j", "same in k", "same in k"],
     }
     b = strides(recording)[3]
-    assert b.steps == (AccessStride("i", 0), AccessStride("j", 1), AccessStride("k", 16))
+    assert b.steps == (Stride("i", 0), Stride("j", 1), Stride("k", 16))
 
 
 def test_strides_of_ikj() -> None:
@@ -153,7 +152,7 @@ def test_new_buffers_and_those_that_are_gone() -> None:
         "C_global is new, read and written at the same address throughout the innermost loop k: "
         "8,704 accesses, 99.3 % of them hits."
     ]
-    assert "C_global is gone, and with it 8,704 accesses." in compare(without, with_copy)
+    assert "C_global is removed, and with it 8,704 accesses." in compare(without, with_copy)
 
 
 PANELS = """

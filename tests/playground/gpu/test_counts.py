@@ -10,7 +10,8 @@ from mlcweb.codegen.numpy.evaluate import evaluate
 from mlcweb.playground.gpu import counts as counting
 from mlcweb.playground.gpu.counts import count, lane_addresses
 from mlcweb.playground.gpu.memory import INACTIVE, units
-from mlcweb.playground.gpu.profile import KernelProfile
+from mlcweb.playground.gpu.profile import KernelProfile, profiles
+from mlcweb.script import from_source
 from tests.playground.gpu.kernels import costs, kernel
 
 
@@ -221,6 +222,31 @@ def _assert_as_walked(profile: KernelProfile) -> None:
                 active += len(mine)
                 sectors += len(set((mine // 32).tolist()))
         assert (found.requests, found.active, found.sectors) == (requests, active, sectors)
+
+
+@pytest.mark.parametrize(("stride", "passes"), [(16, 8), (24, 4), (32, 16), (40, 4), (64, 32)])
+def test_rows_that_ldmatrix_takes(stride: int, passes: int) -> None:
+    """Of each of four matrices eight lanes tell a row of 16 bytes; eight rows are one pass where
+    they are in different banks."""
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((16, {stride}), "float16"), B: T.Buffer((32, 8), "float16")):
+    for x in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("root"):
+            T.reads(A[0:16, 0:{stride}])
+            T.writes(B[0:32, 0:8])
+            S = T.alloc_buffer((16, {stride}), "float16", scope="shared")
+            R = T.alloc_buffer((8,), "float16", scope="local")
+            for i in range({stride // 2}):
+                S[x // 2, x % 2 * {stride // 2} + i] = A[x // 2, x % 2 * {stride // 2} + i]
+            T.ptx_ldmatrix(False, 4, ".b16", R.data, 0, S.data,
+                {stride} * (x % 16) + 8 * (x // 16), dtype="float16")
+            for i in range(8):
+                B[x, i] = R[i]
+"""
+    [profile] = profiles(from_source(text), "main")
+    found = costs(profile, "S")
+    assert (found.requests, found.passes, found.ideal) == (1, passes, 4)
 
 
 def test_the_lanes_of_a_warp() -> None:
