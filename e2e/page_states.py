@@ -70,7 +70,9 @@ def view_states(playground: Playground) -> Iterator[str]:
         playground.open_view(view)
         playground.settle()
         yield f"{view}, filled"
+    show_editor(playground)
     test_gpu.show(playground)
+    expect(playground["gpu-sentences"]).to_be_visible()
     yield "gpu, threads"
     run(playground, TWO_TRACES)
     playground.expect_state("ready")

@@ -186,8 +186,8 @@ print("listening")
 """
 
 
-def test_a_program_does_not_hear_what_the_page_asks(used_playground):
-    playground = used_playground()
+def test_a_program_does_not_hear_what_the_page_asks(open_playground):
+    playground = open_playground()
     playground.run_to_end(LISTENING)
     console = playground["console"]
     expect(console).to_contain_text("listening")

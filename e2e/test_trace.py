@@ -6,6 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from e2e.programs import MATMUL
+
 TWO_TRACES = """
 import tvm
 from tvm.script import tir as T
@@ -297,3 +299,26 @@ def test_nothing_is_wider_than_a_phone(two):
     two["trace-second"].select_option(label="first")
     expect(two["trace-compare"]).to_be_visible()
     assert view.evaluate("element => element.scrollWidth <= element.clientWidth")
+
+
+def test_a_program_that_does_all_in_a_function_has_traces_and_modules(playground):
+    playground.run_to_end(
+        MATMUL
+        + """
+
+def main():
+    sch = tvm.tir.Schedule(MyModule)
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    sch.reorder(k, i)
+    mod = sch.mod
+
+
+if __name__ == "__main__":
+    main()
+"""
+    )
+    view = playground.open_view("trace")
+    expect(view.get_by_test_id("trace-step")).to_have_count(4)
+    playground.open_view("search")
+    options = playground.page.locator("#search-module option")
+    expect(options).to_have_text(["MyModule", "mod in main"])

@@ -253,22 +253,53 @@ def test_a_search_measures_on_webgpu_and_goes_on_when_the_device_is_lost(
     expect(console).not_to_contain_text("simulated")
 
 
-def test_without_promise_integration_it_is_simulated_which_is_said_once(open_playground):
-    """As in browsers where Python cannot wait for the GPU that is there."""
+@pytest.fixture
+def open_without_integration(open_playground) -> Callable[[bool], Playground]:
+    """A page of a browser that cannot suspend Python."""
     removed = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"
 
     def without_integration(route: Route) -> None:
         response = route.fetch()
         route.fulfill(response=response, body=removed + response.text())
 
-    playground: Playground = open_playground(cold=True)
-    playground.page.context.route("**/assets/worker-*.js", without_integration)
-    playground.page.reload()
+    def start(isolated: bool) -> Playground:
+        playground: Playground = open_playground(cold=True, isolated=isolated)
+        playground.page.context.route("**/assets/worker-*.js", without_integration)
+        playground.page.reload()
+        return playground
+
+    return start
+
+
+def test_without_promise_integration_another_worker_has_the_gpu(open_without_integration):
+    playground = open_without_integration(isolated=True)
+    playground.run_to_end(MATMUL + TIMES + MAXIMUM + ERRORS)
+    console = playground["console"]
+    expect(console).to_contain_text("on a GPU: True")
+    expect(console).to_contain_text("right: True")
+    expect(console).to_contain_text("still right: True")
+    expect(console).to_contain_text("takes time: True")
+    expect(console).to_contain_text("largest: True")
+    expect(console).to_contain_text('GpuError "threads_kernel" is launched in 70000 blocks')
+    expect(console).to_contain_text("ShaderError")
+    expect(console).not_to_contain_text("simulated")
+
+
+def test_a_search_measures_without_promise_integration(open_without_integration):
+    playground = open_without_integration(isolated=True)
+    playground.run_to_end(TUNING.replace("LOSE", "False"))
+    expect(playground["console"]).to_contain_text("devices: 1 failed: 0")
+    expect(playground["console"]).to_contain_text("tuned is right: True")
+
+
+def test_without_promise_integration_and_shared_memory_it_is_simulated(open_without_integration):
+    """The reason, and what it takes, are said once."""
+    playground = open_without_integration(isolated=False)
     playground.run_to_end(MATMUL + '\ntvm.build(on_shared_memory(MatmulModule), "webgpu")')
     console = playground["console"]
     expect(console).to_contain_text("on a GPU: False")
     expect(console).to_contain_text("right: True")
-    said = "on a simulated GPU (this browser cannot suspend Python while a GPU works)"
+    said = "on a simulated GPU (this browser cannot suspend Python while a GPU works; it takes "
     assert console.inner_text().count(said) == 1
 
 

@@ -1,11 +1,11 @@
-/** What the browser remembers, where it lets us: in some frames even reading storage throws. */
+/** What the browser stores, where it lets us: in some frames even reading storage throws. */
 
 const PREFIX = "mlcweb.";
 
-/** What to tell the reader where `remember` is in vain. */
+/** What to tell the reader where `store` is in vain. */
 export const NO_ROOM = "The browser has no room for what you write: it is lost with this tab";
 
-export function recall(key: string): string | null {
+export function load(key: string): string | null {
   try {
     return localStorage.getItem(PREFIX + key);
   } catch {
@@ -14,7 +14,7 @@ export function recall(key: string): string | null {
 }
 
 /** Store `value`, or forget the key if it is null; false where there is no room, or no right to. */
-export function remember(key: string, value: string | null): boolean {
+export function store(key: string, value: string | null): boolean {
   try {
     if (value === null) localStorage.removeItem(PREFIX + key);
     else localStorage.setItem(PREFIX + key, value);

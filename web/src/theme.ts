@@ -1,7 +1,7 @@
 /** Light or dark: the reader's choice, else the system's. */
 
 import { signal } from "@preact/signals-core";
-import { recall, remember } from "./storage";
+import { load, store } from "./storage";
 
 export type Theme = "light" | "dark";
 
@@ -14,7 +14,7 @@ let imposed: Theme | null = null;
 
 export function currentTheme(): Theme {
   if (imposed) return imposed;
-  const chosen = recall("theme");
+  const chosen = load("theme");
   if (chosen === "light" || chosen === "dark") return chosen;
   return system.matches ? "dark" : "light";
 }
@@ -30,7 +30,7 @@ export function setUpTheme(button: HTMLElement): void {
   button.addEventListener("click", () => {
     const next: Theme = currentTheme() === "dark" ? "light" : "dark";
     const followsSystem = (next === "dark") === system.matches;
-    remember("theme", followsSystem ? null : next);
+    store("theme", followsSystem ? null : next);
     apply();
   });
   apply();

@@ -20,11 +20,9 @@ const site = (buffer: number, write: boolean): AccessSite => ({
   write,
   text: "",
   line: 1,
-  block: "",
   loops,
   badge: "unit",
   loop: "j",
-  steps: [],
 });
 
 function replay(): Replay {

@@ -8,7 +8,7 @@ import { dearest } from "../src/views/gpu/view";
 
 function lanes(address: (lane: number) => number | null, bytes = 4): GpuLanes {
   const addresses = Array.from({ length: 32 }, (_, lane) => address(lane));
-  return { warp: 0, bytes, shared: false, addresses, units: 0, sentence: "" };
+  return { bytes, addresses, sentence: "" };
 }
 
 function site(shared: boolean, least: number, most: number, all = most): GpuSite {
@@ -24,14 +24,11 @@ function site(shared: boolean, least: number, most: number, all = most): GpuSite
   };
   return {
     buffer: "A",
-    dtype: "float32",
     kind: "load",
     shared,
     text: "A[i]",
     index: "threadIdx.x",
     line: 1,
-    bytes: 4,
-    phase: 0,
     cost,
     note: "",
   };

@@ -90,7 +90,7 @@ const result = {
   modules: [{ id: "1", title: "", source: "" }],
   traces: [{ id: "1", title: "", steps: [{}] }],
   programs: [{ id: "1", title: "" }],
-  searchFunctions: [{ name: "f", line: 1 }],
+  searchFunctions: ["f"],
   searchModules: [{ name: "m", functions: ["f"], model: false }],
 };
 
@@ -104,7 +104,7 @@ test("a result of a run has all its parts", () => {
       );
 });
 
-const workload = { pace: {}, arrays: [] };
+const workload = { calibration: {}, arrays: [] };
 
 test.each([
   { type: "open", owner: 1, workload, workers: 2, limitMs: 10 },

@@ -112,8 +112,12 @@ class Page {
 const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
   tensorir: async () => undefined,
   trace: ({ session }) => session.look(null, "trace_view.derive", "t", {}),
-  code: ({ session }) =>
-    session.look(new AbortController().signal, "code_view.code", "p", null, null),
+  code: ({ session, activity }) =>
+    activity.looking(
+      "Compiling",
+      () => void session.stop(),
+      () => session.look(new AbortController().signal, "code_view.code", "p", null, null),
+    ),
   access: ({ session, activity }) =>
     activity.looking(
       "Recording accesses",
@@ -124,6 +128,12 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
           size: 1024,
           ways: 8,
         }),
+    ),
+  gpu: ({ session, activity }) =>
+    activity.looking(
+      "Looking at kernels",
+      () => void session.stop(),
+      () => session.look(new AbortController().signal, "gpu_view.explain", "p", null, null),
     ),
   search: ({ session }) => session.look(null, "search.details", "s", 0),
 };

@@ -6,10 +6,9 @@ import { choices, decisionTable, median, numbersOf, spacesOf } from "../src/view
 import { accuracy, predicted, rounds } from "../src/views/search/ranking";
 import {
   earlier,
-  FallbackStore,
   kindOf,
-  MemoryStore,
   RECORDS,
+  RecordStore,
   RecordWriter,
   toFiles,
   WORKLOADS,
@@ -24,14 +23,12 @@ function trial(index: number, seconds: number | null, more: Partial<Trial> = {})
     sameAs: null,
     confirmed: false,
     decisions: [],
-    repeats: [],
     space: 0,
     predicted: null,
     round: 0,
   };
   return {
     index,
-    seed: 1,
     state: seconds === null ? "failed" : "measured",
     seconds,
     at: index,
@@ -104,6 +101,7 @@ test("scales map ends to ends, ticks are round", () => {
   expect(linear([0, 10], [100, 0])(5)).toBe(50);
   expect(logarithmic([1, 100], [0, 2])(10)).toBeCloseTo(1);
   expect(ticks([0, 97], 5)).toEqual([0, 20, 40, 60, 80]);
+  expect(ticks([0, 3], 8, 1)).toEqual([0, 1, 2, 3]);
   expect(logTicks([0.09, 3])).toEqual([0.1, 0.2, 0.5, 1, 2]);
   expect(logTicks([0.61, 0.63]).length).toBeGreaterThan(1);
 });
@@ -113,12 +111,15 @@ function record(id: string, seconds: number | null, program: string | null = id)
 }
 
 test("where the browser's database fails, records are in memory from then on", async () => {
-  const broken = Object.assign(new MemoryStore(), {
-    lasting: true,
-    add: () => Promise.reject(new Error("QuotaExceededError")),
+  const failing = (): never => {
+    throw new Error("QuotaExceededError");
+  };
+  const store = new RecordStore({
+    transaction: failing,
+    getAll: failing,
+    getAllFromIndex: async () => [],
     count: () => Promise.reject(new Error("damaged")),
   });
-  const store = new FallbackStore(broken);
   expect(store.lasting).toBe(true);
   expect(await store.ofWorkload("w")).toEqual([]);
   await Promise.all([
@@ -140,9 +141,9 @@ test("damaged records are left out and counted", () => {
 });
 
 test("records become TVM's two files, with the number of the workload before each", async () => {
-  const store = new MemoryStore();
+  const store = new RecordStore(null);
   await store.add({ key: "w", line: '["1","m"]' }, [record("a", 2), record("b", null)]);
-  await store.add({ key: "v", line: '["2","n"]' }, [record("c", 1)]);
+  await store.add({ key: "v", line: '["2","n"]' }, [{ ...record("c", 1), workload: "v" }]);
   await store.add({ key: "empty", line: '["3","o"]' }, []);
   await store.add({ key: "w", line: '["1","m"]' }, [{ ...record("a", 3), record: '["later"]' }]);
   expect(await store.count()).toBe(3);
@@ -203,7 +204,7 @@ afterEach(() => {
 });
 
 test("records are written together, a while after the first", async () => {
-  const store = new MemoryStore();
+  const store = new RecordStore(null);
   const stored = vi.fn();
   const writer = new RecordWriter(Promise.resolve(store), stored);
   for (const id of ["a", "b"]) writer.add({ key: "w", line: "" }, record(id, 1));

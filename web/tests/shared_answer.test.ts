@@ -7,7 +7,7 @@ const bell = (): SharedArrayBuffer => new SharedArrayBuffer(4);
 const success = (arrays?: Uint8Array[]): TrialOutcome => ({
   ok: true,
   seconds: [0.25, 1e-9],
-  paces: [1],
+  calibration: [1],
   arrays,
 });
 
@@ -42,7 +42,7 @@ test("so many batches as asked for find room", () => {
   const batches = 50_000;
   const reply = newReply(bell(), 0, batches);
   const times = Array.from({ length: batches }, () => 0.1234567890123456);
-  const outcome: TrialOutcome = { ok: true, seconds: times, paces: times, arrays: undefined };
+  const outcome: TrialOutcome = { ok: true, seconds: times, calibration: times, arrays: undefined };
   writeAnswer(reply, outcome);
   expect(readAnswer(reply)).toEqual(outcome);
 });

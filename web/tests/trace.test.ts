@@ -62,10 +62,9 @@ const step = (index: number): TraceStep => ({
   index,
   words: "",
   changed: true,
-  module: "",
   diff: "",
   nest: [],
-  gone: [],
+  removed: [],
 });
 const took = (seconds: number): StepOutcome => ({
   state: "measured",

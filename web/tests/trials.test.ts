@@ -39,7 +39,7 @@ class FakeWorker implements TrialWorker {
   succeed(seconds: number): void {
     this.say({
       type: "outcome",
-      outcome: { ok: true, seconds: [seconds], paces: [], arrays: undefined },
+      outcome: { ok: true, seconds: [seconds], calibration: [], arrays: undefined },
     });
   }
 
@@ -48,8 +48,8 @@ class FakeWorker implements TrialWorker {
   }
 }
 
-const pace = { code: new Uint8Array(), turns: 1, minMs: 0 };
-const workload: TrialWorkload = { pace, arrays: [] };
+const calibration = { code: new Uint8Array(), iterations: 1, minMs: 0 };
+const workload: TrialWorkload = { calibration, arrays: [] };
 const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 function job(entry: string): TrialJob {
@@ -182,7 +182,7 @@ test("stop ends everything at once, also what starts or waits, until the pool is
 
 test("owners have workloads of their own, and each is closed alone", async () => {
   const { pool, made } = setUp(1);
-  const other: TrialWorkload = { pace, arrays: [] };
+  const other: TrialWorkload = { calibration, arrays: [] };
   pool.open(2, other, 1, 1000);
   const first = pool.run(1, job("a"));
   const second = pool.run(2, job("b"));
@@ -273,7 +273,7 @@ function timed(
   const timing = { batches: 3, fewest: 2, minMs: 1, enoughMs, earlyStopMs };
   const counts = { code: COUNTS, entry: "run", repeated: "repeat", scratchBytes: 0, ...timing };
   const readingsOfPace = [0.5, 0.4, 0.7, 0.6];
-  const { seconds, paces, arrays } = runKernel(
+  const { seconds, calibration, arrays } = runKernel(
     host,
     () => readingsOfPace.shift()!,
     memory,
@@ -281,15 +281,19 @@ function timed(
     counts,
   );
   clock.mockRestore();
-  return { seconds, paces, arrays, called: new Int32Array(memory.buffer, 4096)[0]! };
+  return { seconds, calibration, arrays, called: new Int32Array(memory.buffer, 4096)[0]! };
 }
 
 test("a kernel far slower than the best has its first calls only, and what they left is looked at", () => {
-  expect(timed([512, 64, 128, 256, 1], 50)).toEqual({ seconds: [0.064], paces: [], called: 4 });
+  expect(timed([512, 64, 128, 256, 1], 50)).toEqual({
+    seconds: [0.064],
+    calibration: [],
+    called: 4,
+  });
 });
 
 test("a kernel within the limit is timed as ever, also where its first calls were not", () => {
-  const whole = { seconds: [0.25, 0.25, 0.25], paces: [0.5, 0.4, 0.7, 0.6] };
+  const whole = { seconds: [0.25, 0.25, 0.25], calibration: [0.5, 0.4, 0.7, 0.6] };
   expect(timed([40], 50)).toEqual({ ...whole, called: 1 });
   expect(timed([70, 60, 50], 50)).toEqual({ ...whole, called: 3 });
   expect(timed([1e6], Infinity)).toEqual({ ...whole, called: 1 });
@@ -298,9 +302,26 @@ test("a kernel within the limit is timed as ever, also where its first calls wer
 test("of a kernel with long batches there are no more than the fewest", () => {
   expect(timed([40], 50, 400)).toEqual({
     seconds: [0.25, 0.25],
-    paces: [0.5, 0.4, 0.7],
+    calibration: [0.5, 0.4, 0.7],
     called: 1,
   });
+});
+
+test("a kernel may take a buffer of its own in place of one that all share", () => {
+  const bytes = (number: number): Uint8Array => new Uint8Array(new Int32Array([number]).buffer);
+  const shared = [1, 2].map((number) => ({ dtype: "int32", input: bytes(number), tolerance: 0 }));
+  const array = { dtype: "int32", input: bytes(5), tolerance: 0 };
+  const timing = { batches: 1, fewest: 1, minMs: 0, enoughMs: 1, earlyStopMs: Infinity };
+  const counts = { code: COUNTS, entry: "run", repeated: "repeat", scratchBytes: 0, ...timing };
+  const { arrays } = runKernel(
+    { timer: () => () => 1 },
+    () => 1,
+    new WebAssembly.Memory({ initial: 1 }),
+    shared,
+    { ...counts, replaced: [{ index: 0, array }] },
+  );
+  expect(arrays!.map((left) => new Int32Array(left.buffer)[0])).toEqual([6, 2]);
+  expect(shared[0]!.input).toEqual(bytes(1));
 });
 
 test("a clock too coarse for the fixed work done once reads zero then, and the work is not done for ever", () => {
@@ -312,11 +333,21 @@ test("a clock too coarse for the fixed work done once reads zero then, and the w
       return Math.floor(turns * 0.25) * 1e-3;
     },
   };
-  const pace = calibrationTimer(host, { code: COUNTS, turns: 1, minMs: 20 });
-  expect(pace()).toBeCloseTo(0.25e-3, 5);
+  const calibrate = calibrationTimer(host, { code: COUNTS, iterations: 1, minMs: 20 });
+  expect(calibrate()).toBeCloseTo(0.25e-3, 5);
   expect(asked[0]).toBe(1);
   expect(asked.at(-1)).toBeGreaterThanOrEqual(80);
   expect(Math.max(...asked)).toBeLessThanOrEqual(160);
+});
+
+test("an interruption does not leave the clock too little work", () => {
+  const interruptions = [50];
+  const host: KernelHost = {
+    timer: () => (turns) => Math.floor(turns * 0.25 + (interruptions.pop() ?? 0)) * 1e-3,
+  };
+  const calibrate = calibrationTimer(host, { code: COUNTS, iterations: 1, minMs: 20 });
+  expect(calibrate()).toBeCloseTo(0.05, 5);
+  expect(calibrate()).toBeCloseTo(0.25e-3, 5);
 });
 
 function trial(index: number, more: Partial<Trial> = {}): Trial {
@@ -325,12 +356,11 @@ function trial(index: number, more: Partial<Trial> = {}): Trial {
     sameAs: null,
     confirmed: false,
     decisions: [],
-    repeats: [],
     space: 0,
     predicted: null,
     round: 0,
   };
-  return { index, seed: 1, state: "measured", seconds: 1, ...nothing, ...more };
+  return { index, state: "measured", seconds: 1, ...nothing, ...more };
 }
 
 test("trials are placed by their index, and a confirmed one replaces the first but for what it leaves out", () => {

@@ -57,13 +57,12 @@ function trial(index: number, seconds: number | null, state: Trial["state"] = "m
     reason: null,
     sameAs: null,
     decisions: [],
-    repeats: [],
     confirmed: false,
     space: 0,
     predicted: null,
     round: 0,
   };
-  return { index, seed: 1, state, seconds, ...nothing };
+  return { index, state, seconds, ...nothing };
 }
 
 test("the best trial is the fastest, and failed trials are none", () => {

@@ -77,15 +77,15 @@ export class DocumentCell {
   private before: CellState = "idle";
 
   constructor(
-    private readonly given: CellSource,
+    private readonly initial: CellSource,
     edited: string | undefined,
     private readonly actions: CellActions,
     private readonly cellEditing: CellEditing | null = null,
   ) {
-    this.id = given.id;
-    this.exercise = given.exercise ?? null;
-    this.kind = signal<CellKind>(given.kind ?? "code");
-    this.text = signal(edited ?? given.source);
+    this.id = initial.id;
+    this.exercise = initial.exercise ?? null;
+    this.kind = signal<CellKind>(initial.kind ?? "code");
+    this.text = signal(edited ?? initial.source);
     this.menu = cellEditing && this.menuOf(cellEditing);
     this.root.addEventListener("focusin", () => actions.current(this));
     // Before the editor sees it: there, Shift-Enter would break the line.
@@ -104,7 +104,7 @@ export class DocumentCell {
   }
 
   get edited(): boolean {
-    return this.text.value !== this.given.source;
+    return this.text.value !== this.initial.source;
   }
 
   get state(): CellState {
@@ -246,7 +246,7 @@ export class DocumentCell {
     const code = this.editing.value ? this.place : this.staticCode();
     const { state, message } = this.verdict.value;
     return html`${
-      this.given.folded
+      this.initial.folded
         ? html`<details class="cell-fold" ?open=${live(this.unfolded.value)}
             @toggle=${(event: Event) => {
               this.unfolded.value = (event.currentTarget as HTMLDetailsElement).open;
@@ -283,7 +283,7 @@ export class DocumentCell {
 
   private more(number: number): unknown[] {
     const { actions } = this;
-    const reset = (): void => this.replace(this.given.source);
+    const reset = (): void => this.replace(this.initial.source);
     return [
       this.edited ? action("Reset", `Reset cell ${number}`, "cell-reset", reset) : nothing,
       number > 1
@@ -315,7 +315,7 @@ export class DocumentCell {
   private staticCode(): TemplateResult {
     const label = `Code of cell ${this.number.value}. Enter edits it, Shift and Enter run it.`;
     const { source } = this;
-    const given = source === this.given.source ? this.given.code : undefined;
+    const recorded = source === this.initial.source ? this.initial.code : undefined;
     // The editor is there before the mouse button is down on it, and sets its cursor itself.
     const down = (event: PointerEvent): void => {
       if (event.pointerType === "mouse" && event.button === 0) this.openEditor();
@@ -327,7 +327,7 @@ export class DocumentCell {
     };
     return html`<div class="cell-code"><pre class="code numbered" tabindex="0" role="group" aria-label=${label}
         @pointerdown=${down} @click=${() => this.edit()} @keydown=${key}>${once(source, () =>
-          given === undefined ? highlighted(source) : html`<code .innerHTML=${given}></code>`,
+          recorded === undefined ? highlighted(source) : html`<code .innerHTML=${recorded}></code>`,
         )}</pre></div>`;
   }
 

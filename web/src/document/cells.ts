@@ -2,6 +2,7 @@
 
 import { batch, effect, signal } from "@preact/signals-core";
 import { html } from "lit-html";
+import { message } from "../errors";
 import type { PythonSession } from "../python/client";
 import type { Job } from "../shell/activity";
 import type { Runner } from "../shell/runner";
@@ -50,6 +51,7 @@ export class CellList {
     effect(() => {
       for (const [at, cell] of this.cells.value.entries()) cell.number.value = at + 1;
     });
+    void memory.read.then(() => this.recall(this.cells.peek()));
   }
 
   /** Those that run. */
@@ -66,12 +68,17 @@ export class CellList {
     const before = this.cells.peek();
     batch(() => {
       this.cells.value = cells;
-      for (const cell of cells) {
-        const run = before.includes(cell) ? undefined : this.memory.latest(cell.id);
-        if (run && cell.state === "idle") cell.restore(run);
-      }
+      this.recall(cells.filter((cell) => !before.includes(cell)));
     });
     this.markStale();
+  }
+
+  /** Show what is kept of cells that have not run in this visit. */
+  private recall(cells: readonly DocumentCell[]): void {
+    for (const cell of cells) {
+      const run = cell.state === "idle" ? this.memory.latest(cell.id) : undefined;
+      if (run) cell.restore(run);
+    }
   }
 
   /** The document is another one now. */
@@ -204,7 +211,7 @@ export class CellList {
       cell.judge(verdict.passed ? "pass" : "fail", verdict.message);
       if (verdict.passed) this.events.passed?.(exercise);
     } catch (error) {
-      cell.judge("fail", error instanceof Error ? error.message : String(error));
+      cell.judge("fail", message(error));
     }
   }
 

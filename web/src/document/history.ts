@@ -1,7 +1,8 @@
 /** The runs of a document that are kept, and two of them compared. */
 
 import { html, nothing, render, type TemplateResult } from "lit-html";
-import { duration } from "../views/format";
+import { element } from "../dom";
+import { comparison, duration } from "../views/format";
 import { diffListing, type MarkedLine } from "../views/trace/diff";
 import { lineDiff, outputText } from "./compare";
 import "./history.css";
@@ -13,16 +14,9 @@ export function historyButton(
   memory: () => Promise<DocumentMemory>,
   nameOf?: (cell: string) => string,
 ): HTMLButtonElement {
-  const button = document.createElement("button");
-  button.className = "button quiet small";
-  button.type = "button";
-  button.textContent = "Runs";
-  button.dataset.testid = "runs";
-  button.setAttribute("aria-haspopup", "dialog");
-  button.addEventListener(
-    "click",
-    () => void memory().then((history) => openHistory(history, nameOf)),
-  );
+  const look = { class: "button quiet small", type: "button", "data-testid": "runs" };
+  const button = element("button", { ...look, "aria-haspopup": "dialog" }, "Runs");
+  button.onclick = () => void memory().then((history) => openHistory(history, nameOf));
   return button;
 }
 
@@ -32,10 +26,8 @@ export function openHistory(
   nameOf = (cell: string) => (Number.isNaN(Number(cell)) ? cell : `cell ${cell}`),
 ): void {
   const runs = [...memory.runs].reverse();
-  const dialog = document.createElement("dialog");
-  dialog.className = "runs";
-  dialog.setAttribute("aria-label", "Runs");
-  dialog.dataset.testid = "runs-dialog";
+  const look = { class: "runs", "aria-label": "Runs", "data-testid": "runs-dialog" };
+  const dialog = element("dialog", look);
   let now = runs[0];
   let before = runs.find((run) => run !== now && run.cell === now?.cell) ?? runs[1];
   const draw = (): void => {
@@ -53,7 +45,7 @@ export function openHistory(
           </table></div>`
         : html`<p>Nothing has run yet. Runs are listed here, and any two can be compared.</p>`
     }
-    ${now && before ? comparison(before, now) : nothing}`;
+    ${now && before ? differences(before, now) : nothing}`;
   const row = (run: RunRecord): TemplateResult => {
     const what = nameOf(run.cell);
     const when = moment(run.at);
@@ -77,7 +69,7 @@ export function openHistory(
   dialog.showModal();
 }
 
-function comparison(before: RunRecord, now: RunRecord): TemplateResult {
+function differences(before: RunRecord, now: RunRecord): TemplateResult {
   return html`<p class="runs-times" data-testid="runs-times">${timesText(before, now)}</p>
     ${difference("Code", lineDiff(before.source, now.source))}
     ${difference("Output", lineDiff(outputText(before), outputText(now)))}`;
@@ -85,17 +77,13 @@ function comparison(before: RunRecord, now: RunRecord): TemplateResult {
 
 /** "2.0 s, then 1.0 s: 2.0× faster". */
 export function timesText(before: RunRecord, now: RunRecord): string {
-  if (!before.ok || !now.ok)
-    return before.ok
-      ? "The later one failed."
-      : now.ok
-        ? "The earlier one failed."
-        : "Both failed.";
+  if (!before.ok && !now.ok) return "Both failed.";
+  if (!before.ok) return "The earlier one failed.";
+  if (!now.ok) return "The later one failed.";
   const times = `${duration(before.elapsedMs)}, then ${duration(now.elapsedMs)}`;
   const ratio = before.elapsedMs / now.elapsedMs;
   if (!Number.isFinite(ratio) || ratio === 0 || Math.abs(ratio - 1) < 0.03) return `${times}.`;
-  const factor = (ratio > 1 ? ratio : 1 / ratio).toFixed(1);
-  return `${times}: ${factor}× ${ratio > 1 ? "faster" : "slower"}.`;
+  return `${times}: ${comparison(now.elapsedMs, before.elapsedMs)}.`;
 }
 
 function difference(title: string, lines: MarkedLine[]): TemplateResult {

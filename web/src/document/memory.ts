@@ -18,7 +18,7 @@ const DELAY = 300;
 /** Milliseconds that a document waits for the database before it is shown without. */
 const PATIENCE = 1000;
 
-export interface Kept {
+export interface StoredDocument {
   id: string;
   /** When it was used last, in milliseconds since 1970. */
   at: number;
@@ -28,7 +28,7 @@ export interface Kept {
 }
 
 interface Schema extends DBSchema {
-  documents: { key: string; value: Kept; indexes: { at: number } };
+  documents: { key: string; value: StoredDocument; indexes: { at: number } };
 }
 
 type Database = IDBPDatabase<Schema>;
@@ -57,6 +57,8 @@ export class DocumentMemory {
   scroll = 0;
   /** The view at the front. */
   view: string | null = null;
+  /** When all that the database holds of the document is here; before that nothing is stored. */
+  read: Promise<void> = Promise.resolve();
   private saving: ReturnType<typeof setTimeout> | undefined;
 
   private constructor(
@@ -66,21 +68,33 @@ export class DocumentMemory {
     private key: string,
   ) {}
 
-  /** What is kept of a document; of none, nothing. */
+  /** What is kept of a document; of none, nothing. What comes late is there once `read` is. */
   static async open(key: string, id = key): Promise<DocumentMemory> {
     const memory = new DocumentMemory(id, key);
-    const kept = database().then((store) => store?.get("documents", key));
-    const late = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE));
-    const record = await Promise.race([kept, late]).catch(() => undefined);
-    if (record) memory.restore(record);
+    memory.read = database()
+      .then((store) => store?.get("documents", key))
+      .then((record) => record && memory.restore(record))
+      .catch(() => undefined);
+    const late = new Promise((resolve) => setTimeout(resolve, PATIENCE));
+    await Promise.race([memory.read, late]);
     return memory;
   }
 
-  /** Take what the database holds, but for what is damaged. */
-  restore({ runs, scroll, view }: Partial<Record<keyof Kept, unknown>>): void {
-    this.runs = Array.isArray(runs) ? runs.filter(isRun) : [];
-    this.scroll = typeof scroll === "number" ? scroll : 0;
-    this.view = typeof view === "string" ? view : null;
+  /** Keep these runs of a new document, and nothing that an earlier one of its name has left. */
+  static create(key: string, runs: RunRecord[]): void {
+    const memory = new DocumentMemory(key, key);
+    memory.runs = bounded(runs);
+    // Before anybody can have asked for them.
+    void database()
+      .then((store) => store && memory.put(store))
+      .catch(() => undefined);
+  }
+
+  /** Take what the database holds, but for what is damaged; what has happened meanwhile is later. */
+  restore({ runs, scroll, view }: Partial<Record<keyof StoredDocument, unknown>>): void {
+    if (Array.isArray(runs)) this.runs = bounded([...runs.filter(isRun), ...this.runs]);
+    if (typeof scroll === "number") this.scroll ||= scroll;
+    if (typeof view === "string") this.view ??= view;
   }
 
   /** The last run of a cell; of any without one. */
@@ -93,12 +107,6 @@ export class DocumentMemory {
     this.saveSoon();
   }
 
-  /** Let go of all runs but these. */
-  replace(runs: RunRecord[]): void {
-    this.runs = bounded(runs);
-    void this.save().catch(() => undefined);
-  }
-
   /** The document has another name from now on; Python and the views keep theirs. */
   async rename(key: string): Promise<void> {
     const before = this.key;
@@ -109,14 +117,31 @@ export class DocumentMemory {
 
   saveSoon(): void {
     clearTimeout(this.saving);
-    this.saving = setTimeout(() => void this.save().catch(() => undefined), DELAY);
+    this.saving = setTimeout(this.saveNow, DELAY);
+    // The page may be left before that.
+    addEventListener("pagehide", this.saveNow);
   }
 
+  private readonly saveNow = (): void => {
+    clearTimeout(this.saving);
+    removeEventListener("pagehide", this.saveNow);
+    void this.save().catch(() => undefined);
+  };
+
   private async save(): Promise<void> {
+    await this.read;
     const store = await database();
+    if (store) await this.put(store);
+  }
+
+  private async put(store: Database): Promise<void> {
     const { key, runs, scroll, view } = this;
-    await store?.put("documents", { id: key, at: Date.now(), runs, scroll, view });
-    if (store) await evict(store);
+    const change = store.transaction("documents", "readwrite");
+    void change.store.put({ id: key, at: Date.now(), runs, scroll, view });
+    // A page that is left does not hear of the record being there, and would not commit after it.
+    change.commit();
+    await change.done;
+    await evict(store);
   }
 }
 
@@ -125,13 +150,13 @@ export function bounded(runs: RunRecord[]): RunRecord[] {
   const last = new Map(runs.map((run) => [run.cell, run]));
   const old = runs.filter((run) => last.get(run.cell) !== run);
   let excess = sum(runs.map(sizeOf)) - MAX_DOCUMENT;
-  const gone = new Set<RunRecord>();
+  const evicted = new Set<RunRecord>();
   for (const [at, run] of old.entries()) {
     if (excess <= 0 && old.length - at <= MAX_RUNS) break;
-    gone.add(run);
+    evicted.add(run);
     excess -= sizeOf(run);
   }
-  return runs.filter((run) => !gone.has(run));
+  return runs.filter((run) => !evicted.has(run));
 }
 
 /** Let go of the documents that were used the longest time ago. */

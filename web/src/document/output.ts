@@ -88,12 +88,12 @@ export class CellOutput implements OutputSink {
       const { stream, text } = chunk;
       const parts: unknown[] = [richElement(chunk) ?? nothing];
       let rest = text;
-      for (let found = SHOWN.exec(rest); stream === "stdout" && found; found = SHOWN.exec(rest)) {
-        const at = left.findIndex(({ title }) => title === found![1]);
+      for (let match = SHOWN.exec(rest); stream === "stdout" && match; match = SHOWN.exec(rest)) {
+        const at = left.findIndex(({ title }) => title === match![1]);
         if (at < 0) break;
-        parts.push(textPart(stream, rest.slice(0, found.index)));
+        parts.push(textPart(stream, rest.slice(0, match.index)));
         parts.push(this.moduleBox(left.splice(at, 1)[0]!));
-        rest = rest.slice(found.index + found[0].length);
+        rest = rest.slice(match.index + match[0].length);
       }
       return [...parts, textPart(stream, rest)];
     });

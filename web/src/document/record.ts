@@ -53,8 +53,8 @@ export class Recorder implements OutputSink {
 }
 
 /** Whether this is a run: the browser's database may hold one of another version, or a damaged one. */
-export function isRun(kept: unknown): kept is RunRecord {
-  const run = kept as Partial<RunRecord> | null;
+export function isRun(stored: unknown): stored is RunRecord {
+  const run = stored as Partial<RunRecord> | null;
   return (
     typeof run?.cell === "string" &&
     typeof run.source === "string" &&

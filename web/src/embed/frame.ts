@@ -132,11 +132,11 @@ function setUpLink(link: HTMLAnchorElement, shared: () => SharedState | string):
 
 /** Tell the page around how high the content is, whenever that changes. */
 function tellHeight(say: (message: FromFrame) => void): void {
-  let told = 0;
+  let sent = 0;
   const observer = new ResizeObserver(() => {
     const height = Math.ceil(document.body.getBoundingClientRect().height);
-    if (height === told) return;
-    told = height;
+    if (height === sent) return;
+    sent = height;
     say({ mark: MARK, type: "resize", height });
   });
   observer.observe(document.body);

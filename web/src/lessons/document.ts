@@ -3,7 +3,7 @@
 import type { DocumentMemory } from "../document/memory";
 import { byId } from "../dom";
 import type { PageDocument } from "../shell/document";
-import { recall, remember } from "../storage";
+import { load, store } from "../storage";
 import { LESSONS } from "./catalogue";
 import { addressOf } from "./navigation";
 import { type LessonHost, LessonReader } from "./reader";
@@ -16,7 +16,7 @@ export class LessonDocument implements PageDocument {
 
   constructor(host: LessonHost) {
     this.reader = new LessonReader(byId("pane-lesson"), host);
-    this.pointTo(recall("lesson") ?? "");
+    this.pointTo(load("lesson") ?? "");
   }
 
   memory(): Promise<DocumentMemory | null> {
@@ -38,7 +38,7 @@ export class LessonDocument implements PageDocument {
   /** Show a lesson; the list of all where `id` names none. */
   async open(id: string): Promise<void> {
     await this.reader.open(id);
-    remember("lesson", this.reader.id);
+    store("lesson", this.reader.id);
     this.pointTo(this.reader.id ?? "");
     const title = LESSONS.find((entry) => entry.id === this.reader.id)?.title;
     document.title = title ? `${title} · mlcweb` : "Lessons · mlcweb";

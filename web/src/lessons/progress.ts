@@ -1,6 +1,6 @@
 /** How far the reader has come, kept by the browser where it lets us, else for this visit. */
 
-import { recall, remember } from "../storage";
+import { load, store } from "../storage";
 
 export interface Progress {
   /** Numbers of cells that were run through. */
@@ -16,7 +16,7 @@ const KEY = "lesson.";
 const visit = new Map<string, string>();
 
 export function progressOf(lesson: string): Progress {
-  return parsed(visit.get(lesson) ?? recall(KEY + lesson));
+  return parsed(visit.get(lesson) ?? load(KEY + lesson));
 }
 
 /** What came of storing: whether the browser keeps it, and what another tab has made of cells. */
@@ -36,7 +36,7 @@ export class LessonProgress {
   private text: string | null;
 
   constructor(private readonly lesson: string) {
-    this.text = recall(KEY + lesson);
+    this.text = load(KEY + lesson);
     this.base = parsed(this.text);
     this.now = parsed(this.text);
   }
@@ -44,11 +44,11 @@ export class LessonProgress {
   /** Store it, with what another tab has stored since this one did. */
   store(): Stored {
     const key = KEY + this.lesson;
-    const current = recall(key);
+    const current = load(key);
     const stored = current === this.text ? this.base : parsed(current);
     const { progress, ...others } = merged(this.base, this.now, stored);
     const text = JSON.stringify(progress);
-    const kept = remember(key, text);
+    const kept = store(key, text);
     if (kept) visit.delete(this.lesson);
     else visit.set(this.lesson, text);
     this.now = progress;

@@ -85,8 +85,8 @@ async function update(): Promise<void> {
   const cache = await caches.open(newest);
   for (const [path, digest] of Object.entries(files)) {
     if (await cache.match(address(path))) continue;
-    const known = await caches.match(address(path));
-    const response = known?.headers.get(DIGEST) === digest ? known : await fetched(path);
+    const cached = await caches.match(address(path));
+    const response = cached?.headers.get(DIGEST) === digest ? cached : await fetched(path);
     await cache.put(address(path), marked(response, { [DIGEST]: digest }));
   }
   await (await caches.open(SERVED)).put(address(SERVED), new Response(newest));
@@ -115,8 +115,8 @@ async function answer(request: Request): Promise<Response> {
   url.hash = "";
   if (url.pathname.endsWith("/")) url.pathname += "index.html";
   const cacheName = await served();
-  const found = (await caches.match(url.href, { cacheName })) ?? (await caches.match(url.href));
-  return marked(found ?? (await fetch(request)), ISOLATION);
+  const cached = (await caches.match(url.href, { cacheName })) ?? (await caches.match(url.href));
+  return marked(cached ?? (await fetch(request)), ISOLATION);
 }
 
 function isPackage(url: string): boolean {
@@ -127,8 +127,8 @@ function isPackage(url: string): boolean {
 async function packageOf(request: Request): Promise<Response> {
   const key = `${request.url}?${encodeURIComponent(request.integrity)}`;
   const cacheName = await served();
-  const found = (await caches.match(request.url, { cacheName })) ?? (await caches.match(key));
-  if (found) return found;
+  const cached = (await caches.match(request.url, { cacheName })) ?? (await caches.match(key));
+  if (cached) return cached;
   const response = await fetch(request);
   if (response.ok) await (await caches.open(PACKAGES)).put(key, response.clone());
   return response;

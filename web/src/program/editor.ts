@@ -1,4 +1,4 @@
-/** The program editor: CodeMirror with Python, underlined errors, and text that is remembered. */
+/** The program editor: CodeMirror with Python, underlined errors, and text that is stored. */
 
 import {
   autocompletion,
@@ -33,13 +33,15 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
-import type { Diagnostic } from "../python/wire";
+import type { Diagnostic, Fix, TextRange } from "../python/wire";
 import { help } from "./help/extensions";
 
 interface EditorOptions {
   parent: HTMLElement;
   onRun: () => void;
   onChange: (text: string) => void;
+  /** The text was scrolled, and can be seen. */
+  onScroll?: () => void;
   /** What screen readers call it. */
   label?: string;
 }
@@ -53,7 +55,7 @@ export class Editor {
   private readonly extensions: Extension;
   private name = "";
 
-  constructor({ parent, onRun, onChange, label = LABEL }: EditorOptions) {
+  constructor({ parent, onRun, onChange, onScroll, label = LABEL }: EditorOptions) {
     const run = (): boolean => {
       onRun();
       return true;
@@ -95,16 +97,27 @@ export class Editor {
       }),
     ];
     this.view = new EditorView({ parent });
+    const { scrollDOM } = this.view;
+    if (onScroll) scrollDOM.addEventListener("scroll", () => scrollDOM.clientHeight && onScroll());
+  }
+
+  /** Pixels that the text is scrolled by. */
+  get scroll(): number {
+    return this.view.scrollDOM.scrollTop;
+  }
+
+  set scroll(top: number) {
+    this.view.scrollDOM.scrollTop = top;
   }
 
   /** Show a file. One shown before comes back with its undo history, unless its text is another. */
   open(name: string, text: string): void {
     if (this.name) this.states.set(this.name, this.view.state);
-    const known = this.states.get(name);
+    const state = this.states.get(name);
     this.name = name;
     this.view.setState(
-      known?.doc.toString() === text
-        ? known
+      state?.doc.toString() === text
+        ? state
         : EditorState.create({ doc: text, extensions: this.extensions }),
     );
   }
@@ -162,74 +175,53 @@ export class Editor {
 
   /** Underline the ranges, without moving what is seen: its writer is writing. */
   mark(diagnostics: Diagnostic[]): void {
-    const { doc } = this.view.state;
-    this.view.dispatch(
-      setDiagnostics(
-        this.view.state,
-        diagnostics.map((diagnostic) => toMark(doc, diagnostic)),
-      ),
-    );
+    const { state } = this.view;
+    const marks = diagnostics.map((diagnostic) => toMark(state.doc, diagnostic));
+    this.view.dispatch(setDiagnostics(state, marks));
   }
 
   /** Underline the ranges; an empty list takes all underlines away. */
   underline(diagnostics: Diagnostic[]): void {
-    const { doc } = this.view.state;
-    const marks = diagnostics.map((diagnostic) => toMark(doc, diagnostic));
-    this.view.dispatch(setDiagnostics(this.view.state, marks));
-    const first = marks[0];
-    if (first)
-      this.view.dispatch({
-        effects: EditorView.scrollIntoView(first.from, { y: "nearest", yMargin: 60 }),
-      });
+    this.mark(diagnostics);
+    const [first] = diagnostics;
+    if (!first) return;
+    const { from } = toMark(this.view.state.doc, first);
+    this.view.dispatch({
+      effects: EditorView.scrollIntoView(from, { y: "nearest", yMargin: 60 }),
+    });
   }
 }
 
 /** A diagnostic as a range of the text, clipped to it and never empty where that can be helped. */
-export function toMark(
-  doc: Text,
-  { line, column, endLine, endColumn, message, severity, fix }: Diagnostic,
-): LintMark {
-  const from = offset(doc, line, column);
-  const to = Math.max(from, offset(doc, endLine, endColumn));
+export function toMark(doc: Text, { message, severity, fix, ...range }: Diagnostic): LintMark {
+  const { from, to } = rangeOf(doc, range);
   const atLine = doc.lineAt(from);
   const visible =
     to > from
-      ? [from, to]
+      ? { from, to }
       : from < atLine.to
-        ? [from, from + 1]
-        : [Math.max(atLine.from, from - 1), from];
-  return {
-    from: visible[0]!,
-    to: visible[1]!,
-    message,
-    severity,
-    actions: fix ? [toAction(fix)] : [],
-  };
+        ? { from, to: from + 1 }
+        : { from: Math.max(atLine.from, from - 1), to: from };
+  return { ...visible, message, severity, actions: fix ? [toAction(fix)] : [] };
 }
 
 /** A fix as a button of the message; it is applied where the text is still what it was made for. */
-function toAction({
-  title,
-  text,
-  line,
-  column,
-  endLine,
-  endColumn,
-}: NonNullable<Diagnostic["fix"]>): Action {
+function toAction({ title, text: insert, ...range }: Fix): Action {
   return {
     name: title,
     apply(view) {
-      const { doc } = view.state;
-      const from = offset(doc, line, column);
-      view.dispatch({
-        changes: { from, to: Math.max(from, offset(doc, endLine, endColumn)), insert: text },
-        userEvent: "input.fix",
-      });
+      const changes = { ...rangeOf(view.state.doc, range), insert };
+      view.dispatch({ changes, userEvent: "input.fix" });
     },
   };
 }
 
+function rangeOf(doc: Text, { line, column, endLine, endColumn }: TextRange) {
+  const from = offset(doc, line, column);
+  return { from, to: Math.max(from, offset(doc, endLine, endColumn)) };
+}
+
 function offset(doc: Text, line: number, column: number): number {
-  const found = doc.line(Math.min(Math.max(1, line), doc.lines));
-  return Math.min(found.from + Math.max(0, column), found.to);
+  const at = doc.line(Math.min(Math.max(1, line), doc.lines));
+  return Math.min(at.from + Math.max(0, column), at.to);
 }

@@ -78,11 +78,11 @@ export function merged(
 ): { files: ProgramFiles; renamed: [name: string, now: string][] } {
   const text = (all: ProgramFiles, name: string): string | undefined =>
     all.files.find((file) => file.name === name)?.text;
-  const known = new Set([...base.files, ...ours.files].map((file) => file.text));
+  const texts = new Set([...base.files, ...ours.files].map((file) => file.text));
   const renamed: [string, string][] = [];
   let files = ours;
   for (const file of theirs.files) {
-    if (known.has(file.text)) continue;
+    if (texts.has(file.text)) continue;
     const { name } = file;
     const own = text(ours, name);
     if (own === undefined) files = { ...withFile(files, file), open: ours.open };

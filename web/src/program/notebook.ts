@@ -105,15 +105,15 @@ export class NotebookPanel {
 
   /** What a cell is called now, by its name in the file. */
   readonly nameOf = (id: string): string => {
-    const found = this.cells.cells.peek().find((cell) => cell.id === id);
-    return found ? `cell ${found.number.peek()}` : "a deleted cell";
+    const named = this.cells.cells.peek().find((cell) => cell.id === id);
+    return named ? `cell ${named.number.peek()}` : "a deleted cell";
   };
 
   private cell(file: NotebookCell): DocumentCell {
     const kind = file.cell_type === "code" ? "code" : "text";
     const { cells, editing, host } = this;
-    const given = { id: file.id, source: sourceOf(file), kind } as const;
-    const cell = new DocumentCell(given, undefined, cells.actions, editing);
+    const initial = { id: file.id, source: sourceOf(file), kind } as const;
+    const cell = new DocumentCell(initial, undefined, cells.actions, editing);
     cell.output.onOpen = (module) => host.showModule({ id: "notebook", ...module });
     this.files.set(cell, file);
     return cell;

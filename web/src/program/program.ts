@@ -97,6 +97,7 @@ export class ProgramDocument implements PageDocument {
         this.typing.changed(text);
         if (this.workspace.link === null) this.onLeaveLink?.();
       },
+      onScroll: () => void this.keepScroll(),
     });
     this.typing = new TypingCheck(session, (diagnostics) => this.editor.mark(diagnostics));
     this.tabs = new FileTabs(byId("files"), {
@@ -143,9 +144,25 @@ export class ProgramDocument implements PageDocument {
   }
 
   shown(): void {
+    this.scrollNotebook();
+    if (!isNotebook(this.files.open) && this.workspace.link === null)
+      void this.kept.then(({ scroll }) => {
+        this.editor.scroll = scroll;
+      });
+  }
+
+  private scrollNotebook(): void {
     void this.notebook?.then((open) => {
       if (open) open.root.scrollTop = open.cells.memory.scroll;
     });
+  }
+
+  /** Keep how far the open file is scrolled, but for a link's. */
+  private async keepScroll(): Promise<void> {
+    const memory = await this.kept;
+    if (this.workspace.link !== null || memory.scroll === this.editor.scroll) return;
+    memory.scroll = this.editor.scroll;
+    memory.saveSoon();
   }
 
   get running(): boolean {
@@ -197,10 +214,11 @@ export class ProgramDocument implements PageDocument {
   }
 
   /** Show what the last run of an earlier visit left behind. */
-  private restore(memory: DocumentMemory): void {
+  private async restore(memory: DocumentMemory): Promise<void> {
     this.program.onRecord = (run) => memory.add(run);
+    await memory.read;
     const last = memory.latest();
-    if (!last || this.running) return;
+    if (!last || this.program.active || this.program.ran) return;
     this.console.note(`${last.cell} ran ${moment(last.at)}; its variables are gone`, "info");
     replay(last, this.console);
   }
@@ -272,18 +290,17 @@ export class ProgramDocument implements PageDocument {
   private async take(chosen: File[]): Promise<void> {
     const programs = await readFiles(chosen, toast);
     for (const { name, text } of programs) {
-      if (isNotebook(name)) await this.addNotebook(name, text);
+      if (isNotebook(name)) this.addNotebook(name, text);
       else this.add(name, text);
     }
     if (programs.length) this.show("editor");
   }
 
   /** Add a notebook; the outputs that it brings along are kept as runs. */
-  private async addNotebook(wish: string, text: string): Promise<void> {
+  private addNotebook(wish: string, text: string): void {
     const name = freeName(wish, this.files);
     const notebook = parseNotebook(text);
-    const memory = await DocumentMemory.open(name);
-    memory.replace(runsOf(notebook, Date.now()));
+    DocumentMemory.create(name, runsOf(notebook, Date.now()));
     this.notebooks.delete(name);
     this.display(withFile(this.files, { name, text: withoutOutputs(notebook) }));
     const damaged = damagedCells(text, notebook);
@@ -291,7 +308,7 @@ export class ProgramDocument implements PageDocument {
   }
 
   private async newNotebook(): Promise<void> {
-    await this.addNotebook("untitled.ipynb", notebookText([codeCell()]));
+    this.addNotebook("untitled.ipynb", notebookText([codeCell()]));
     this.show("editor");
     (await this.notebook)?.cells.cells.peek()[0]?.select();
   }
@@ -332,14 +349,14 @@ export class ProgramDocument implements PageDocument {
   private async showNotebook(): Promise<void> {
     const { open } = this.files;
     byId("document-program").dataset.shows = isNotebook(open) ? "notebook" : "program";
-    const found = (await this.notebook) ?? null;
+    const panel = (await this.notebook) ?? null;
     if (this.files.open !== open) return;
     const before = this.opened;
-    this.opened = found;
-    if (before !== found) before?.root.remove();
-    if (found && !found.root.isConnected) byId("editor").after(found.root);
-    this.shown();
-    if (before !== found) this.onTurn?.();
+    this.opened = panel;
+    if (before !== panel) before?.root.remove();
+    if (panel && !panel.root.isConnected) byId("editor").after(panel.root);
+    this.scrollNotebook();
+    if (before !== panel) this.onTurn?.();
   }
 
   private reset(): void {

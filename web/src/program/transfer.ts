@@ -2,6 +2,7 @@
 
 import { parseNotebook } from "../document/jupyter";
 import { element } from "../dom";
+import { message } from "../errors";
 import type { ProgramFile } from "../python/wire";
 import { isNotebook } from "./files";
 import { fromNotebook, download as save, toNotebook } from "./interchange";
@@ -23,9 +24,7 @@ export async function readFiles(
       if (isNotebook(file.name)) parseNotebook(text);
       programs.push({ name: file.name, text });
     } catch (error) {
-      onProblem(
-        `${file.name} was not opened: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      onProblem(`${file.name} was not opened: ${message(error)}`);
     }
   }
   return programs;

@@ -5,7 +5,7 @@
  * them, under the link, until the reader keeps them or goes back.
  */
 
-import { recall, remember } from "../storage";
+import { load, store } from "../storage";
 import { freeName, merged, type ProgramFiles, parseFiles, withFile } from "./files";
 
 const OWN = "files";
@@ -21,13 +21,13 @@ export class Workspace {
   private stored: string | null;
 
   constructor(initial: ProgramFiles) {
-    const before = recall("program");
+    const before = load("program");
     this.own =
-      parseFiles(recall(OWN)) ??
+      parseFiles(load(OWN)) ??
       (before ? { files: [{ name: initial.open, text: before }], open: initial.open } : initial);
     this.files = this.own;
     this.base = this.own;
-    this.stored = recall(OWN);
+    this.stored = load(OWN);
   }
 
   /** Show the files of a link, with what the reader has changed in them since. */
@@ -37,7 +37,7 @@ export class Workspace {
       this.change({ ...this.own, open: files.open });
       return;
     }
-    const stored = recall(SHARED);
+    const stored = load(SHARED);
     const separator = stored?.indexOf("\n") ?? -1;
     const changed =
       stored?.slice(0, separator) === link ? parseFiles(stored.slice(separator + 1)) : null;
@@ -51,21 +51,21 @@ export class Workspace {
   }
 
   /**
-   * Store what has changed; false where the browser does not keep it. `onMerged` is told of files
+   * Store what has changed; false where the browser does not keep it. `onMerged` hears of files
    * that another tab has changed, too, since this one read or stored them: both are kept.
    */
   save(onMerged: (renamed: [name: string, now: string][]) => void = () => undefined): boolean {
-    if (this.link !== null) return remember(SHARED, `${this.link}\n${JSON.stringify(this.files)}`);
+    if (this.link !== null) return store(SHARED, `${this.link}\n${JSON.stringify(this.files)}`);
     if (JSON.stringify(this.own) === this.stored) return true;
-    const found = recall(OWN);
-    const theirs = found === this.stored ? null : parseFiles(found);
+    const stored = load(OWN);
+    const theirs = stored === this.stored ? null : parseFiles(stored);
     if (theirs) {
       const { files, renamed } = merged(this.base, this.own, theirs);
       this.change(files);
       if (renamed.length) onMerged(renamed);
     }
     const text = JSON.stringify(this.own);
-    const done = remember(OWN, text);
+    const done = store(OWN, text);
     if (done) {
       this.stored = text;
       this.base = this.own;
@@ -77,10 +77,8 @@ export class Workspace {
   keep(): void {
     let own = this.own;
     for (const { name, text } of this.files.files) {
-      const known = own.files.find((file) => file.text === text);
-      own = known
-        ? { ...own, open: known.name }
-        : withFile(own, { name: freeName(name, own), text });
+      const same = own.files.find((file) => file.text === text);
+      own = same ? { ...own, open: same.name } : withFile(own, { name: freeName(name, own), text });
     }
     this.leave(own);
   }
@@ -93,7 +91,7 @@ export class Workspace {
   private leave(own: ProgramFiles): void {
     this.link = null;
     this.change(own);
-    remember(SHARED, null);
+    store(SHARED, null);
     this.save();
   }
 }

@@ -14,12 +14,12 @@ export class Backlog {
     this.count = new Int32Array(memory);
   }
 
-  /** So many characters were sent. */
+  /** These characters were sent. */
   add(characters: number): void {
     Atomics.add(this.count, 0, characters);
   }
 
-  /** The page has seen so many characters. */
+  /** The page has seen these characters. */
   remove(characters: number): void {
     Atomics.sub(this.count, 0, characters);
     Atomics.notify(this.count, 0);

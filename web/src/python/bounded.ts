@@ -7,7 +7,7 @@ import type { Dropped, OutputChunk } from "./wire";
  * counts for a hundredth of its data or a thousandth of its pixels, a page for a tenth of its text. */
 const PICTURE = 1000;
 const PAGE = 5000;
-/** So many characters more may go to begin with a whole line. */
+/** Characters more that may go to begin with a whole line. */
 const SEARCHED = 2000;
 
 export class BoundedOutput {

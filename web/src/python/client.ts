@@ -34,7 +34,7 @@ export interface SessionEvents {
   event: (name: string, data: unknown) => void;
   /** The snapshot of Python's memory is stored for the next start, or could not be. */
   stored: (done: boolean) => void;
-  /** The worker has sent what is no message of ours. It is told once for each Python. */
+  /** The worker has sent what is no message of ours. It comes once for each Python. */
   ignored: () => void;
   /** Python has been ended and starts anew; `reason` is a sentence for the reader. */
   restarted: (reason: string) => void;
@@ -350,9 +350,9 @@ export class PythonSession {
   }
 
   private async storeSnapshot(): Promise<void> {
-    const made = this.snapshot;
+    const latest = this.snapshot;
     this.snapshot = null;
-    if (made) this.emit("stored", await snapshot.store(made.key, made.memory));
+    if (latest) this.emit("stored", await snapshot.store(latest.key, latest.memory));
   }
 
   /** Pass on what Python tells; it may be any data, if a program tells it. */

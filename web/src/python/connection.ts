@@ -1,5 +1,7 @@
 /** The way to a Python: a worker of this page's own, or a line to that of another frame. */
 
+import { GpuStarter } from "../gpu/starter";
+import gpuScript from "../gpu/worker.ts?worker&url";
 import { Backlog } from "./backlog";
 import { confinedWorker } from "./confined";
 import type { ToWorker } from "./wire";
@@ -46,10 +48,12 @@ export function startWorker(receiver: Receiver, base: string, trials: MessagePor
   const signal = isolated() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
   const memory = isolated() ? new SharedArrayBuffer(4) : null;
   const backlog = memory && new Backlog(memory);
+  const starter = isolated() ? new GpuStarter(() => confinedWorker(gpuScript, "gpu")) : null;
+  const gpu = starter?.port ?? null;
   worker.onmessage = ({ data }: MessageEvent<unknown>) => receiver.receive(data);
   worker.onerror = (event) => receiver.fail(event.message || "the worker's script did not load");
-  const start: ToWorker = { type: "start", base, interrupt: signal, backlog: memory, trials };
-  worker.postMessage(start, [trials]);
+  const start: ToWorker = { type: "start", base, interrupt: signal, backlog: memory, trials, gpu };
+  worker.postMessage(start, gpu ? [trials, gpu] : [trials]);
   const interrupt = (): boolean => {
     if (!signal) return false;
     signal.set([2]);
@@ -65,6 +69,9 @@ export function startWorker(receiver: Receiver, base: string, trials: MessagePor
     allow: () => signal?.set([0]),
     interrupt,
     makeWay: (looking) => looking && interrupt(),
-    end: () => worker.terminate(),
+    end: () => {
+      worker.terminate();
+      starter?.end();
+    },
   };
 }

@@ -62,12 +62,14 @@ export function isPicture(data: unknown): data is Picture {
 /** Whether an answer is what a run left: a program may have changed what answers the page. */
 export function isRunResult(data: unknown): data is RunResult {
   if (!isObject(data)) return false;
-  const { document, ok, error, elapsedMs } = data;
+  const { document, ok, error, elapsedMs, searchFunctions } = data;
   return (
     isText(document) &&
     typeof ok === "boolean" &&
     isNumber(elapsedMs) &&
     (error === null || isRunError(error)) &&
+    Array.isArray(searchFunctions) &&
+    searchFunctions.every(isText) &&
     Object.entries(LEFT_BY_RUNS).every(([name, isPart]) => isListOf(data[name], isPart))
   );
 }
@@ -76,7 +78,6 @@ const LEFT_BY_RUNS: Record<string, (part: Fields) => boolean> = {
   modules: ({ id, title, source }) => isText(id) && isText(title) && isText(source),
   traces: ({ id, title, steps }) => isText(id) && isText(title) && isListOf(steps, () => true),
   programs: ({ id, title }) => isText(id) && isText(title),
-  searchFunctions: ({ name, line }) => isText(name) && isNumber(line),
   searchModules: ({ name, functions }) =>
     isText(name) && Array.isArray(functions) && functions.every(isText),
 };

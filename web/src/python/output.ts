@@ -10,7 +10,7 @@ const BURST = 40;
 const POSTS_PER_SECOND = 60;
 /** Posts a second of a worker that cannot hear whether the page keeps up. */
 const POSTS_PER_SECOND_UNHEARD = 15;
-/** Posts that a page of HTML stands for: its frame takes the browser so much longer. */
+/** Posts that a page of HTML counts as: its frame takes the browser longer. */
 const POSTS_OF_PAGE = 3;
 
 /** Whether the page has seen enough of what was posted; where `blocking`, waits for that a while. */
@@ -40,14 +40,14 @@ export class OutputBatcher {
   write(stream: Stream, text: string): void {
     for (let start = 0; start < text.length; start += CAPACITY) {
       this.waiting.add({ stream, text: text.slice(start, start + CAPACITY) });
-      this.pace();
+      this.limitRate();
     }
   }
 
   /** A picture, or a page of HTML, at its place among the texts. */
   show(shown: { picture: Picture } | { html: string }): void {
     this.waiting.add({ stream: "stdout", text: "", ...shown });
-    this.pace();
+    this.limitRate();
   }
 
   flush(): void {
@@ -56,7 +56,7 @@ export class OutputBatcher {
     if (chunks.length) this.post(chunks, size);
   }
 
-  private pace(): void {
+  private limitRate(): void {
     const time = this.now();
     const rate = this.wait ? POSTS_PER_SECOND : POSTS_PER_SECOND_UNHEARD;
     this.credit = Math.min(BURST, this.credit + ((time - this.last) / 1000) * rate);

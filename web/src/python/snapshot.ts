@@ -66,9 +66,9 @@ export function memoryOf(pyodide: PyodideAPI): Uint8Array | null {
 export async function stored(key: string): Promise<Uint8Array | null> {
   try {
     if (!storage) return null;
-    const found = await (await storage.open(CACHE)).match(address(key));
-    if (!found?.body) return null;
-    const whole = found.body.pipeThrough(new DecompressionStream("gzip"));
+    const cached = await (await storage.open(CACHE)).match(address(key));
+    if (!cached?.body) return null;
+    const whole = cached.body.pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(whole).arrayBuffer());
   } catch {
     return null;

@@ -2,7 +2,7 @@
  * Notices when a step of the start-up makes no progress.
  *
  * It watches for the lack of progress, not for the time in all: a slow download may take as long as
- * it likes while parts of it arrive. A stall is told, not punished: the step goes on, and the
+ * it likes while parts of it arrive. A stall is reported, not punished: the step goes on, and the
  * complaint is withdrawn when there is progress again (a laptop has woken up, a network is back).
  */
 

@@ -3,6 +3,8 @@
 import type { PyodideAPI } from "pyodide";
 import gpu from "../../../mlcweb/runtime/host/page_gpu.js";
 import host from "../../../mlcweb/runtime/host/page_script.js";
+import { message } from "../errors";
+import { GpuLine } from "../gpu/line";
 import { ThreadLauncher } from "../threads/launcher";
 import { TrialLine } from "../trials/line";
 import { Backlog } from "./backlog";
@@ -33,6 +35,8 @@ const output = new OutputBatcher(
 
 /** Where threads can share memory. */
 let threads: ThreadLauncher | null = null;
+/** Where they can, and Python cannot be suspended. */
+let gpuLine: GpuLine | null = null;
 let runtime: Promise<PyodideAPI> | null = null;
 /** Once it is there. */
 let loaded: PyodideAPI | null = null;
@@ -43,10 +47,13 @@ function receive(data: ToWorker): void {
   if (data.type === "start") {
     lockDown(self, data.base);
     if (data.interrupt) threads = new ThreadLauncher(post, data.interrupt);
+    if (data.gpu && data.interrupt && !("Suspending" in WebAssembly))
+      gpuLine = new GpuLine(data.gpu, data.interrupt);
     // Python's host finds them under these names.
     Object.assign(self, {
       mlcwebHost: host,
       mlcwebGpu: gpu,
+      mlcwebGpuLine: gpuLine ?? undefined,
       mlcwebThreads: threads,
       mlcwebTrials: new TrialLine(data.trials),
       mlcwebTell: (name: string, text: string) => {
@@ -60,12 +67,12 @@ function receive(data: ToWorker): void {
     });
     if (data.backlog && data.interrupt) output.wait = waitForPage(data.backlog, data.interrupt);
     runtime = load(data.base, data.interrupt);
-    runtime.catch((error: unknown) => post({ type: "failed", message: describe(error) }));
+    runtime.catch((error: unknown) => post({ type: "failed", message: message(error) }));
     listenToUnhandled(self, {
       isAlive: () => loaded && isAlive(loaded),
-      ended: (reason) => post({ type: "failed", message: describe(reason) }),
+      ended: (reason) => post({ type: "failed", message: message(reason) }),
       failed: (reason) => {
-        output.write("stderr", `${describe(reason).trimEnd()}\n`);
+        output.write("stderr", `${message(reason).trimEnd()}\n`);
         output.flush();
       },
     });
@@ -135,8 +142,9 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   if (memory) post({ type: "snapshot", key, memory }, [memory.buffer as ArrayBuffer]);
   if (interrupt) pyodide.setInterruptBuffer(interrupt);
   if (threads) threads.onInterrupt = () => pyodide.checkInterrupt();
+  if (gpuLine) gpuLine.onInterrupt = () => pyodide.checkInterrupt();
   rest = loadRest(pyodide, files).finally(restoreFetch);
-  // A failure is told by the first call, which waits for it.
+  // The first call waits for it, and reports a failure.
   rest.catch(() => undefined);
   const facts: RuntimeFacts = {
     pyodide: pyodide.version,
@@ -234,7 +242,7 @@ async function answer({ id, name, args }: ToWorker & { type: "call" }): Promise<
   } catch (error) {
     output.flush();
     if (isFatal(error) || isDamage(error)) post({ type: "failed", message: lastLine(error) });
-    else post({ type: "refusal", id, message: describe(error) });
+    else post({ type: "refusal", id, message: message(error) });
   }
 }
 
@@ -249,17 +257,17 @@ async function loadImports(pyodide: PyodideAPI, source: string): Promise<void> {
   const scope = pyodide.toPy({ source });
   const names = JSON.parse(pyodide.runPython(IMPORTS, { globals: scope }) as string) as string[];
   scope.destroy();
-  const wanted = Object.values(pyodide.lockfile.packages)
+  const packages = Object.values(pyodide.lockfile.packages)
     .filter(({ imports }) => imports.some((name) => names.includes(name)))
     .map(({ name }) => name)
     .filter((name) => !(name in pyodide.loadedPackages));
-  if (!wanted.length) return;
+  if (!packages.length) return;
   const tell = (): void =>
-    post({ type: "progress", stage: `Fetching ${wanted.join(", ")}`, fraction: 1 });
+    post({ type: "progress", stage: `Fetching ${packages.join(", ")}`, fraction: 1 });
   tell();
   const restoreFetch = listenToDownloads(self, tell);
   try {
-    await pyodide.loadPackage(wanted, {
+    await pyodide.loadPackage(packages, {
       messageCallback: () => undefined,
       errorCallback: (message) => output.write("stderr", `${message}\n`),
     });
@@ -296,7 +304,13 @@ async function fetchManifest(folder: string): Promise<Release> {
 }
 
 async function fetchWheel(folder: string, { file, sha256 }: Release): Promise<ArrayBuffer> {
-  return (await fetchFile(`${folder}${file}?${sha256.slice(0, 12)}`)).arrayBuffer();
+  const response = await fetchFile(`${folder}${file}?${sha256.slice(0, 12)}`);
+  const content = await response.arrayBuffer();
+  // A host may have said that it is compressed, and the browser have read it so.
+  const [first, second] = new Uint8Array(content, 0, 2);
+  if (first !== 0x1f || second !== 0x8b) return content;
+  const plain = new Blob([content]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(plain).arrayBuffer();
 }
 
 async function fetchFile(url: string): Promise<Response> {
@@ -330,9 +344,5 @@ function isAlive(pyodide: PyodideAPI): boolean {
 
 /** Of an error of Python's, what went wrong without the traceback. */
 function lastLine(error: unknown): string {
-  return describe(error).trimEnd().split("\n").at(-1) ?? "";
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return message(error).trimEnd().split("\n").at(-1) ?? "";
 }

@@ -22,7 +22,7 @@ interface Entry extends Job {
   shared: boolean;
 }
 
-/** What is told of jobs to the Python that views use, too. */
+/** What the Python that views use hears of jobs. */
 interface Python {
   /** Interrupt what views look up. */
   makeWay(): void;

@@ -1,6 +1,7 @@
 /** Starts the page's code, and says so where that fails or hangs. */
 
 import { byId } from "../dom";
+import { message } from "../errors";
 import { StallWatch } from "../python/stall";
 import { showStartNotice } from "./start_notice";
 
@@ -13,11 +14,10 @@ export function startCode(start: () => Promise<void>): void {
     () => watch.stop(),
     (error: unknown) => {
       watch.stop();
-      const reason = error instanceof Error ? error.message : String(error);
       const status = byId("status");
       status.dataset.state = "error";
       byId("status-text").textContent = "The page did not start";
-      showStartNotice(`The page did not start: ${reason}`, reload);
+      showStartNotice(`The page did not start: ${message(error)}`, reload);
       // For whoever looks into the browser's console.
       throw error;
     },

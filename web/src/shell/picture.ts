@@ -27,9 +27,9 @@ const NO_LOOKUPS = '<meta http-equiv="x-dns-prefetch-control" content="off">';
 export function richElement(chunk: OutputChunk): HTMLElement | null {
   const { picture, html } = chunk;
   if (!picture && html === undefined) return null;
-  const found = drawn.get(chunk) ?? (picture ? pictureElement(picture) : pageElement(html!));
-  drawn.set(chunk, found);
-  return found;
+  const node = drawn.get(chunk) ?? (picture ? pictureElement(picture) : pageElement(html!));
+  drawn.set(chunk, node);
+  return node;
 }
 
 function pictureElement({ url, width, height, description }: Picture): HTMLElement {

@@ -1,5 +1,6 @@
 /** Runs programs for the documents of the page, each with a place for its output. */
 
+import { message } from "../errors";
 import { type PythonSession, Stopped } from "../python/client";
 import { isRunResult } from "../python/incoming";
 import type { OutputChunk, RunError, RunResult, Verdict } from "../python/wire";
@@ -25,7 +26,7 @@ export class Runner {
   /** Called with a document that is left for good. */
   onClose?: (document: string) => void;
   /** Documents that this Python knows. */
-  private readonly known = new Set<string>();
+  private readonly documents = new Set<string>();
   /** Of the program that runs, or ran last. */
   private sink: OutputSink | null = null;
   /** What views have not seen yet. */
@@ -46,7 +47,7 @@ export class Runner {
       ),
     );
     session.on("restarted", (reason) => {
-      this.known.clear();
+      this.documents.clear();
       this.sink?.note(reason, "warning");
     });
     session.on("state", (state) => {
@@ -134,7 +135,7 @@ export class Runner {
    * there was something.
    */
   close(document: string): boolean {
-    if (!this.known.delete(document)) return false;
+    if (!this.documents.delete(document)) return false;
     void this.session.call("notebook.close", document).catch(() => undefined);
     this.onClose?.(document);
     return true;
@@ -148,7 +149,7 @@ export class Runner {
   ): Promise<RunResult | null> {
     if (job.stopped) return null;
     this.sink = sink;
-    this.known.add(owner);
+    this.documents.add(owner);
     try {
       const answer: unknown = await work();
       if (!isRunResult(answer)) {
@@ -158,11 +159,11 @@ export class Runner {
       const result = job.stopped ? stopped(answer) : answer;
       this.finish(result, sink);
       // It may have been left while it ran.
-      if (this.known.has(owner)) this.result = { result, owner };
+      if (this.documents.has(owner)) this.result = { result, owner };
       return result;
     } catch (error) {
       if (error instanceof Stopped) return null;
-      sink.note(error instanceof Error ? error.message : String(error), "warning");
+      sink.note(message(error), "warning");
       this.activity.outcome.value = { text: "The run failed", failed: true };
       return null;
     }

@@ -1,6 +1,6 @@
-/** A bar between two panes, moved by pointer or arrow keys; its place is remembered. */
+/** A bar between two panes, moved by pointer or arrow keys; its position is stored. */
 
-import { recall, remember } from "../storage";
+import { load, store } from "../storage";
 
 interface SplitterOptions {
   /** Set on `container` as a custom property: the share of the first pane, in percent. */
@@ -18,7 +18,7 @@ export function setUpSplitter(
   options: SplitterOptions,
 ): void {
   const { property, direction, label, initial } = options;
-  let share = Number(recall(property)) || initial;
+  let share = Number(load(property)) || initial;
   bar.tabIndex = 0;
   bar.setAttribute("role", "separator");
   bar.setAttribute("aria-label", label);
@@ -31,7 +31,7 @@ export function setUpSplitter(
     container.style.setProperty(`--${property}`, share.toFixed(1));
     bar.setAttribute("aria-valuenow", share.toFixed(0));
   };
-  const keep = (): boolean => remember(property, share.toFixed(1));
+  const keep = (): boolean => store(property, share.toFixed(1));
 
   bar.addEventListener("pointerdown", (down) => {
     bar.setPointerCapture(down.pointerId);

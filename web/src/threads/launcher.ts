@@ -47,7 +47,7 @@ export class ThreadLauncher {
     return this.slots.runs;
   }
 
-  /** Use so many threads from now on, with scratch memory at this address. */
+  /** Use `count` threads from now on, with scratch memory at this address. */
   provide(memory: WebAssembly.Memory, count: number, scratch: number, stride: number): void {
     this.memory = memory;
     this.count = Math.min(count, MAX_THREADS);

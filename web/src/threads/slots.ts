@@ -32,7 +32,7 @@ export interface Failure {
   index: number;
 }
 
-/** What the caller of all threads is told: they have been ended. */
+/** What the caller of all threads gets: they have been ended. */
 const ENDED = 1;
 const STATE = 0;
 const RUNS = 1;
@@ -65,7 +65,7 @@ export class Slot {
     return Atomics.load(this.numbers, RUNS);
   }
 
-  /** Block until the state is another one, or for so many milliseconds. */
+  /** Block until the state is another one, or for `milliseconds` at most. */
   wait(state: number, milliseconds?: number): void {
     Atomics.wait(this.numbers, STATE, state, milliseconds);
   }

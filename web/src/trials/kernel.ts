@@ -4,7 +4,7 @@ import type { CalibrationWork, TrialArray, TrialJob, TrialSuccess } from "../pyt
 
 /** The part of the JavaScript half of Python's host that trials use. */
 export interface KernelHost {
-  /** For an export that repeats a kernel: the seconds that so many calls take, once it is warm. */
+  /** For an export that repeats a kernel: the seconds that `number` calls take, once it is warm. */
   timer(repeat: Callable, limits: WarmUp): (number: number, ...values: number[]) => number;
 }
 
@@ -23,7 +23,7 @@ interface WarmUp {
 const WARM_UP: WarmUp = { batch: 3, least: 10, longest: 30 };
 
 /**
- * So many calls show that a kernel is slow. With two workers on two cores the best of two was seen
+ * Calls that show that a kernel is slow. With two workers on two cores the best of two was seen
  * to take 18 times as long as once the browser's better code was there; the best of four, 2.1 times.
  */
 const FIRST_CALLS = 4;
@@ -47,11 +47,13 @@ export class OutOfMemory extends Error {
 
 export function runKernel(
   host: KernelHost,
-  pace: () => number,
+  calibrate: () => number,
   memory: WebAssembly.Memory,
-  arrays: TrialArray[],
+  shared: TrialArray[],
   job: TrialJob,
 ): TrialSuccess {
+  const arrays = [...shared];
+  for (const { index, array } of job.replaced ?? []) arrays[index] = array;
   const [addresses, end] = layOut([...arrays.map(({ input }) => input.length), job.scratchBytes]);
   grow(memory, end);
   for (const [index, { input }] of arrays.entries()) {
@@ -71,38 +73,43 @@ export function runKernel(
     : arrays.map(({ input }, index) => copy(memory, addresses[index]!, input.length));
   const quickest = quickestOf(call, first, job.earlyStopMs);
   if (quickest > job.earlyStopMs)
-    return { ok: true, seconds: [quickest * 1e-3], paces: [], arrays: left };
+    return { ok: true, seconds: [quickest * 1e-3], calibration: [], arrays: left };
   const timer = host.timer(exports[job.repeated] as Callable, WARM_UP);
   const seconds: number[] = [];
   let number = 1;
   let spentMs = 0;
-  const paces = [pace()];
+  const calibration = [calibrate()];
   while (seconds.length < (spentMs > job.enoughMs ? job.fewest : job.batches)) {
     const batch = longEnough((calls) => timer(calls, ...addresses) * 1e3, number, job.minMs);
     number = batch.number;
     seconds.push((batch.ms * 1e-3) / number);
     spentMs += batch.ms;
-    paces.push(pace());
+    calibration.push(calibrate());
   }
-  return { ok: true, seconds, paces, arrays: left };
+  return { ok: true, seconds, calibration, arrays: left };
 }
 
 /** A function that does the fixed work, and gives the seconds that it takes. */
 export function calibrationTimer(
   host: KernelHost,
-  { code, turns, minMs }: CalibrationWork,
+  { code, iterations, minMs }: CalibrationWork,
 ): () => number {
   const module = new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
   const { exports } = new WebAssembly.Instance(module, {
     env: { memory: new WebAssembly.Memory({ initial: 1 }) },
   });
-  const timer = host.timer(exports.pace as Callable, WARM_UP);
-  const rounds = longEnough((number) => timer(number * turns, 0) * 1e3, 1, minMs).number;
-  return () => timer(rounds * turns, 0) / rounds;
+  const timer = host.timer(exports.work as Callable, WARM_UP);
+  let number = 1;
+  return () => {
+    // How often cannot be settled once: where an interruption filled the time, too few would do.
+    const batch = longEnough((rounds) => timer(rounds * iterations, 0) * 1e3, number, minMs);
+    number = batch.number;
+    return (batch.ms * 1e-3) / number;
+  };
 }
 
 /**
- * A batch of `number` calls, or of so many more that it takes `minMs`. Where the clock is coarse a
+ * A batch of `number` calls, or of enough more to take `minMs`. Where the clock is coarse a
  * short batch takes no time at all, so one short batch does not tell how many are enough.
  */
 function longEnough(
@@ -154,15 +161,15 @@ export function agrees(memory: WebAssembly.Memory, address: number, array: Trial
   if (expected === undefined) return false;
   const Floats = FLOATS[dtype];
   if (!Floats) {
-    const found = new Uint8Array(memory.buffer, address, expected.length);
-    return found.every((byte, index) => byte === expected[index]);
+    const actual = new Uint8Array(memory.buffer, address, expected.length);
+    return actual.every((byte, index) => byte === expected[index]);
   }
   const length = expected.length / Floats.BYTES_PER_ELEMENT;
-  const found = new Floats(memory.buffer, address, length);
-  const wanted = new Floats(expected.buffer as ArrayBuffer, expected.byteOffset, length);
+  const actual = new Floats(memory.buffer, address, length);
+  const reference = new Floats(expected.buffer as ArrayBuffer, expected.byteOffset, length);
   for (let index = 0; index < length; index += 1) {
     // Written so that NaN counts as wrong.
-    if (!(Math.abs(found[index]! - wanted[index]!) <= tolerance)) return false;
+    if (!(Math.abs(actual[index]! - reference[index]!) <= tolerance)) return false;
   }
   return true;
 }

@@ -61,8 +61,8 @@ export class TrialLine {
   collect(milliseconds: number): [id: number, outcome: TrialOutcome][] {
     const count = this.bell && new Int32Array(this.bell);
     const heard = count ? Atomics.load(count, 0) : 0;
-    const found = this.takeAnswered();
-    if (found.length || !count || milliseconds <= 0) return found;
+    const answers = this.takeAnswered();
+    if (answers.length || !count || milliseconds <= 0) return answers;
     Atomics.wait(count, 0, heard, milliseconds);
     return this.takeAnswered();
   }
@@ -73,13 +73,13 @@ export class TrialLine {
   }
 
   private takeAnswered(): [id: number, outcome: TrialOutcome][] {
-    const found: [id: number, outcome: TrialOutcome][] = [];
+    const answers: [id: number, outcome: TrialOutcome][] = [];
     for (const [id, reply] of this.asked) {
       const outcome = readAnswer(reply);
       if (!outcome) continue;
       this.asked.delete(id);
-      found.push([id, outcome]);
+      answers.push([id, outcome]);
     }
-    return found;
+    return answers;
   }
 }

@@ -113,10 +113,10 @@ export class TrialPool {
 
   /** As many workers as the owner who wants most of them; what others run is left alone. */
   private resize(): void {
-    const wanted = Math.max(0, ...[...this.accounts.values()].map(({ workers }) => workers));
-    let surplus = this.supervisors.length - wanted;
+    const count = Math.max(0, ...[...this.accounts.values()].map(({ workers }) => workers));
+    let surplus = this.supervisors.length - count;
     this.end((supervisor) => supervisor.owner === null && surplus-- > 0);
-    while (this.supervisors.length < wanted) this.supervisors.push(new Supervisor(this.spawn));
+    while (this.supervisors.length < count) this.supervisors.push(new Supervisor(this.spawn));
   }
 
   private end(isMeant: (supervisor: Supervisor) => boolean): void {
@@ -146,7 +146,7 @@ class Supervisor {
   /** Whose kernel runs. */
   owner: number | null = null;
   private worker: TrialWorker | null = null;
-  private known: TrialWorkload | null = null;
+  private workload: TrialWorkload | null = null;
   private giveUp: (reason: TrialFailure) => void = () => undefined;
 
   constructor(private readonly spawn: () => TrialWorker) {}
@@ -160,9 +160,9 @@ class Supervisor {
     this.owner = owner;
     try {
       const worker = this.worker ?? (await this.start());
-      if (this.known !== workload) {
+      if (this.workload !== workload) {
         worker.postMessage({ type: "workload", workload });
-        this.known = workload;
+        this.workload = workload;
       }
       const answer = this.answer(worker, limit);
       worker.postMessage({ type: "run", job });
@@ -185,7 +185,7 @@ class Supervisor {
   private async start(): Promise<TrialWorker> {
     const worker = this.spawn();
     this.worker = worker;
-    this.known = null;
+    this.workload = null;
     await this.answer(worker, START_LIMIT);
     return worker;
   }

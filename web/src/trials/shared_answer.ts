@@ -9,7 +9,7 @@
 import type { SharedReply, TrialFailure, TrialOutcome } from "../python/wire";
 
 const HEADER = 4;
-/** Room for the text, which holds the times of so many batches, or an error's message. */
+/** Room for the text, which holds the times of all batches, or an error's message. */
 const TEXT = 1 << 16;
 const PER_BATCH = 64;
 /** Characters of an error's parts that are passed on. */

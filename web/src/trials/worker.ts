@@ -12,7 +12,7 @@ const port = self as unknown as {
 };
 
 let workload: TrialWorkload | null = null;
-let pace: (() => number) | null = null;
+let calibrate: (() => number) | null = null;
 let memory: WebAssembly.Memory | null = null;
 
 port.onmessage = ({ data }) => {
@@ -22,9 +22,9 @@ port.onmessage = ({ data }) => {
   }
   let outcome: TrialOutcome;
   try {
-    pace ??= calibrationTimer(host, workload!.pace);
+    calibrate ??= calibrationTimer(host, workload!.calibration);
     memory ??= new WebAssembly.Memory({ initial: 1 });
-    outcome = runKernel(host, pace, memory, workload!.arrays, data.job);
+    outcome = runKernel(host, calibrate, memory, workload!.arrays, data.job);
   } catch (error) {
     // Whatever it grew to is given back.
     memory = null;

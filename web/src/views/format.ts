@@ -69,6 +69,11 @@ export function large(count: number, unit = ""): string {
   ]).trim();
 }
 
+/** Operations a second: "26.1 GFLOPS". */
+export function gflops(rate: number): string {
+  return `${short(rate / 1e9)} GFLOPS`;
+}
+
 /** A share in percent; only all is 100. */
 export function percent(part: number, all: number): string {
   const share = (100 * part) / all;

@@ -24,12 +24,6 @@ export function reactive<T extends HTMLElement>(
   return host;
 }
 
-/** Say of an element whether its content is on its way. */
-export function markBusy(host: HTMLElement, busy: boolean): void {
-  if (busy) host.setAttribute("aria-busy", "true");
-  else host.removeAttribute("aria-busy");
-}
-
 /** A part of a template that is made anew when `key` changes, and left alone until then. */
 export function once(key: unknown, make: () => unknown): unknown {
   return guard([key], () => keyed(key, make()));

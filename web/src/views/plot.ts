@@ -35,11 +35,13 @@ export function extent(values: readonly number[]): [number, number] {
   return low === high ? [low * 0.9, high * 1.1 || 1] : [low, high];
 }
 
-/** Round numbers inside a range, about `count` of them. */
-export function ticks([low, high]: readonly [number, number], count: number): number[] {
+/** Round numbers inside a range, about `count` of them; no nearer to each other than `least`. */
+export function ticks([low, high]: readonly [number, number], count: number, least = 0): number[] {
   const rough = (high - low) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
+  const round =
+    [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
+  const step = Math.max(least, round);
   const values: number[] = [];
   for (let number = Math.ceil(low / step); number * step <= high + step * 1e-9; number += 1) {
     values.push(Number((number * step).toPrecision(12)));
@@ -78,6 +80,8 @@ export interface Axis {
   domain: readonly [number, number];
   title: string;
   log?: boolean;
+  /** Whether it counts something, so that only whole numbers are. */
+  whole?: boolean;
   text?: (value: number) => string;
 }
 
@@ -135,8 +139,8 @@ function scaleOf({ domain, log }: Axis, range: [number, number]): Scale {
   return (log ? logarithmic : linear)(domain, range);
 }
 
-function ticksOf({ domain, log }: Axis, count: number): number[] {
-  return log ? logTicks(domain) : ticks(domain, count);
+function ticksOf({ domain, log, whole }: Axis, count: number): number[] {
+  return log ? logTicks(domain) : ticks(domain, count, whole ? 1 : 0);
 }
 
 /** The data of an SVG path through points; with `steps` it goes across first, then up or down. */

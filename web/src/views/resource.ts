@@ -1,6 +1,7 @@
 /** What a view asks Python for, and how the answer stands. */
 
 import { batch, computed, signal } from "@preact/signals-core";
+import { message } from "../errors";
 import { Stopped } from "../python/client";
 
 export type ResourceState = "empty" | "loading" | "ready" | "stale" | "error";
@@ -107,8 +108,4 @@ export class Cache<T> {
   clear(prefix = ""): void {
     for (const key of this.answers.keys()) if (key.startsWith(prefix)) this.answers.delete(key);
   }
-}
-
-export function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

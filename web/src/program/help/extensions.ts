@@ -48,7 +48,7 @@ export function setLiveNames(names: LiveNames): void {
 function fetchTable(): Promise<ApiTable> {
   table ??= fetch(new URL("api.json", document.baseURI))
     .then((response) => response.json() as Promise<ApiTable>)
-    .then((found) => (loaded = found));
+    .then((api) => (loaded = api));
   table.catch(() => (table = null));
   return table;
 }
@@ -140,13 +140,13 @@ function hover(
   const owner = /[A-Za-z_][\w.]*\.$/.exec(state.sliceDoc(line.from, word.from))?.[0] ?? "";
   const name = state.sliceDoc(word.from, word.to);
   return fetchTable().then((api) => {
-    const found = new Names(api, state.doc.toString(), live).find(owner + name);
-    if (!found || (!found[1] && !found[2])) return null;
+    const member = new Names(api, state.doc.toString(), live).find(owner + name);
+    if (!member || (!member[1] && !member[2])) return null;
     return {
       pos: word.from,
       end: word.to,
       above: true,
-      create: (): TooltipView => ({ dom: description(owner + name, found[1], found[2]) }),
+      create: (): TooltipView => ({ dom: description(owner + name, member[1], member[2]) }),
     };
   });
 }
@@ -193,9 +193,9 @@ function signatureAt(state: EditorState): Tooltip | null {
   if (!main.empty) return null;
   const call = openCall(state.sliceDoc(Math.max(0, main.head - 2000), main.head));
   if (!call || !loaded) return null;
-  const found = new Names(loaded, state.doc.toString(), live).find(call.callee);
-  if (!found?.[1] || found[0] === "module") return null;
-  const [, parameters, text] = found;
+  const member = new Names(loaded, state.doc.toString(), live).find(call.callee);
+  if (!member?.[1] || member[0] === "module") return null;
+  const [, parameters, text] = member;
   const active = activeParameter(parameters, call);
   const at = Math.max(0, main.head - 2000) + call.from;
   return {

@@ -24,9 +24,6 @@ export const NO_NAMES: LiveNames = {
   buffers: [],
 };
 
-/** What an expression stands for. */
-type Place = { module: string } | { class: string };
-
 /** Assignments and annotations are followed so far; programs rarely chain more. */
 const DEPTH = 8;
 
@@ -37,19 +34,21 @@ export class Names {
     private readonly live: LiveNames = NO_NAMES,
   ) {}
 
-  /** The members of what a dotted expression stands for; null where that is not known. */
-  membersOf(expression: string): Members | null {
-    const place = this.placeOf(expression, DEPTH);
-    if (!place) return null;
-    return "module" in place
-      ? (this.table.modules[place.module] ?? null)
-      : (this.table.classes[place.class] ?? null);
+  /** The members of what a dotted expression is; null where that is not known. */
+  membersOf(expression: string, depth = DEPTH): Members | null {
+    if (depth === 0) return null;
+    if (!expression.includes(".")) return this.membersOfName(expression, depth);
+    const member = this.find(expression, depth - 1);
+    return (
+      member && (this.table[member[0] === "module" ? "modules" : "classes"][member[3]] ?? null)
+    );
   }
 
   /** What a dotted expression names in the API. */
-  find(expression: string): Member | null {
+  find(expression: string, depth = DEPTH): Member | null {
     const at = expression.lastIndexOf(".");
-    if (at >= 0) return this.membersOf(expression.slice(0, at))?.[expression.slice(at + 1)] ?? null;
+    if (at >= 0)
+      return this.membersOf(expression.slice(0, at), depth)?.[expression.slice(at + 1)] ?? null;
     const imported = this.imported(expression);
     if (!imported) return null;
     if (this.table.modules[imported]) return ["module", "", "", imported];
@@ -57,27 +56,12 @@ export class Names {
     return this.table.modules[imported.slice(0, dot)]?.[imported.slice(dot + 1)] ?? null;
   }
 
-  private placeOf(expression: string, depth: number): Place | null {
-    if (depth === 0) return null;
-    const at = expression.lastIndexOf(".");
-    if (at < 0) return this.placeOfName(expression, depth);
-    const owner = this.placeOf(expression.slice(0, at), depth - 1);
-    if (!owner) return null;
-    const members =
-      "module" in owner ? this.table.modules[owner.module] : this.table.classes[owner.class];
-    return this.placeOfMember(members?.[expression.slice(at + 1)]);
-  }
-
-  private placeOfMember(member: Member | undefined): Place | null {
-    if (!member?.[3]) return null;
-    return member[0] === "module" ? { module: member[3] } : { class: member[3] };
-  }
-
-  private placeOfName(name: string, depth: number): Place | null {
+  private membersOfName(name: string, depth: number): Members | null {
+    const { modules, classes } = this.table;
     const imported = this.imported(name);
-    if (imported && this.table.modules[imported]) return { module: imported };
-    const known = this.live.variables[name];
-    if (known && this.table.classes[known]) return { class: known };
+    if (imported && modules[imported]) return modules[imported];
+    const type = this.live.variables[name];
+    if (type && classes[type]) return classes[type];
     // The program's text: what a variable is assigned, what a parameter is annotated with.
     const word = escapePattern(name);
     const assigned = last(
@@ -86,20 +70,10 @@ export class Names {
     );
     const annotated = last(this.text, new RegExp(`[(,\\s]${word}[ \\t]*:[ \\t]*([\\w.]+)`, "g"));
     for (const path of [assigned, annotated]) {
-      const member = path && path !== name ? this.memberOf(path, depth - 1) : null;
-      if (member && member[0] !== "module" && member[3]) return { class: member[3] };
+      const member = path && path !== name ? this.find(path, depth - 1) : null;
+      if (member && member[0] !== "module" && member[3]) return classes[member[3]] ?? null;
     }
     return null;
-  }
-
-  private memberOf(path: string, depth: number): Member | null {
-    const at = path.lastIndexOf(".");
-    if (at < 0) return this.find(path);
-    const place = this.placeOf(path.slice(0, at), depth);
-    if (!place) return null;
-    const members =
-      "module" in place ? this.table.modules[place.module] : this.table.classes[place.class];
-    return members?.[path.slice(at + 1)] ?? null;
   }
 
   /** The full name of what a name was imported as. */
@@ -128,9 +102,9 @@ export class Names {
 }
 
 function last(text: string, pattern: RegExp): string | null {
-  let found: string | null = null;
-  for (const match of text.matchAll(pattern)) found = match[1]!;
-  return found;
+  let group: string | null = null;
+  for (const match of text.matchAll(pattern)) group = match[1]!;
+  return group;
 }
 
 function escapePattern(text: string): string {

@@ -45,9 +45,9 @@ export class TypingCheck {
     }
     this.text = null;
     try {
-      const found = await session.look(null, "checking.check", this.document, text);
+      const diagnostics = await session.look(null, "checking.check", this.document, text);
       // Written on meanwhile: the next check tells.
-      if (this.text === null) this.show(found);
+      if (this.text === null) this.show(diagnostics);
     } catch {
       // Python was stopped; the next change asks again.
     }

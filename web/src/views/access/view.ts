@@ -11,9 +11,9 @@ import {
 } from "../../python/wire";
 import { appliedTheme } from "../../theme";
 import { Measurement } from "../code/measurement";
-import { Comparison, part, sentences } from "../compared";
 import { measuredWidth, perFrame, reactive } from "../kit";
 import { legend } from "../plot";
+import { ProgramReport, part, sentences } from "../program_report";
 import { Resource } from "../resource";
 import type { View, ViewContext } from "../view";
 import "./access.css";
@@ -30,7 +30,7 @@ const GAP = 14;
 
 export function accessView(context: ViewContext): View {
   const { session } = context;
-  const compared = new Comparison<AccessReport>("access", "Why faster?", context, {
+  const compared = new ProgramReport<AccessReport>("access", "Why faster?", context, {
     what: "Recording accesses",
     explain: (signal, ...asked) => {
       player.pause();

@@ -1,8 +1,8 @@
 /**
  * A long program text of which only the lines in view exist as elements.
  *
- * It is a list box: arrow keys go from line to line, and the line that is pointed at or gone to is
- * told to the owner, who says which lines light up.
+ * It is a list box: arrow keys go from line to line, and the owner hears which line is pointed at or
+ * chosen, and says which lines light up.
  */
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals-core";
@@ -14,7 +14,7 @@ import { type Lines, ranges } from "./links";
 
 /** Height of a line in pixels; style sheets have it as `--row`. */
 const ROW = 20;
-/** Lines are made by so many at once, and at least as many are ready above and below. */
+/** Lines made at once; at least as many are ready above and below. */
 const MARGIN = 12;
 const MAX_MARKS = 200;
 
@@ -41,9 +41,9 @@ interface ListingState {
   lit: ReadonlySignal<Lines>;
   /** Whether the first lit line comes into view where none is. */
   reveals: ReadonlySignal<boolean>;
-  /** The line that was gone to. */
+  /** The chosen line. */
   chosen: ReadonlySignal<number | null>;
-  /** A line was gone to by a click or a key; null if there is none any more. */
+  /** A line was chosen by a click or a key; null if there is none any more. */
   onChoose: (line: number | null) => void;
   /** The mouse points at a line, or at none. */
   onPoint: (line: number | null) => void;

@@ -7,7 +7,7 @@
 
 import { html, nothing, svg, type TemplateResult } from "lit-html";
 import type { CodeMeasurement, MachinePeak } from "../../python/wire";
-import { large, short, timing } from "../format";
+import { gflops, large, short, timing } from "../format";
 import { dataTable } from "../kit";
 import { type Frame, legend, type Plot, path, type Scale } from "../plot";
 
@@ -162,8 +162,4 @@ function numbers({ measurement, simulated }: Measured): TemplateResult {
       ],
     )}
   </div>`;
-}
-
-function gflops(rate: number): string {
-  return `${short(rate / 1e9)} GFLOPS`;
 }

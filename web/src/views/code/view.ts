@@ -2,21 +2,11 @@
 
 import { batch, computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
-import type { MachineCode, PassLine, RunResult } from "../../python/wire";
+import type { MachineCode, PassLine } from "../../python/wire";
 import { counted, whole } from "../format";
 import "./code.css";
-import {
-  button,
-  checkbox,
-  choice,
-  copyAndTell,
-  emptyNote,
-  markBusy,
-  Pending,
-  python,
-  reactive,
-  viewPanel,
-} from "../kit";
+import { button, checkbox, copyAndTell, python } from "../kit";
+import { ProgramReport } from "../program_report";
 import { Cache, Resource } from "../resource";
 import type { View, ViewContext } from "../view";
 import { type Lines, Links, type LitLines, type Pane, ranges } from "./links";
@@ -41,13 +31,19 @@ interface AfterPass {
 
 export function codeView(context: ViewContext): View {
   const { session, toast } = context;
-  const panel = viewPanel("code", "Machine code");
-  const programs = signal<RunResult["programs"]>([]);
-  const program = signal("");
   const wantsFused = signal<boolean | null>(null);
-  const code = new Resource<MachineCode>();
-  /** The function that is asked for. */
-  const asked = signal<string | null>(null);
+  const reported = new ProgramReport<MachineCode>("code", "Machine code", context, {
+    what: "Compiling",
+    explain: (signal, program, name) =>
+      session.look(signal, "code_view.code", program, name, wantsFused.value),
+    take: () => {
+      afterPass.clear();
+      pass.value = acted.value = chosen.value = pointed.value = null;
+      passed.set(null);
+      measurement.reset();
+    },
+  });
+  const { report: code, asked } = reported;
   /** The pass whose loops are shown; null for those after all passes. */
   const pass = signal<number | null>(null);
   const passed = new Resource<AfterPass>();
@@ -112,29 +108,13 @@ export function codeView(context: ViewContext): View {
   const measurement = new Measurement(context, { card: "roofline", button: "code-measure" }, () =>
     code.value?.wat
       ? {
-          program: program.value,
+          program: asked.value.program,
           function: code.value.function,
           fused: wantsFused.value,
           simulated: null,
         }
       : null,
   );
-
-  const load = async (functionName: string | null): Promise<void> => {
-    asked.value = functionName;
-    await code.load(
-      (signal) =>
-        session.look(signal, "code_view.code", program.value, functionName, wantsFused.value),
-      () => {
-        afterPass.clear();
-        asked.value = null;
-        pass.value = acted.value = chosen.value = pointed.value = null;
-        passed.set(null);
-        measurement.reset();
-      },
-    );
-  };
-  const pending = new Pending(panel, () => void load(null));
 
   async function showPass(index: number | null): Promise<void> {
     batch(() => {
@@ -147,7 +127,13 @@ export function codeView(context: ViewContext): View {
   }
 
   async function fetchPass(name: string, index: number): Promise<AfterPass> {
-    const { lines } = await session.look(null, "code_view.after_pass", program.value, name, index);
+    const { lines } = await session.look(
+      null,
+      "code_view.after_pass",
+      asked.value.program,
+      name,
+      index,
+    );
     let last = 0;
     const { name: passName } = code.value!.passes![index]!;
     return {
@@ -165,37 +151,21 @@ export function codeView(context: ViewContext): View {
     if (passed.error) return passed.error;
     return passed.state === "ready" ? summary(passed.value!.lines) : "";
   };
-  const head = ({ functions, function: name, fused, size }: MachineCode): TemplateResult => {
+  const fusedChoice = ({ fused, size }: MachineCode): TemplateResult => {
     const { available, on, used } = fused;
     const count = size ? ` (${used || "none"} in this kernel)` : "";
-    return html`<div class="code-head">
-      ${choice({
-        label: "Module",
-        id: "code-program",
-        options: programs.value,
-        value: program,
-        onChange: () => void load(null),
-      })}
-      ${choice({
-        label: "Function",
-        id: "code-function",
-        options: functions,
-        value: asked.value ?? name,
-        onChange: (id) => void load(id),
-      })}
-      ${checkbox(`Allow fused multiply-add${count}`, {
-        checked: wantsFused.value ?? on,
-        testId: "code-fused",
-        title: available
-          ? "One rounding instead of two: faster, and the last bit of results may differ"
-          : "This browser has no relaxed SIMD instructions",
-        disabled: !available,
-        onChange: (fused) => {
-          wantsFused.value = fused;
-          void load(name);
-        },
-      })}
-    </div>`;
+    return checkbox(`Allow fused multiply-add${count}`, {
+      checked: wantsFused.value ?? on,
+      testId: "code-fused",
+      title: available
+        ? "One rounding instead of two: faster, and the last bit of results may differ"
+        : "This browser has no relaxed SIMD instructions",
+      disabled: !available,
+      onChange: (next) => {
+        wantsFused.value = next;
+        reported.ask();
+      },
+    });
   };
   const note = ({ error, notes }: MachineCode): TemplateResult => {
     const text = [error ? `No machine code: ${error.message}` : "", ...notes].join(" ").trim();
@@ -211,9 +181,7 @@ export function codeView(context: ViewContext): View {
     const shown = after.value ? `Loops after ${after.value.name}` : "Loops";
     const copyWat = (): unknown => now.wat && copyAndTell(now.wat.lines.join("\n"), toast);
     const copy = button("Copy", copyWat, { kind: "quiet small" });
-    return html`<div class="code-view">
-      ${head(now)}
-      <ul class="code-facts" data-testid="code-facts">${facts(now)}</ul>
+    return html`<ul class="code-facts" data-testid="code-facts">${facts(now)}</ul>
       ${note(now)}
       ${passList(passes, pass.value, (index) => void showPass(index))}
       <p class="code-caption" aria-live="polite" data-testid="code-caption">${caption()}</p>
@@ -221,39 +189,18 @@ export function codeView(context: ViewContext): View {
         ${textPane("tensorir", "TensorIR")}${textPane("lowered", shown)}
         ${textPane("wat", "WebAssembly", copy)}
       </div>
-      ${measurement.template()}
-    </div>`;
+      ${measurement.template()}`;
   };
-  reactive(
-    panel,
-    () => {
-      if (code.error && !code.stopped)
-        return emptyNote("The machine code cannot be shown", code.error);
-      if (code.value) return content(code.value);
-      return emptyNote(
-        "No machine code yet",
+  return reported.view(
+    {
+      empty:
         "Run a program that defines a module to see its loops after each pass, and their WebAssembly.",
-      );
+      failed: "The machine code cannot be shown",
+      stopped: "Compiling was stopped.",
     },
-    () => markBusy(panel, code.busy),
+    () => reported.settings([], false, code.value ? fusedChoice(code.value) : nothing),
+    content,
   );
-
-  return {
-    id: "code",
-    title: "Machine code",
-    panel,
-    onResult({ programs: defined, ok }) {
-      if (defined.length) {
-        programs.value = defined;
-        program.value = defined.at(-1)!.id;
-        pending.ask();
-      } else if (ok) {
-        pending.drop();
-        code.set(null);
-      }
-    },
-    onShow: () => pending.look(),
-  };
 }
 
 /** Size and make of the code, as figures with what they count. */

@@ -5,7 +5,7 @@ import type { GpuKernel } from "../../python/wire";
 import { bytes, counted, whole } from "../format";
 import { dataTable, range } from "../kit";
 
-/** Cells drawn along an axis; of more, the last stands for the rest. */
+/** Cells drawn along an axis, at most. */
 const MAX_ACROSS = 32;
 const MAX_DOWN = 32;
 

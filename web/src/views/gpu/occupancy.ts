@@ -3,7 +3,7 @@
 import { html, nothing, svg, type TemplateResult } from "lit-html";
 import type { GpuKernel, GpuOccupancy } from "../../python/wire";
 import { roof } from "../code/roofline";
-import { bytes, large, short, whole } from "../format";
+import { bytes, gflops, large, short, whole } from "../format";
 import { dataTable } from "../kit";
 import { legend, type Plot, path } from "../plot";
 
@@ -70,8 +70,4 @@ export function rooflineOf(plot: Plot, kernel: GpuKernel, of: GpuOccupancy): unk
         <circle class="dot simulated" cx=${across(best)} cy=${up(reach(best))} r="4.5"></circle>`,
     )}${legend(["trial", "by all transactions"], ["simulated", "if every byte is moved once"], ["memory", "roof"])}</div>
     ${dataTable("Arithmetic intensity", [], rows, { testId: "gpu-intensity-table" })}`;
-}
-
-function gflops(rate: number): string {
-  return `${short(rate / 1e9)} GFLOPS`;
 }

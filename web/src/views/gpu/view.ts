@@ -3,9 +3,9 @@
 import { batch, computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { GpuKernel, GpuLanes, GpuOccupancy, GpuReport, GpuSite } from "../../python/wire";
-import { Comparison, part, sentences } from "../compared";
 import { choice, emptyNote, fieldValue } from "../kit";
 import { Plot } from "../plot";
+import { ProgramReport, part, sentences } from "../program_report";
 import { Resource } from "../resource";
 import type { View, ViewContext } from "../view";
 import { fetchPicture } from "./fetch";
@@ -18,7 +18,7 @@ import { accessTable } from "./table";
 
 export function gpuView(context: ViewContext): View {
   const { session } = context;
-  const compared = new Comparison<GpuReport>("gpu", "GPU", context, {
+  const compared = new ProgramReport<GpuReport>("gpu", "GPU", context, {
     what: "Looking at kernels",
     explain: (signal, ...asked) => session.look(signal, "gpu_view.explain", ...asked),
     take: (answer) => {

@@ -1,10 +1,10 @@
 /** Controls a search: begins it, asks Python for trial after trial, pauses, stops, and keeps records. */
 
 import { signal } from "@preact/signals-core";
+import { message } from "../../errors";
 import { type PythonSession, Stopped } from "../../python/client";
 import type { SearchSettings, TrialUpdate } from "../../python/wire";
 import { counted } from "../format";
-import { message } from "../resource";
 import { earlier, type RecordStore, type RecordWriter } from "./records";
 import type { Search } from "./search";
 

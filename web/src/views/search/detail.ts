@@ -3,11 +3,12 @@
 import { computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
+import { message } from "../../errors";
 import { type PythonSession, Stopped } from "../../python/client";
 import type { ModelTimes, TraceStep, TrialDetails } from "../../python/wire";
-import { comparison, milliseconds, short } from "../format";
+import { comparison, gflops, milliseconds } from "../format";
 import { button, once, reactive, setting } from "../kit";
-import { Cache, message, Resource } from "../resource";
+import { Cache, Resource } from "../resource";
 import { diffListing, markedLines } from "../trace/diff";
 import { openTrace } from "../trace/open";
 import { stepList } from "../trace/steps";
@@ -68,7 +69,7 @@ export class TrialDetail {
     this.shown.set(null);
   }
 
-  /** Show a trial; what Python tells of it is asked for once and cached. */
+  /** Show a trial; what Python says of it is asked for once and cached. */
   async show(search: Search, index: number): Promise<void> {
     const trial = search.trials.find((each) => each.index === index)!;
     const key = keyOf(search, trial);
@@ -105,9 +106,7 @@ export class TrialDetail {
     const { search, trial, details } = shown.value;
     const { seconds, reason, index } = trial;
     const speed =
-      seconds !== null && search.operations
-        ? `, ${short(search.operations / seconds / 1e9)} GFLOPS`
-        : "";
+      seconds !== null && search.operations ? `, ${gflops(search.operations / seconds)}` : "";
     const time = seconds === null ? "" : `, ${milliseconds(seconds)} ms${speed}`;
     const { code, replacing, trace } = details;
     const use = (text: string | null, testId: string, label: string, done: string) =>
@@ -160,15 +159,15 @@ export class TrialDetail {
       tell(TIMING);
       work.then(tell).catch((error: unknown) => tell(message(error)));
     };
-    const told = typeof times === "string";
+    const isText = typeof times === "string";
     return html`<div class="worth">
       ${button("Time the whole model", measure, {
         testId: "search-model-times",
         disabled: times === TIMING,
       })}
       <p class="model-times" data-testid="search-model-result" aria-live="polite"
-        data-before=${told ? nothing : times.before * 1000}
-        data-after=${told ? nothing : times.after * 1000}>${told ? times : worthText(times)}</p>
+        data-before=${isText ? nothing : times.before * 1000}
+        data-after=${isText ? nothing : times.after * 1000}>${isText ? times : worthText(times)}</p>
     </div>`;
   }
 }

@@ -6,7 +6,7 @@ import { live } from "lit-html/directives/live.js";
 import type { SearchModule, SearchSettings, Strategy } from "../../python/wire";
 import { button, type Choice, choice, fieldValue } from "../kit";
 
-/** So many workers by default at most; more share caches, and disturb each other's times. */
+/** Workers by default, at most; more share caches, and disturb each other's times. */
 const MAX_WORKERS = 4;
 
 const MAX_SECONDS = 3600;

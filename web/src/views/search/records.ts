@@ -7,7 +7,7 @@ import { groupBy } from "../kit";
 const NAME = "mlcweb-records";
 const VERSION = 1;
 
-/** So many of the fastest records of a workload are handed to a search as a whole. */
+/** The fastest records of a workload that a search gets as a whole, at most. */
 const FASTEST = 200;
 
 /** The names that TVM gives to the two files of a database. */
@@ -19,147 +19,108 @@ export interface StoredWorkload {
   line: string;
 }
 
-export interface RecordStore {
-  /** Whether records outlive the page. */
-  readonly lasting: boolean;
-  /** Keep records; one of the same schedule takes the place of the older. */
-  add(workload: StoredWorkload, records: StoredRecord[]): Promise<void>;
-  ofWorkload(key: string): Promise<StoredRecord[]>;
-  all(): Promise<RecordGroup[]>;
-  count(): Promise<number>;
-  clear(): Promise<void>;
-}
-
 interface Schema extends DBSchema {
   workloads: { key: string; value: StoredWorkload };
   records: { key: string; value: StoredRecord; indexes: { workload: string } };
 }
 
+type Database = Pick<IDBPDatabase<Schema>, "transaction" | "getAll" | "getAllFromIndex" | "count">;
+
 /** The browser's database; where it is denied, memory. */
 export async function openStore(): Promise<RecordStore> {
-  try {
-    const database = await openDB<Schema>(NAME, VERSION, {
+  const opening = async (): Promise<Database> =>
+    openDB<Schema>(NAME, VERSION, {
       upgrade(created) {
         created.createObjectStore("workloads", { keyPath: "key" });
         created.createObjectStore("records", { keyPath: "id" }).createIndex("workload", "workload");
       },
     });
-    return new FallbackStore(new BrowserStore(database));
-  } catch {
-    return new MemoryStore();
-  }
+  return new RecordStore(await opening().catch(() => null));
 }
 
-/** A store until it fails, as a damaged or a full one does; from then on memory. */
-export class FallbackStore implements RecordStore {
-  constructor(private store: RecordStore) {}
+/** Records in a database until that fails, as a damaged or a full one does; from then on in memory. */
+export class RecordStore {
+  private readonly workloads = new Map<string, StoredWorkload>();
+  private readonly records = new Map<string, StoredRecord>();
 
+  constructor(private database: Database | null) {}
+
+  /** Whether records outlive the page. */
   get lasting(): boolean {
-    return this.store.lasting;
+    return this.database !== null;
   }
 
+  /** Store records; one of the same schedule takes the place of the older. */
   add(workload: StoredWorkload, records: StoredRecord[]): Promise<void> {
-    return this.ask((store) => store.add(workload, records));
+    return this.ask(
+      async (database) => {
+        const change = database.transaction(["workloads", "records"], "readwrite");
+        const into = change.objectStore("records");
+        await Promise.all([
+          change.objectStore("workloads").put(workload),
+          ...records.map((record) => into.put(record)),
+          change.done,
+        ]);
+      },
+      () => {
+        this.workloads.set(workload.key, workload);
+        for (const record of records) this.records.set(record.id, record);
+      },
+    );
   }
 
   ofWorkload(key: string): Promise<StoredRecord[]> {
-    return this.ask((store) => store.ofWorkload(key));
-  }
-
-  all(): Promise<RecordGroup[]> {
-    return this.ask((store) => store.all());
-  }
-
-  count(): Promise<number> {
-    return this.ask((store) => store.count());
-  }
-
-  clear(): Promise<void> {
-    return this.ask((store) => store.clear());
-  }
-
-  private async ask<T>(question: (store: RecordStore) => Promise<T>): Promise<T> {
-    try {
-      return await question(this.store);
-    } catch {
-      if (this.store.lasting) this.store = new MemoryStore();
-      return question(this.store);
-    }
-  }
-}
-
-class BrowserStore implements RecordStore {
-  readonly lasting = true;
-
-  constructor(private readonly database: IDBPDatabase<Schema>) {}
-
-  async add(workload: StoredWorkload, records: StoredRecord[]): Promise<void> {
-    const change = this.database.transaction(["workloads", "records"], "readwrite");
-    const into = change.objectStore("records");
-    await Promise.all([
-      change.objectStore("workloads").put(workload),
-      ...records.map((record) => into.put(record)),
-      change.done,
-    ]);
-  }
-
-  ofWorkload(key: string): Promise<StoredRecord[]> {
-    return this.database.getAllFromIndex("records", "workload", key);
+    return this.ask(
+      (database) => database.getAllFromIndex("records", "workload", key),
+      () => [...this.records.values()].filter(({ workload }) => workload === key),
+    );
   }
 
   async all(): Promise<RecordGroup[]> {
-    const workloads = await this.database.getAll("workloads");
+    const workloads = await this.ask(
+      (database) => database.getAll("workloads"),
+      () => [...this.workloads.values()],
+    );
     return Promise.all(
       workloads.map(async ({ key, line }) => ({ key, line, records: await this.ofWorkload(key) })),
     );
   }
 
   count(): Promise<number> {
-    return this.database.count("records");
+    return this.ask(
+      (database) => database.count("records"),
+      () => this.records.size,
+    );
   }
 
-  async clear(): Promise<void> {
-    const change = this.database.transaction(["workloads", "records"], "readwrite");
-    await Promise.all([
-      change.objectStore("workloads").clear(),
-      change.objectStore("records").clear(),
-      change.done,
-    ]);
-  }
-}
-
-export class MemoryStore implements RecordStore {
-  readonly lasting = false;
-  private readonly groups = new Map<string, { line: string; records: Map<string, StoredRecord> }>();
-
-  async add({ key, line }: StoredWorkload, records: StoredRecord[]): Promise<void> {
-    const group = this.groups.get(key) ?? { line, records: new Map<string, StoredRecord>() };
-    this.groups.set(key, group);
-    for (const record of records) group.records.set(record.id, record);
+  clear(): Promise<void> {
+    return this.ask(
+      async (database) => {
+        const change = database.transaction(["workloads", "records"], "readwrite");
+        await Promise.all([
+          change.objectStore("workloads").clear(),
+          change.objectStore("records").clear(),
+          change.done,
+        ]);
+      },
+      () => {
+        this.workloads.clear();
+        this.records.clear();
+      },
+    );
   }
 
-  async ofWorkload(key: string): Promise<StoredRecord[]> {
-    return [...(this.groups.get(key)?.records.values() ?? [])];
-  }
-
-  async all(): Promise<RecordGroup[]> {
-    return [...this.groups].map(([key, { line, records }]) => ({
-      key,
-      line,
-      records: [...records.values()],
-    }));
-  }
-
-  async count(): Promise<number> {
-    return [...this.groups.values()].reduce((sum, { records }) => sum + records.size, 0);
-  }
-
-  async clear(): Promise<void> {
-    this.groups.clear();
+  private async ask<T>(stored: (database: Database) => Promise<T>, inMemory: () => T): Promise<T> {
+    try {
+      if (this.database) return await stored(this.database);
+    } catch {
+      this.database = null;
+    }
+    return inMemory();
   }
 }
 
-/** What a search is told of the records of its workload: all by hash, the fastest as a whole. */
+/** What a search gets of the records of its workload: all by hash, the fastest as a whole. */
 export function earlier(stored: unknown[]): EarlierRecords {
   const records = stored.filter(isRecord);
   const ran = records

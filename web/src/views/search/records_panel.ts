@@ -2,11 +2,11 @@
 
 import { signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
+import { message } from "../../errors";
 import { download } from "../../program/interchange";
 import type { PythonSession } from "../../python/client";
 import { counted } from "../format";
 import { button, checkbox, setting } from "../kit";
-import { message } from "../resource";
 import { kindOf, type RecordStore, toFiles } from "./records";
 
 export class RecordsPanel {

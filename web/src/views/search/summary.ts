@@ -1,7 +1,7 @@
 /** What a search has come to, in a line or two: the best, how far it is, how fast, what failed. */
 
 import { html, nothing, type TemplateResult } from "lit-html";
-import { comparison, counted, duration, milliseconds, short } from "../format";
+import { comparison, counted, duration, gflops, milliseconds } from "../format";
 
 import type { Search } from "./search";
 import { bestOf, failures } from "./trials";
@@ -41,7 +41,7 @@ function best(search: Search | null): TemplateResult {
   if (!winner) return html`${label("Best")}<strong>–</strong>`;
   const seconds = winner.seconds!;
   const facts = [
-    search.operations ? `${short(search.operations / seconds / 1e9)} GFLOPS` : "",
+    search.operations ? gflops(search.operations / seconds) : "",
     search.baseline ? comparison(seconds, search.baseline) : "",
   ];
   const origin = winner.state === "recalled" ? "from an earlier search" : `trial ${winner.index}`;

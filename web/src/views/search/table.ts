@@ -9,7 +9,7 @@ import { button, setting } from "../kit";
 import type { Search } from "./search";
 import { bestOf, type ShownTrial } from "./trials";
 
-/** So many rows are shown at first, and with each press of the button. */
+/** Rows shown at first; each press of the button adds as many. */
 const PAGE = 200;
 
 type Order = "trial" | "time";

@@ -24,7 +24,7 @@ export class TimesPanel {
     const times = [...trials.map(({ seconds }) => seconds!), ...(baseline ? [baseline] : [])];
     const last = Math.max(planned - 1, search?.trials.at(-1)?.index ?? 0, 1);
     const axes = {
-      x: { domain: [0, last] as const, title: "trial" },
+      x: { domain: [0, last] as const, title: "trial", whole: true },
       y: { domain: extent(times), log: true, title: "time, ms", text: milliseconds },
     };
     return html`${legend(["trial", "trial"], ["best", "best so far"], ["base", "unscheduled"])}

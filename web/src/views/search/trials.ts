@@ -4,7 +4,7 @@ import type { TrialResult, TrialUpdate } from "../../python/wire";
 import { counted } from "../format";
 import { groupBy } from "../kit";
 
-/** A trial with all that was told of it. */
+/** A trial with all that Python said of it. */
 export interface Trial extends TrialResult {
   decisions: string[];
   space: number;
@@ -58,7 +58,7 @@ export function failures(
     .sort((a, b) => b.count - a.count);
 }
 
-/** A sentence's worth of what a search of so many trials came to. */
+/** What a search of `tried` trials came to, in a sentence. */
 export function outcome(tried: number, trials: readonly Trial[]): string {
   const count = (of: Trial["state"]): number => trials.filter(({ state }) => state === of).length;
   const whose = tried < trials.length ? "more" : "of them";
@@ -67,6 +67,6 @@ export function outcome(tried: number, trials: readonly Trial[]): string {
     [count("failed"), "failed"],
     [count("recalled"), `${whose} from earlier searches`],
   ];
-  const told = parts.filter(([number]) => number).map(([number, text]) => `${number} ${text}`);
-  return [counted(tried, "trial"), ...told].join(", ");
+  const phrases = parts.filter(([number]) => number).map(([number, text]) => `${number} ${text}`);
+  return [counted(tried, "trial"), ...phrases].join(", ");
 }

@@ -107,7 +107,7 @@ export function searchView(context: ViewContext): View {
     const paused = controller.isPaused;
     const hint = form.hasModules
       ? shown.value?.said.value
-      : "Run the program first. Its modules, and its functions that take a schedule, are offered here.";
+      : "Nothing to search yet. The modules that a program makes, and its functions that take a schedule, are offered here once it has run.";
     return html`${form.template({ running: controller.running.value, busy: busy.value, paused })}
       <div class="search-head">
         <p class="search-hint" aria-live="polite" data-testid="search-hint">${hint}</p>
@@ -220,10 +220,7 @@ export function searchView(context: ViewContext): View {
     panel,
     onResult({ document, searchFunctions, searchModules }) {
       if (document !== owner.value) turnTo(document);
-      form.offer(
-        searchFunctions.map(({ name }) => name),
-        searchModules,
-      );
+      form.offer(searchFunctions, searchModules);
     },
     onRestart() {
       form.forget();

@@ -43,20 +43,31 @@ export function markedLines(diff: string): MarkedLine[] {
 
 /** Changed lines in a row, with those shifted that come back with another indentation. */
 function withoutShifts(changed: MarkedLine[]): MarkedLine[] {
-  const removed = changed.filter(({ kind }) => kind === "removed");
-  const added = changed.filter(({ kind }) => kind === "added");
-  if (!removed.length || !added.length) return changed;
-  const trimmed = (lines: MarkedLine[]): string[] => lines.map(({ text }) => text.trim());
-  const parts: MarkedLine[] = [];
+  const texts = (of: LineKind): string[] =>
+    changed.filter(({ kind }) => kind === of).map(({ text }) => text);
+  return aligned(texts("removed"), texts("added"), "shifted", (line) => line.trim());
+}
+
+/** Two texts as one; lines whose `key` both have are of a kind, and stand as they are in the second. */
+export function aligned(
+  before: string[],
+  after: string[],
+  shared: LineKind,
+  key = (line: string) => line,
+): MarkedLine[] {
+  const lines: MarkedLine[] = [];
+  const add = (kind: LineKind, texts: string[]): unknown =>
+    lines.push(...texts.map((text) => ({ kind, text })));
   let [from, to] = [0, 0];
-  for (const [old, now] of commonLines(trimmed(removed), trimmed(added))) {
-    parts.push(...removed.slice(from, old), ...added.slice(to, now), {
-      kind: "shifted",
-      text: added[now]!.text,
-    });
-    [from, to] = [old + 1, now + 1];
+  for (const [i, j] of commonLines(before.map(key), after.map(key))) {
+    add("removed", before.slice(from, i));
+    add("added", after.slice(to, j));
+    add(shared, [after[j]!]);
+    [from, to] = [i + 1, j + 1];
   }
-  return [...parts, ...removed.slice(from), ...added.slice(to)];
+  add("removed", before.slice(from));
+  add("added", after.slice(to));
+  return lines;
 }
 
 /** The lines without those that were removed, and without marks. */

@@ -1,11 +1,11 @@
 /** Taking a trace along: as Python, as a record in TVM's layout, as a link. */
 
+import { message } from "../../errors";
 import { download } from "../../program/interchange";
 import type { PythonSession } from "../../python/client";
 import type { Changes, ShownTrace, StepOutcome } from "../../python/wire";
 import type { MenuItem } from "../../shell/menu";
 import { copyAndTell } from "../kit";
-import { message } from "../resource";
 
 interface Exported {
   trace: ShownTrace;

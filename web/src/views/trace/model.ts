@@ -1,10 +1,11 @@
 /** What the trace view knows and does: the trace shown, its decisions, times, and one beside it. */
 
 import { computed, effect, signal } from "@preact/signals-core";
+import { message } from "../../errors";
 import { Stopped } from "../../python/client";
 import type { Changes, DerivedTrace, RunResult, ShownTrace, StepOutcome } from "../../python/wire";
 import { timing } from "../format";
-import { Cache, message, Resource } from "../resource";
+import { Cache, Resource } from "../resource";
 import type { ViewContext } from "../view";
 import type { Compared, Side } from "./compare";
 import { lookUp, type TraceReference, type TraceState } from "./state";

@@ -12,7 +12,7 @@ const COLOURS = 6;
 /** What a loop or block is called if the step did something to it. */
 const CHANGES: Record<string, string> = { new: "new", moved: "moved", edited: "changed" };
 
-/** Functions as nested lists. `marked` is whether changes are told. */
+/** Functions as nested lists. `marked` is whether changes are shown. */
 export function nestList(entries: NestEntry[], marked: boolean): TemplateResult {
   const longest = Math.max(2, ...extents(entries));
   const item = (entry: NestEntry): TemplateResult => {
@@ -36,7 +36,7 @@ function extents(entries: NestEntry[]): number[] {
 }
 
 function loop(
-  { name, extent, how, thread, notes, origin, colours }: NestLoop,
+  { name, extent, how, thread, annotations, origin, colours }: NestLoop,
   longest: number,
   change: string | null,
   below: unknown,
@@ -52,7 +52,7 @@ function loop(
         <code class="nest-name">${name}</code> <span class="nest-extent">${extent}</span>
         <span class="nest-how">${thread ?? how}</span>
         ${change ? html`<span class="nest-change">${CHANGES[change] ?? `now ${change}`}</span>` : nothing}
-        <span class="nest-origin">${[origin, ...notes].filter(Boolean).join("; ")}</span>
+        <span class="nest-origin">${[origin, ...annotations].filter(Boolean).join("; ")}</span>
       </span>
       <span class="nest-gauge" aria-hidden="true" .style=${`--share: ${share}`}></span>
     </div>
@@ -65,7 +65,7 @@ function root(number: number | undefined): string {
 }
 
 function block(
-  { name, iterators, where, reads, writes, init, statement, buffers, notes }: NestBlock,
+  { name, iterators, where, reads, writes, init, statement, buffers, annotations }: NestBlock,
   change: string | null,
   below: unknown,
 ): TemplateResult {
@@ -83,7 +83,7 @@ function block(
     ["init", code(init)],
     ["computes", code(statement)],
     ["allocates", buffers],
-    ["annotations", notes],
+    ["annotations", annotations],
   ];
   return html`<li class="nest-block" data-block=${name} data-change=${change ?? nothing}>
     <div class="nest-bar">

@@ -115,7 +115,7 @@ export function stepList(state: StepListState): HTMLElement {
   const nest = (): TemplateResult => {
     const { step, source, fresh } = drawn.value!;
     return html`<h2 class="nest-heading">Loop nest</h2>
-      ${fresh && step.gone?.length ? html`<p class="nest-gone">Gone: ${step.gone.join(", ")}</p>` : nothing}
+      ${fresh && step.removed?.length ? html`<p class="nest-removed">Removed: ${step.removed.join(", ")}</p>` : nothing}
       ${nestList(source.nest ?? [], fresh)}`;
   };
   const caption = computed(() => {

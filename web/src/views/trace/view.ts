@@ -7,7 +7,7 @@ import { computed } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import { setUpMenu } from "../../shell/menu";
-import { choice, emptyNote, markBusy, Pending, reactive, viewPanel } from "../kit";
+import { choice, emptyNote, Pending, reactive, viewPanel } from "../kit";
 import type { View, ViewContext } from "../view";
 import { traceComparer } from "./compare";
 import { decisions } from "./decisions";
@@ -95,7 +95,9 @@ export function traceView(context: ViewContext): View {
       }
       return [head(), decisions(model), compared.value ? comparer : steps];
     },
-    () => markBusy(panel, shown.busy || compared.busy),
+    () => {
+      panel.ariaBusy = shown.busy || compared.busy ? "true" : null;
+    },
   );
 
   const load = new Pending(panel, () => {

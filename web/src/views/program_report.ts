@@ -1,4 +1,4 @@
-/** A view of a program beside another one: what the reader chooses, and Python's report on it. */
+/** A view of a program, perhaps beside another one: what the reader chooses, and Python's report. */
 
 import { signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
@@ -8,7 +8,6 @@ import {
   type Choice,
   choice,
   emptyNote,
-  markBusy,
   type Option,
   Pending,
   reactive,
@@ -16,7 +15,7 @@ import {
 } from "./kit";
 import { Resource } from "./resource";
 import type { View, ViewContext } from "./view";
-import "./compared.css";
+import "./program_report.css";
 
 /** What is compared with where nothing is. */
 const NONE = "none";
@@ -28,7 +27,8 @@ interface Asked {
   other: string | null;
 }
 
-type Report = Pick<GpuReport, "functions" | "function" | "other" | "steps">;
+/** What every report has; `other` and `steps` where the program is compared with another one. */
+type Report = Pick<GpuReport, "functions" | "function"> & Partial<GpuReport>;
 
 interface Questions<R> {
   /** Shown while Python works on it. */
@@ -43,10 +43,10 @@ interface Questions<R> {
   /** An answer has come; what it sets is drawn with it. */
   take: (answer: R) => void;
   /** The answer is shown, and no other is asked for. */
-  loaded: () => void;
+  loaded?: () => void;
 }
 
-export class Comparison<R extends Report> {
+export class ProgramReport<R extends Report> {
   readonly panel: HTMLElement;
   readonly programs = signal<RunResult["programs"]>([]);
   readonly asked = signal<Asked>({ program: "", function: null, other: null });
@@ -86,7 +86,7 @@ export class Comparison<R extends Report> {
         take(answer);
       },
     );
-    if (isShown) loaded();
+    if (isShown) loaded?.();
   }
 
   /** What can be chosen: the program, its function, what it is compared with, and more. */
@@ -160,7 +160,9 @@ export class Comparison<R extends Report> {
           ? html`<div class="report ${id}-view" data-testid="${id}-view">
               ${settings()}${report.error ? failed() : content(report.value!)}</div>`
           : emptyNote("Nothing to look at yet", texts.empty),
-      () => markBusy(panel, report.busy),
+      () => {
+        panel.ariaBusy = report.busy ? "true" : null;
+      },
     );
     return {
       id,

@@ -1,0 +1,31 @@
+/** What Python's worker and the worker that has the GPU say to each other, where one waits by memory. */
+
+/** A method of a device and its arguments, numbers in the place of what only the other worker has.
+ * `reply` is memory for the answer of what is waited for. */
+export interface GpuQuestion {
+  device: number;
+  name: string;
+  args: unknown[];
+  reply?: SharedArrayBuffer;
+}
+
+export interface GpuAnswer {
+  /** What a method gives; an array of bytes follows in the memory. */
+  value: unknown;
+  /** Why the device is of no use any more; "" while it is of use. */
+  lost: string;
+  /** Why there is no value. */
+  error?: string;
+}
+
+export interface GpuFacts {
+  description: string;
+  limits: Record<string, number>;
+  features: string[];
+}
+
+/** The first message to the worker: its end of the line, and the question that came before. */
+export interface GpuStart {
+  port: MessagePort;
+  first: GpuQuestion;
+}
