@@ -108,13 +108,13 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.engines) - set(ENGINES):
         parser.error(f"no engine {', '.join(sorted(unknown))}; there are {', '.join(ENGINES)}")
-    known = [*all_programs(), *long_programs()]
+    available = [*all_programs(), *long_programs()]
     patterns = [p if "/" in p or "*" in p else f"{p}/*" for p in options.only or ()]
-    programs = [p for p in known if any(fnmatch(p, pattern) for pattern in patterns)]
+    programs = [p for p in available if any(fnmatch(p, pattern) for pattern in patterns)]
     if options.only is None:
         programs = all_programs()
     if options.list or not programs:
-        print("programs:", *known, "engines:", *ENGINES, sep="\n  ")
+        print("programs:", *available, "engines:", *ENGINES, sep="\n  ")
         return
     with ExitStack() as stack:
         engines = open_engines(options, stack)

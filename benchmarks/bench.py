@@ -116,8 +116,8 @@ class Bench:
 
     def forget(self, name: str) -> None:
         """Free a program and its arrays."""
-        for known in (self._timers, self._numbers, self._to_build):
-            known.pop(name, None)
+        for table in (self._timers, self._numbers, self._to_build):
+            table.pop(name, None)
 
 
 def _time_calls(function: Any, arrays: list[Any]) -> float:

@@ -19,7 +19,7 @@ def markdown(results: Results, engines: Sequence[Engine], programs: Sequence[str
     """The table of times, that of targets, and what went wrong."""
     engines = [e for e in engines if any((p, e.name) in results.samples for p in programs)]
     parts = [HEAD, _table(_times(results, engines, programs))]
-    if targets := list(_targets(results, programs)):
+    if targets := list(_targets(results)):
         parts.append(_table([["target", "engine", "wanted", "reached", ""], *targets]))
     parts += [f"- {failure}" for failure in results.failures]
     return "\n".join(parts)
@@ -50,10 +50,8 @@ def _cell(results: Results, program: str, engine: str) -> str:
     return text
 
 
-def _targets(results: Results, programs: Sequence[str]) -> Iterator[list[str]]:
+def _targets(results: Results) -> Iterator[list[str]]:
     for target in TARGETS:
-        if target.program not in programs:
-            continue
         verdict = target.verdict(results)
         if verdict is not None:
             mark = "pass" if verdict.passed else f"FAIL ({verdict.ratio:.2f})"

@@ -43,8 +43,8 @@ class Results:
 
     def seconds(self, program: str, engine: str) -> float | None:
         """The median; None where it was not measured."""
-        found = self.samples.get((program, engine))
-        return found.median if found else None
+        samples = self.samples.get((program, engine))
+        return samples.median if samples else None
 
     def gflops(self, program: str, engine: str) -> float | None:
         """The rate; None where it was not measured, or where operations do not count."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import geometric_mean
 from typing import Protocol
 
 from benchmarks.browser import tuning as page_tuning
@@ -151,6 +152,33 @@ class Gain:
 
 
 @dataclass(frozen=True)
+class MeanGain:
+    """Programs are as fast on an engine as on another one, in the geometric mean."""
+
+    programs: tuple[str, ...]
+    engine: str
+    other: str
+
+    @property
+    def program(self) -> str:
+        return "geometric mean"
+
+    @property
+    def wanted(self) -> str:
+        return f">= 1 x {self.other}"
+
+    def verdict(self, results: Results) -> Verdict | None:
+        pairs = [
+            (results.seconds(name, self.engine), results.seconds(name, self.other))
+            for name in self.programs
+        ]
+        factors = [other / own for own, other in pairs if own is not None and other is not None]
+        if len(factors) < len(self.programs):
+            return None
+        return Verdict(f"{geometric_mean(factors):.2f} x", geometric_mean(factors))
+
+
+@dataclass(frozen=True)
 class Within:
     """A program takes no longer than so many milliseconds."""
 
@@ -209,6 +237,7 @@ def _targets() -> Iterator[Target]:
     for program in HOST:
         yield Gain(program, "llvm", (program, "tvm-host"), HOST_OVER_TVM)
         yield Faster(program, "llvm", ("numpy-host",), 1, program.partition("/")[0])
+    yield MeanGain(HOST, "llvm", "tvm-host")
     yield Within("build/schedule_mm", "llvm", 30)
     for program in strategies.programs():
         workload = program.partition("/")[0]

@@ -32,7 +32,7 @@ TIMERS: dict[str, Any] = {}
 def parsed(script: str) -> Any:
     """The program."""
     pattern = "|".join(map(re.escape, RENAMED))
-    text = re.sub(pattern, lambda found: RENAMED[found[0]], script)
+    text = re.sub(pattern, lambda match: RENAMED[match[0]], script)
     # A float32 that is a large integer must still be read as a number with a fraction.
     return tvm.script.from_source(re.sub(r"\((-?\d{19,})\)", r"(\1.0)", text))
 

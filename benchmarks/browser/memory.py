@@ -92,10 +92,10 @@ def held(view: Playground, inspector: CDPSession) -> str:
         "document.querySelector('#search-shown option:checked').dataset.trials"
     )
     view.run_to_end(PYTHON)
-    found = re.search(r"Python holds (\S+) MiB, (\d+)", view["console"].inner_text())
+    match = re.search(r"Python holds (\S+) MiB, (\d+)", view["console"].inner_text())
     inspector.send("HeapProfiler.collectGarbage")
     heap = inspector.send("Runtime.getHeapUsage")["usedSize"] / 2**20
-    python = f"{float(found[1]):.0f} MiB, {found[2]} objects" if found else "unknown"
+    python = f"{float(match[1]):.0f} MiB, {match[2]} objects" if match else "unknown"
     return f"{trials} trials: JavaScript {heap:.1f} MiB, Python {python}"
 
 

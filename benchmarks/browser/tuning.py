@@ -58,12 +58,12 @@ class Module:
 )
 
 PEAK = """
-TURNS = 250_000
-operations = operations_an_iteration("float32") * TURNS
+ITERATIONS = 250_000
+operations = operations_an_iteration("float32") * ITERATIONS
 timers = [multiply_add_timer("float32", fused) for fused in (False, True)]
 
 def peak():
-    return max(operations / timer(TURNS) / 1e9 for timer in timers)
+    return max(operations / timer(ITERATIONS) / 1e9 for timer in timers)
 
 print("peak:", max(peak() for _ in range(3)))
 """
@@ -121,7 +121,7 @@ class PageSearchEngine:
     def sample(self, name: str) -> float:
         """Seconds: of a whole search for the first program, of a call of what it found for others.
 
-        The first searches, each time with another seed; what it found is timed when its turn comes.
+        The first searches, each time with another seed; what it match is timed when its turn comes.
         """
         if name == MODEL_NUMPY:
             return float(self._printed(HEAD + NUMPY, "seconds:"))
@@ -188,10 +188,10 @@ class PageSearchEngine:
     def _best(self) -> str:
         """The number of the trial that the view shows as the best."""
         text = self._view["search-best"].inner_text()
-        found = re.search(r"trial (\d+)", text)
-        if found is None:
+        match = re.search(r"trial (\d+)", text)
+        if match is None:
             raise RuntimeError(f"the view says: {text}")
-        return found[1]
+        return match[1]
 
     def _program_of(self, trial: str) -> str:
         """The program with its function replaced by what a trial made of it."""
@@ -209,7 +209,7 @@ class PageSearchEngine:
         """The word after a mark in what a program prints."""
         self._view.run_to_end(program)
         text = self._view["console"].inner_text()
-        found = re.search(rf"{mark}\s+(\S+)", text)
-        if found is None:
+        match = re.search(rf"{mark}\s+(\S+)", text)
+        if match is None:
             raise RuntimeError(f"the page says: {text.strip()}")
-        return found[1]
+        return match[1]

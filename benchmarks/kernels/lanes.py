@@ -8,8 +8,9 @@ from mlcweb.tir import Schedule
 
 
 def reduce_in_lanes(sch: Schedule, name: str, lanes: int, row: Any) -> None:
-    """The reduction of the rows by block `name` moves into the loop `row` and goes on in `lanes`
-    lanes side by side, which are put together at the end."""
+    """The reduction of the rows by block `name` moves into the loop `row`, over rows or over groups
+    of them, and goes on in `lanes` lanes of each row side by side, which are put together at the
+    end."""
     block = sch.get_block(name)
     _, k = sch.get_loops(block)
     _, lane = sch.split(k, [None, lanes])
@@ -17,7 +18,9 @@ def reduce_in_lanes(sch: Schedule, name: str, lanes: int, row: Any) -> None:
     sch.set_scope(parts, 0, "local")
     sch.compute_at(block, row)
     sch.compute_at(parts, row)
-    lane, steps = sch.get_loops(parts)[-2:]
-    sch.reorder(steps, lane)
+    _, lane, *together, steps = sch.get_loops(parts)
+    sch.reorder(steps, *together, lane)
+    for each in together:
+        sch.unroll(each)
     sch.vectorize(lane)
     sch.decompose_reduction(parts, steps)

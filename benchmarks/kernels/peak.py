@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.machine_peak import multiply_add_timer, operations_an_iteration
 
-TURNS = 250_000
+ITERATIONS = 250_000
 """Some milliseconds for each measurement."""
 
 
@@ -18,4 +18,4 @@ def peak_timers() -> list[Callable[[], float]]:
 
 def _timer(fused: bool) -> Callable[[], float]:
     run = multiply_add_timer("float32", fused)
-    return lambda: operations_an_iteration("float32") * TURNS / run(TURNS) / 1e9
+    return lambda: operations_an_iteration("float32") * ITERATIONS / run(ITERATIONS) / 1e9

@@ -103,13 +103,13 @@ def search(times: Times, seed: int) -> tuple[float, float]:
 def compare(name: str, seeds: int, parts: list[str]) -> None:
     """Search for one workload in all ways, and print a table."""
     times = Times(WORKLOADS[name].as_written())
-    found: dict[str, list[tuple[float, float]]] = {part: [] for part in parts}
+    results_of: dict[str, list[tuple[float, float]]] = {part: [] for part in parts}
     for seed in range(1, seeds + 1):
         for part in parts:
             with PARTS[part]():
-                found[part].append(search(times, seed))
+                results_of[part].append(search(times, seed))
     print(f"{name}, {TRIALS} trials, {seeds} seeds, the best of all {times.best * 1e6:.1f} us")
-    for part, results in found.items():
+    for part, results in results_of.items():
         ratios = sorted(best / times.best for best, _ in results)
         milliseconds = statistics.mean(spent for _, spent in results) * 1e3
         print(

@@ -21,7 +21,7 @@ TRIALS = 64
 class SearchedEngine:
     """mlcweb with wasmtime, and of one program for each workload what searches for WebAssembly make
     of it in the default space. They all begin without records, one after another, each with one
-    worker, so that they do not disturb themselves; a sample is the median over what they found.
+    worker, so that they do not disturb themselves; a sample is the median over what they best.
 
     Args:
         program: the name of the program.
@@ -41,7 +41,7 @@ class SearchedEngine:
         self._found: dict[str, list[str]] = {}
 
     def prepare(self, name: str) -> None:
-        """Search; what is found is built and checked as any other program."""
+        """Search; what is best is built and checked as any other program."""
         workload_name, _, program = name.partition("/")
         if program != self._program or workload_name not in WORKLOADS:
             raise NotForThis(f"{name} is not searched for")
@@ -54,11 +54,11 @@ class SearchedEngine:
             self._found[name].append(label)
 
     def sample(self, name: str) -> float:
-        """Seconds per call of what was found, measured in turn; the median."""
+        """Seconds per call of what was best, measured in turn; the median."""
         return statistics.median(self._bench.sample(label) for label in self._found[name])
 
     def forget(self, name: str) -> None:
-        """Free what was found."""
+        """Free what was best."""
         for label in self._found.pop(name, []):
             self._bench.forget(label)
 
@@ -72,5 +72,5 @@ def searched(mod: IRModule, seed: int, strategy: str = "evolutionary", **options
     assert context.mod is not None
     settings = {"max_trials_global": TRIALS, "runner": LocalRunner(max_workers=1), **options}
     database = tune_tasks(tasks=[context], task_weights=[1.0], work_dir=None, **settings)
-    found = database.query_schedule(context.mod, context.target, "main")
-    return context.mod if found is None else found.mod
+    best = database.query_schedule(context.mod, context.target, "main")
+    return context.mod if best is None else best.mod
