@@ -1,10 +1,10 @@
 """Post-processors: what happens to a schedule when all is decided."""
 
-from mlcweb.meta_schedule.space.layout_postproc import RewriteLayout
 from mlcweb.meta_schedule.space.postprocs import (
     DisallowDynamicLoop,
     Postproc,
     PyPostproc,
+    RewriteLayout,
     RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
     RewriteTensorize,

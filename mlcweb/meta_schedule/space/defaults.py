@@ -19,11 +19,11 @@ from mlcweb.meta_schedule.space.intrin_tiling import (
     MultiLevelTilingWideVector,
     MultiLevelTilingWithIntrin,
 )
-from mlcweb.meta_schedule.space.layout_postproc import RewriteLayout
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.postprocs import (
     DisallowDynamicLoop,
     Postproc,
+    RewriteLayout,
     RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
     RewriteTensorize,

@@ -1,5 +1,5 @@
 """Post-processors of TVM: the interface, those that check, and those that finish reductions, tensor
-instructions and annotated loops."""
+instructions, layouts of weights and annotated loops."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from mlcweb.schedule.analysis.block_facts import (
     strides,
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.layout_rewrite import free_buffers, rewrite_layout
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Sub
@@ -173,6 +174,17 @@ class RewriteTensorize(Postproc):
                         sch.vectorize(sch.get_loops(inner)[-1])
                 except (ScheduleError, ValueError):
                     return False
+        return True
+
+
+class RewriteLayout(Postproc):
+    """Reads each parameter whose layout is free through a copy that has its elements in the order
+    of the loops that read it last. Blocks that copy it before take the same layout."""
+
+    def apply(self, sch: Schedule) -> bool:
+        for name in prim_funcs(sch.mod):
+            for number in free_buffers(sch, name).values():
+                rewrite_layout(sch, name, number)
         return True
 
 
