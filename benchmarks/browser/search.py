@@ -26,7 +26,7 @@ from tvm.script import tir as T
 from mlcweb.meta_schedule.database import MemoryDatabase
 from mlcweb.meta_schedule.events import Trial
 from mlcweb.meta_schedule.history import History
-from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+from mlcweb.meta_schedule.runner import LocalRunner
 from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.meta_schedule.search import search
 from mlcweb.meta_schedule.search_strategy.replay import CallFunction

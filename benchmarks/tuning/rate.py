@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.engine import NotForThis
 from benchmarks.kernels.matmul import untransformed
 from mlcweb import meta_schedule as ms
-from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+from mlcweb.meta_schedule.runner import LocalRunner
 from mlcweb.runtime.host.engine import available
 
 RATE = "trials"

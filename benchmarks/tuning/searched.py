@@ -10,7 +10,7 @@ from benchmarks.engine import NotForThis
 from benchmarks.kernels import WORKLOADS
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule import TuneContext
-from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+from mlcweb.meta_schedule.runner import LocalRunner
 from mlcweb.meta_schedule.space_generator import PostOrderApply
 from mlcweb.meta_schedule.tune import tune_tasks
 from mlcweb.runtime.host.engine import available

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.thorough
 
 TUNE = """\
 import tvm
-from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+from mlcweb.meta_schedule.runner import LocalRunner
 from tvm import meta_schedule as ms
 from tvm.script import tir as T
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.measure.dask_runner import DaskRunner
-    from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+    from mlcweb.meta_schedule.runner import LocalRunner
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """Where a command adds itself, by `add_parser`."""
@@ -107,7 +107,7 @@ def open_runner(options: argparse.Namespace) -> LocalRunner | DaskRunner:
         from mlcweb.meta_schedule.measure.dask_runner import DaskRunner
 
         return DaskRunner(options.dask, options.timeout)
-    from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+    from mlcweb.meta_schedule.runner import LocalRunner
 
     return LocalRunner(options.timeout, max_workers=options.workers)
 

@@ -23,7 +23,7 @@ from mlcweb.meta_schedule.database import Database, JSONDatabase, MemoryDatabase
 from mlcweb.meta_schedule.events import Confirmed, Event, Started, Trial, best_trial
 from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import random_inputs
-from mlcweb.meta_schedule.measure.local_runner import OpenRunner
+from mlcweb.meta_schedule.runner import OpenRunner
 from mlcweb.meta_schedule.search import search
 from mlcweb.meta_schedule.search_strategy.replay import CallFunction
 from mlcweb.meta_schedule.tune_context import normalized

@@ -374,7 +374,7 @@ ATTRIBUTES: dict[str, str] = {
     "meta_schedule.ExtractedTask": "meta_schedule.tune_context.ExtractedTask",
     "meta_schedule.Runner": "meta_schedule.runner.Runner",
     "meta_schedule.runner.local_runner.default_alloc_argument": (
-        "meta_schedule.measure.local_runner.allocate_arguments"
+        "meta_schedule.runner.allocate_arguments"
     ),
     "relax.TensorType": "relax.TensorStructInfo",
     "relax.DynTensorType": "compat.containers.DynTensorType",

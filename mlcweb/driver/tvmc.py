@@ -153,8 +153,8 @@ def tune(
     """
     from mlcweb.meta_schedule.database import Database
     from mlcweb.meta_schedule.default_records import record_faster_defaults
-    from mlcweb.meta_schedule.measure.local_runner import LocalRunner
     from mlcweb.meta_schedule.relax_integration import tasks_of, tune_extracted_async
+    from mlcweb.meta_schedule.runner import LocalRunner
 
     if tuning_records is None:
         database = Database.create("memory")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mlcweb.meta_schedule.builder import Builder, BuilderResult
     from mlcweb.meta_schedule.cost_model.cost_model import CostModel
     from mlcweb.meta_schedule.database.database import Database
-    from mlcweb.meta_schedule.measure.local_runner import RunnerFuture, UserRunner
+    from mlcweb.meta_schedule.runner import PyRunner, RunnerFuture
     from mlcweb.meta_schedule.tune_context import TuneContext
 
 
@@ -56,11 +56,11 @@ class PlainTask:
         """Prepare its search of at most `trials` candidates."""
         self.context.pre_tuning(trials, per_round, None, database, model)
 
-    def start_round(self, builder: Builder, runner: UserRunner) -> int:
+    def start_round(self, builder: Builder, runner: PyRunner) -> int:
         """Propose candidates, build them and begin to run them; how many there are. A task without
         candidates has ended."""
         from mlcweb.meta_schedule.builder import BuilderInput
-        from mlcweb.meta_schedule.measure.local_runner import RunnerInput
+        from mlcweb.meta_schedule.runner import RunnerInput
 
         candidates = self.context.generate_measure_candidates()
         if candidates is None:

@@ -16,9 +16,9 @@ from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.events import Event, Round
 from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import random_inputs
-from mlcweb.meta_schedule.measure.local_runner import OpenRunner
 from mlcweb.meta_schedule.measure.measuring import reason_of
 from mlcweb.meta_schedule.plain_tasks import PlainTask, weighted
+from mlcweb.meta_schedule.runner import OpenRunner
 from mlcweb.meta_schedule.search import Budget, TaskRecord
 from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
 from mlcweb.meta_schedule.tune_context import TuneContext

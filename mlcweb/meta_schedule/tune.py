@@ -13,15 +13,15 @@ from typing import Any
 from mlcweb.meta_schedule.builder import Builder, LocalBuilder
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
-from mlcweb.meta_schedule.measure.local_runner import (
-    LocalRunner,
-    OpenRunner,
-    Runners,
-    UserRunner,
-    UserRunners,
-)
 from mlcweb.meta_schedule.measure_callback import MeasureCallback, listener_of
 from mlcweb.meta_schedule.progress import Progress
+from mlcweb.meta_schedule.runner import (
+    LocalRunner,
+    OpenRunner,
+    PyRunner,
+    Runners,
+    UserRunners,
+)
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.runtime.host.waiting import wait_for
@@ -87,7 +87,7 @@ async def tune_tasks_async(
     max_trials_per_task: int | None = None,
     num_trials_per_iter: int = 64,
     builder: LocalBuilder | Builder | str = "local",
-    runner: Runners | OpenRunner | UserRunner | str = "local",
+    runner: Runners | OpenRunner | PyRunner | str = "local",
     database: Database | str = "json",
     cost_model: CostModel | str = "numpy",
     measure_callbacks: Any = "default",
@@ -189,7 +189,7 @@ def _database(
 
 
 def _runner(
-    runner: Runners | OpenRunner | UserRunner | str, builder: LocalBuilder | Builder | str
+    runner: Runners | OpenRunner | PyRunner | str, builder: LocalBuilder | Builder | str
 ) -> Runners | OpenRunner:
     if builder == "local":
         builder = LocalBuilder()
@@ -197,11 +197,11 @@ def _runner(
         runner = LocalRunner(max_workers=getattr(builder, "max_workers", None))
     if isinstance(runner, str):
         raise ValueError(f'Unknown runner "{runner}"; there are "local" and LocalRunner(…)')
-    if isinstance(runner, UserRunner) and isinstance(builder, Builder):
+    if isinstance(runner, PyRunner) and isinstance(builder, Builder):
         if isinstance(runner, LocalRunner) and runner.is_default and builder.is_default:
             return runner
         return UserRunners(runner, builder)
-    if isinstance(runner, UserRunner) or not isinstance(builder, LocalBuilder):
+    if isinstance(runner, PyRunner) or not isinstance(builder, LocalBuilder):
         raise ValueError(
             f'Unknown builder "{builder}"; there are "local", LocalBuilder(…), and a PyBuilder '
             "beside a PyRunner or LocalRunner"

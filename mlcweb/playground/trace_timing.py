@@ -46,7 +46,7 @@ async def begin(trace_id: str, changes: Changes) -> TimingStart:
             of an earlier run.
     """
     from mlcweb.meta_schedule.measure.artifact import random_inputs
-    from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig, LocalRunner
+    from mlcweb.meta_schedule.runner import EvaluatorConfig, LocalRunner
 
     start = starting_program(session.trace(trace_id))
     workload = random_inputs(start, scheduled_function(replayed(trace_id, changes)))

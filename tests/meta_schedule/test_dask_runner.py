@@ -11,8 +11,8 @@ from mlcweb import meta_schedule as ms
 from mlcweb.meta_schedule.measure import dask_runner
 from mlcweb.meta_schedule.measure.artifact import WrongResult, build_artifact, random_inputs
 from mlcweb.meta_schedule.measure.dask_runner import DaskRunner
-from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig
 from mlcweb.meta_schedule.measure.runner import RunnerClosed
+from mlcweb.meta_schedule.runner import EvaluatorConfig
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import Matmul, tiles
 from tests.waiting import HANG_S, until

@@ -9,10 +9,10 @@ import mlcweb as tvm
 from mlcweb import meta_schedule as ms
 from mlcweb.meta_schedule.builder import LocalBuilder
 from mlcweb.meta_schedule.database.json_database import RECORDS
-from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig, LocalRunner
 from mlcweb.meta_schedule.measure.measuring import FINALISTS, ROUNDS
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.meta_schedule.progress import rows, totals
+from mlcweb.meta_schedule.runner import EvaluatorConfig, LocalRunner
 from mlcweb.meta_schedule.task_scheduler import GradientBased, RoundRobin
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, tiles

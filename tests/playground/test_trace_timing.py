@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mlcweb.ir import TVMError
-from mlcweb.meta_schedule.measure.local_runner import LocalRunner
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, ThreadRunner, Timing
+from mlcweb.meta_schedule.runner import LocalRunner
 from mlcweb.playground import trace_timing, trace_view
 from mlcweb.script import from_source
 

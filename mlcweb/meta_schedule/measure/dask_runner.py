@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.ir import IRModule
 from mlcweb.ir.transform import PassContext
 from mlcweb.meta_schedule.measure.artifact import Artifact, TrialInputs, build_artifact
-from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig
 from mlcweb.meta_schedule.measure.runner import (
     CalibratingRunner,
     Contents,
+    EvaluatorConfig,
     RunnerClosed,
     Seconds,
     Timing,

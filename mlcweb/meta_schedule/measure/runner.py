@@ -88,6 +88,31 @@ class Timing:
         return replace(self, early_stop_s=max(EARLY_STOP_FACTOR * best, self.min_ms * 1e-3))
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluatorConfig:
+    """How a program is timed, with the names of `time_evaluator`.
+
+    Attributes:
+        number: calls in a batch, at least.
+        repeat: batches, of which those in the quietest third of the time count.
+        min_repeat_ms: the shortest batch, in milliseconds.
+        enable_cpu_cache_flush: whether caches are emptied between batches; they cannot be here.
+    """
+
+    number: int = 1
+    repeat: int = 9
+    min_repeat_ms: float = 1.0
+    enable_cpu_cache_flush: bool = False
+
+    def __post_init__(self) -> None:
+        if self.enable_cpu_cache_flush:
+            raise ValueError("enable_cpu_cache_flush: caches cannot be emptied here; leave it out")
+
+    @property
+    def timing(self) -> Timing:
+        return Timing(self.repeat, self.min_repeat_ms)
+
+
 class Runner(Protocol):
     """Builds programs, runs them on a workload, and times them.
 

@@ -11,9 +11,9 @@ from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.database import Workload
 from mlcweb.meta_schedule.events import Confirmed, Event, Started, Trial
 from mlcweb.meta_schedule.measure.artifact import TrialInputs, random_inputs
-from mlcweb.meta_schedule.measure.local_runner import LocalRunner
 from mlcweb.meta_schedule.measure.measuring import FINALISTS
 from mlcweb.meta_schedule.measure.runner import Runner
+from mlcweb.meta_schedule.runner import LocalRunner
 from mlcweb.meta_schedule.search import search
 from mlcweb.meta_schedule.search_strategy.replay import CallFunction
 from mlcweb.meta_schedule.search_strategy.search_strategy import SearchStrategy
