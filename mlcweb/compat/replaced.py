@@ -218,16 +218,9 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     },
     "dlight.cpu": {"rules for processors here are Matmul, Reduction and Elementwise": "*"},
     "relax.transform": {
-        "the virtual machine plans memory: relax.transform.StaticPlanBlockMemory": (
-            "DataflowUseInplaceCalls"
-        ),
         _HARDWARE: "AttachExternModules SplitCallTIRByPattern",
-        "there is one device here": "RealizeVDevice UpdateVDevice",
         "it gives buffers the memory of virtual devices, and there is one device here": (
             "SpecializePrimFuncBasedOnCallSite"
-        ),
-        "give a function of TensorIR in its place, by LegalizeOps(customize_legalize_map={...})": (
-            "AlterOpImpl"
         ),
         "write the model in the layout that it is to run in": ("OptimizeLayoutTransform"),
     },

@@ -8,6 +8,7 @@ Functions that were tuned get their schedules by MetaScheduleApplyDatabase (appl
 """
 
 from mlcweb.ir.lazy_attributes import lazy_attributes
+from mlcweb.relax.transform.alter_op_impl import AlterOpImpl
 from mlcweb.relax.transform.apply_database import MetaScheduleApplyDatabase
 from mlcweb.relax.transform.bind import BindParams, BindSymbolicVars
 from mlcweb.relax.transform.call_tir_rewrite import CallTIRRewrite
@@ -30,6 +31,7 @@ from mlcweb.relax.transform.fuse_tir import FuseTIR
 from mlcweb.relax.transform.fuse_transpose_matmul import FuseTransposeMatmul
 from mlcweb.relax.transform.gradient import Gradient
 from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
+from mlcweb.relax.transform.inplace_calls import DataflowUseInplaceCalls
 from mlcweb.relax.transform.kill_after_last_use import KillAfterLastUse
 from mlcweb.relax.transform.lambda_lift import LambdaLift
 from mlcweb.relax.transform.layout import ConvertLayout
@@ -61,5 +63,6 @@ from mlcweb.relax.transform.registration import (
 from mlcweb.relax.transform.split_layout_rewrite import SplitLayoutRewritePreproc
 from mlcweb.relax.transform.topological_sort import TopologicalSort
 from mlcweb.relax.transform.unused_values import RemoveUnusedOutputs, RemoveUnusedParameters
+from mlcweb.relax.transform.virtual_devices import RealizeVDevice, UpdateVDevice
 
 __getattr__ = lazy_attributes(__name__)  # passes that search, of a layer above

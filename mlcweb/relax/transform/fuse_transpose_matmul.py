@@ -14,7 +14,7 @@ from mlcweb.relax.transform.fuse_by_pattern import (
     FusionPattern,
     PatternCheckContext,
 )
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import pass_of, rewritten_by
 from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.expr import IntImm, PrimExpr
 
@@ -34,13 +34,7 @@ def FuseTransposeMatmul() -> Pass:
 
     def transform(mod: IRModule) -> IRModule:
         fused = fuse(mod)
-        lowering = _Lowering(fused)
-
-        def change(var: GlobalVar, func: E.Function) -> E.Function:
-            return func if is_primitive(func) else lowering.visit_expr(func)
-
-        changed = map_functions(fused, change)
-        return IRModule({**lowering.builder_.get().functions, **changed.functions}, fused.attrs)
+        return rewritten_by(fused, _Lowering(fused))
 
     return pass_of("FuseTransposeMatmul", transform)
 

@@ -88,12 +88,13 @@ def _is_known(call: E.Call, context: Context) -> bool:
     """Whether the shapes and element types of all arguments, and of the result, are known."""
     values = [arg for arg in call.args if not isinstance(arg, (E.ExternFunc, Op))]
     infos = [context.struct_info(value) for value in (*values, call)]
-    return all(map(_is_whole, infos))
+    return all(map(is_whole, infos))
 
 
-def _is_whole(info: StructInfo) -> bool:
+def is_whole(info: StructInfo | None) -> bool:
+    """Whether lowerings may ask for the shapes and element types of a value."""
     if isinstance(info, TensorStructInfo):
         return info.values is not None and bool(info.dtype)
     if isinstance(info, ShapeStructInfo):
         return info.values is not None
-    return not isinstance(info, TupleStructInfo) or all(map(_is_whole, info.fields))
+    return not isinstance(info, TupleStructInfo) or all(map(is_whole, info.fields))

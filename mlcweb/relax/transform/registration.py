@@ -10,6 +10,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import FunctionalPass, ModulePass, PassContext, PassInfo
 from mlcweb.relax import expr as E
+from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.normalize import all_same
 from mlcweb.tir.function import PrimFunc
 
@@ -32,6 +33,17 @@ def map_functions(mod: IRModule, change: Callable[[GlobalVar, E.Function], E.Fun
     if not changed:
         return mod
     return mod.with_functions({**mod.functions, **changed})
+
+
+def rewritten_by(mod: IRModule, rewriting: PyExprMutator) -> IRModule:
+    """The module with each function of the graph level but fused operators rewritten, and with the
+    functions that were added to the builder on the way; itself where nothing changes."""
+    changed = map_functions(
+        mod, lambda _, func: func if is_primitive(func) else rewriting.visit_expr(func)
+    )
+    if changed is mod:
+        return mod
+    return mod.with_functions({**rewriting.builder_.get().functions, **changed.functions})
 
 
 def called_tir(mod: IRModule, value: E.RelaxExpr) -> PrimFunc | None:

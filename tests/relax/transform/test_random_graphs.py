@@ -57,6 +57,7 @@ def matmul_then_add():
 
 
 PIPELINES = {
+    "in place": [T.DataflowUseInplaceCalls(), T.LegalizeOps(), T.RewriteDataflowReshape()],
     "fused": [T.LegalizeOps(), T.AnnotateTIROpPattern(), T.FuseOps(), T.FuseTIR()],
     "by pattern": [
         T.FuseOpsByPattern([("a.b", matmul_then_add())], bind_constants=False),

@@ -24,6 +24,7 @@ for compiler in "AB":
 
 HERE = Path(__file__).parent
 NAMES: dict[str, Any] = {"tvm": tvm, "relax": relax, "I": I, "R": R, "T": T}
+NAMES["VDevice"] = relax.VDevice
 
 
 def cases() -> dict[str, tuple[str, str]]:

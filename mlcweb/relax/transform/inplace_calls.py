@@ -1,0 +1,151 @@
+"""DataflowUseInplaceCalls: elementwise operators that write over an argument which dies there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass
+from mlcweb.relax import dims
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis.variables import used_vars
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.op.inplace import call_tir_inplace
+from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.relax.transform.aliasing import OUTSIDE, Aliasing, allocations
+from mlcweb.relax.transform.registration import CALL_TIR, pass_of, rewritten_by
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import substitute
+
+_OPERATORS = frozenset(
+    f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "nn.silu", "nn.relu")
+)
+"""Operators that write each element after they have read it."""
+
+
+def DataflowUseInplaceCalls() -> Pass:
+    """Let additions, subtractions, products, quotients, `relu` and `silu` in dataflow blocks write
+    over an argument, by `call_tir_inplace`: one that has the shape and type of the result, that the
+    block has made, and that nothing reads later."""
+    return pass_of("DataflowUseInplaceCalls", lambda mod: rewritten_by(mod, _InPlace(mod)))
+
+
+@mutator
+class _InPlace(PyExprMutator):
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(mod)
+        self.mod = mod
+        self.targets: dict[E.Var, _Target] = {}
+
+    def visit_dataflow_block_(self, block: E.DataflowBlock) -> E.BindingBlock:
+        self.targets |= _targets(self.mod, block)
+        return super().visit_dataflow_block_(block)
+
+    def visit_var_binding_(self, binding: E.VarBinding) -> None:
+        target, call = self.targets.get(binding.var), binding.value
+        if target is not None and isinstance(call, E.Call):
+            new = self.in_place(super().visit_call_(call), target)
+            if new is not None:
+                self.emit_rebound(binding.var, binding.var, self.builder_.normalize(new))
+                return
+        super().visit_var_binding_(binding)
+
+    def in_place(self, call: E.Value, target: _Target) -> E.Call | None:
+        """The call of an operator that writes over an argument."""
+        assert isinstance(call, E.Call) and isinstance(call.op, Op)
+        scratch = BlockBuilder()
+        lowered = call.op.get_attr("FLegalize")(scratch, call)
+        if not (isinstance(lowered, E.Call) and lowered.op == CALL_TIR):
+            return None
+        callee, arguments, *sizes = lowered.args
+        assert isinstance(callee, GlobalVar) and isinstance(arguments, E.Tuple)
+        var = self.get_var_remap(target.var)
+        places = [n for n, field in enumerate(arguments.fields) if field is var]
+        if not places:
+            return None
+        func = _over_parameter(scratch.get()[callee], places[-1])
+        if not target.alone:
+            func = func.without_attr("tir.noalias")
+        own = self.builder_.add_func(func, f"{callee.name_hint}_inplace")
+        return call_tir_inplace(own, arguments, places[-1], lowered.sinfo_args[0], *sizes)
+
+
+def _over_parameter(func: PrimFunc, place: int) -> PrimFunc:
+    """The function that writes its result into a parameter."""
+    buffers = [param for param in func.params if param in func.buffer_map]
+    result, target = func.buffer_map[buffers[-1]], func.buffer_map[func.params[place]]
+    return replace(
+        func,
+        params=tuple(param for param in func.params if param is not buffers[-1]),
+        buffer_map={
+            param: buffer for param, buffer in func.buffer_map.items() if param is not buffers[-1]
+        },
+        body=substitute(func.body, {}, {result: target}),
+    )
+
+
+class _Target(NamedTuple):
+    """An argument that is written over, and whether no other argument is in its memory."""
+
+    var: E.Var
+    alone: bool
+
+
+def _targets(mod: IRModule, block: E.DataflowBlock) -> dict[E.Var, _Target]:
+    """For the variables of a block whose values may be written over an argument, that argument:
+    the last that will do."""
+    candidates = [
+        (n, binding.var, binding.value)
+        for n, binding in enumerate(block.bindings)
+        if isinstance(binding.value, E.Call)
+        and isinstance(binding.value.op, Op)
+        and binding.value.op.name in _OPERATORS
+    ]
+    if not candidates:
+        return {}
+    aliasing = Aliasing(mod, block)
+    ends = _last_reads(block, aliasing)
+    targets = {}
+    for n, var, call in candidates:
+        for arg in reversed(call.args):
+            memory = allocations(aliasing.of(arg))
+            if not isinstance(arg, E.Var) or not memory or OUTSIDE in memory:
+                continue
+            if any(ends[allocation] > n for allocation in memory):
+                continue
+            beside = [other for other in call.args if allocations(aliasing.of(other)) & memory]
+            if all(_alike(each, var) for each in beside):
+                targets[var] = _Target(arg, len(beside) == 1)
+                break
+    return targets
+
+
+def _last_reads(block: E.DataflowBlock, aliasing: Aliasing) -> dict[int, int]:
+    """For each allocation of a block the number of the last binding that reads a value in it; that
+    of no binding where the value is seen outside."""
+    ends: dict[int, int] = {}
+    for n, binding in enumerate(block.bindings):
+        # Who takes a field reads no other field.
+        field = isinstance(binding.value, E.TupleGetItem)
+        for var in [binding.var] if field else used_vars(binding.value):
+            ends.update(dict.fromkeys(allocations(aliasing.of(var)), n))
+    for binding in block.bindings:
+        if not isinstance(binding.var, E.DataflowVar):
+            ends.update(dict.fromkeys(allocations(aliasing.of(binding.var)), len(block.bindings)))
+    return ends
+
+
+def _alike(value: object, other: E.Var) -> bool:
+    """Whether values are tensors of the same shape and element type."""
+    info = value.struct_info if isinstance(value, E.Expr) else None
+    like = other.struct_info
+    if not isinstance(info, TensorStructInfo) or not isinstance(like, TensorStructInfo):
+        return False
+    if info.values is None or like.values is None or info.dtype != like.dtype:
+        return False
+    return len(info.values) == len(like.values) and all(
+        dims.equal(a, b) for a, b in zip(info.values, like.values, strict=True)
+    )
