@@ -13,8 +13,8 @@ from mlcweb.ir.lazy_attributes import provides
 
 
 @provides(
-    "mlcweb.relax", "build", "Executable", "VMExecutable", "VMInstrumentReturnKind",
-    "VirtualMachine", "vm", "vm_build",
+    "mlcweb.relax", "build", "ExecBuilder", "Executable", "VMExecutable",
+    "VMInstrumentReturnKind", "VirtualMachine", "vm", "vm_build",
 )  # fmt: skip
 def _virtual_machine(name: str) -> Any:
     import mlcweb.relax_vm as vm

@@ -54,6 +54,7 @@ MODULES: dict[str, str] = {
     "tir.ir_builder": "script.ir_builder.nested",
     "relax.script.builder": "script.ir_builder.relax",
     "relax.vm": "relax_vm",
+    "relax.exec_builder": "relax_vm.exec_builder",
     "relax.vm_build": "relax_vm.vm_build",
     "relax.base_py_module": "relax_vm.base_py_module",
     "runtime.vm": "relax_vm",

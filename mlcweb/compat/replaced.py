@@ -125,8 +125,6 @@ _ROWS: dict[str, str] = {
         "tir.tensor_intrin.metal topi.cuda topi.gpu tir.backend"
     ),
     "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
-    "programs are written here with @T.prim_func, @R.function and @I.ir_module (lesson 2), or made "
-    "by te.create_prim_func and relax.BlockBuilder": ("relax.exec_builder"),
     "write the workload with te.create_prim_func, and look at the spaces that "
     "ms.space_generator makes": (
         "meta_schedule.testing.local_rpc meta_schedule.testing.relay_workload "
@@ -341,7 +339,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "pipeline.library_dispatch_passes pipeline.BackendDispatcher"
         ),
         "a builder is open by with bb.function(...)": "block_builder.TestingScope",
-        "relax.build makes the instructions": "ExecBuilder",
     },
     "arith": {
         "sets are intervals here, IntervalSet": "PresburgerSet",

@@ -10,9 +10,11 @@
   what the machine does itself (registered.py: under TVM's names), explicit_memory.py is for
   programs that allocate themselves, profiling.py tells where the time goes, instrument.py lets
   functions see each call.
+- exec_builder.py (`relax.ExecBuilder`) makes executables of calls and jumps: bytecode.py.
 """
 
 from mlcweb.relax_vm import registered, vm_build
+from mlcweb.relax_vm.exec_builder import ExecBuilder
 from mlcweb.relax_vm.executable import Executable, VMExecutable
 from mlcweb.relax_vm.instrument import VMInstrumentReturnKind
 from mlcweb.relax_vm.memory_report import MemoryReport
@@ -22,6 +24,7 @@ from mlcweb.relax_vm.virtual_machine import VirtualMachine
 from mlcweb.relax_vm.vm_build import build
 
 __all__ = [
+    "ExecBuilder",
     "Executable",
     "MemoryReport",
     "Report",

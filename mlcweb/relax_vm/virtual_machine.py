@@ -16,6 +16,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax import struct_info as S
 from mlcweb.relax.constant_data import ArrayData, HostArray
 from mlcweb.relax_vm import instructions as vm
+from mlcweb.relax_vm.bytecode import BytecodeExecutable, BytecodeFunction
 from mlcweb.relax_vm.executable import Executable
 from mlcweb.relax_vm.fast_path import fast_path_call
 from mlcweb.relax_vm.frame import Closure, Frame, Observer
@@ -66,6 +67,9 @@ class VirtualMachine:
         self.reuse_memory = reuse_memory
         self.observer: Observer | None = None
         self.functions = {name: VMFunction(self, plan) for name, plan in rt_mod.plans.items()}
+        self.bytecode: dict[str, BytecodeFunction] = {}
+        if isinstance(rt_mod, BytecodeExecutable):
+            self.bytecode = rt_mod.functions_on(self)
         self._constants: dict[int, tuple[object, NDArray]] = {}
         self._saved: dict[str, Callable[[], object]] = {}
         self._inputs: dict[str, tuple[object, ...]] = {}
@@ -107,6 +111,8 @@ class VirtualMachine:
         """A function by name: a graph function, or a compiled one."""
         if name in self.functions:
             return self.functions[name]
+        if name in self.bytecode:
+            return self.bytecode[name]
         if name in self._saved:
             return self._saved[name]
         if name in self.executable.kernel_names:
@@ -117,7 +123,7 @@ class VirtualMachine:
     get_function = __getitem__
 
     def __contains__(self, name: str) -> bool:
-        return name in self.functions or name in self.executable.kernel_names
+        return name in self.functions or name in self.executable.function_names
 
     @property
     def module(self) -> VirtualMachine:
@@ -168,9 +174,9 @@ class VirtualMachine:
     ) -> tuple[object, ...]:
         """Arguments in the order of the parameters."""
         function = self[name]
-        if not kwargs or not isinstance(function, VMFunction):
+        if not kwargs or not isinstance(function, (VMFunction, BytecodeFunction)):
             return args
-        names = [param.name for param in function.plan.params[len(args) :]]
+        names = list(function.param_names[len(args) :])
         if set(names) != set(kwargs):
             wanted, given = ", ".join(names) or "none", ", ".join(kwargs)
             raise ArgumentTypeError(
@@ -252,6 +258,10 @@ class VMFunction:
     def name(self) -> str:
         return self.plan.name
 
+    @property
+    def param_names(self) -> tuple[str, ...]:
+        return tuple(param.name for param in self.plan.params)
+
     def _called(self, *arguments: object) -> object:
         """Any call. Those with the same layouts that follow may take the fast path."""
         frames = self._frames_for(arguments)
@@ -310,7 +320,7 @@ class VMFunction:
         return matching.finish()
 
     def __repr__(self) -> str:
-        names = ", ".join(param.name for param in self.plan.params)
+        names = ", ".join(self.param_names)
         return f"<{type(self).__module__}.{type(self).__name__} {self.name}({names})>"
 
 
