@@ -314,19 +314,16 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     },
     "relax.op": {
         "it is an operator that is not here; relax.op.call_tir calls a function of yours": (
-            "get_valid_counts non_max_suppression multibox_transform_loc dynamic_strided_slice "
-            "multinomial_from_uniform"
+            "dynamic_strided_slice multinomial_from_uniform"
         ),
-        "it is in relax.op.vision": "all_class_non_max_suppression roi_align roi_pool",
+        "it is in relax.op.vision": (
+            "all_class_non_max_suppression get_valid_counts multibox_transform_loc "
+            "non_max_suppression roi_align roi_pool"
+        ),
         "register the function by tvm.register_func, and call it by relax.op.call_packed": (
             "call_py_func"
         ),
         "it was replaced in 2023 by relax.op.matmul(x, relax.op.permute_dims(w))": "dense",
-    },
-    "relax.op.vision": {
-        "it is an operator that is not here; relax.op.call_tir calls a function of yours": (
-            "get_valid_counts non_max_suppression multibox_transform_loc"
-        ),
     },
     "relax.op.nn": {
         "it was replaced in 2023 by relax.op.matmul(x, relax.op.permute_dims(w))": "dense",

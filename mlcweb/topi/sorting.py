@@ -15,8 +15,9 @@ from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BufferStore, For, ForKind, IfThenElse, Stmt, sequence
+from mlcweb.tir.stmt import BufferStore, IfThenElse, Stmt, sequence
 from mlcweb.topi import shapes
+from mlcweb.topi.loops import loop
 from mlcweb.topi.transform import index_type, moved
 
 MAX_STEPS = 31
@@ -31,11 +32,19 @@ def argsort(
     dtype: str = "float32",
 ) -> Tensor:
     """The positions of the elements along an axis, in the order of their values; of equal ones the
-    first comes first."""
-    if valid_count is not None:
-        raise DiagnosticError("argsort: valid_count is not supported; cut the tensor first")
+    first comes first.
+
+    Args:
+        valid_count: how many elements of each line along the axis are sorted, of the shape without
+            the axis; those behind them stay where they are. All, if None.
+    """
     place = shapes.axis_of("argsort", axis, data.ndim)
-    order = _order(data, place, bool(is_ascend))
+    if valid_count is not None and valid_count.ndim != data.ndim - 1:
+        raise DiagnosticError(
+            f"argsort: valid_count {shapes.show(valid_count.shape)} is a number for each line of "
+            f"{shapes.show(data.shape)} along axis {place}"
+        )
+    order = _order(data, place, bool(is_ascend), valid_count)
     return moved(data.shape, lambda *index: arithmetic.cast(dtype, order(*index)), "T_argsort")
 
 
@@ -105,8 +114,9 @@ def _picked(data: Tensor, order: Tensor, place: int) -> Any:
     return element
 
 
-def _order(data: Tensor, place: int, ascending: bool) -> Tensor:
-    """Positions along an axis in the order of the elements there."""
+def _order(data: Tensor, place: int, ascending: bool, counts: Tensor | None = None) -> Tensor:
+    """Positions along an axis in the order of the elements there, of which the first `counts` are
+    sorted."""
     extent = data.shape[place]
     kind = index_type(data)
     length = shapes.constant(extent)
@@ -115,15 +125,23 @@ def _order(data: Tensor, place: int, ascending: bool) -> Tensor:
         return arithmetic.const(value, kind)
 
     def body(inputs: list[Buffer], outputs: list[Buffer]) -> Stmt:
-        (source,) = inputs
+        source, *counted = inputs
         order, spare, fronts = outputs
         outer = [Var(f"i{i}", n.dtype) for i, n in enumerate(data.shape)]
 
         def at(position: PrimExpr) -> tuple[PrimExpr, ...]:
             return (*outer[:place], position, *outer[place + 1 :])
 
-        def value(position: PrimExpr) -> PrimExpr:
-            return BufferLoad(source, at(BufferLoad(order, at(position))))
+        def comes_before(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+            """Whether an element comes before one that was before it."""
+            a, b = (BufferLoad(order, at(position)) for position in (a, b))
+            less = _before(BufferLoad(source, at(a)), BufferLoad(source, at(b)), ascending)
+            for count in counted:
+                line = outer[:place] + outer[place + 1 :]
+                less = arithmetic.logical_and(
+                    arithmetic.less(a, BufferLoad(count, tuple(line))), less
+                )
+            return less
 
         fill, copy = outer[place], Var("c", kind)
         step, run, taken = Var("step", kind), Var("run", kind), Var("t", kind)
@@ -138,7 +156,7 @@ def _order(data: Tensor, place: int, ascending: bool) -> Tensor:
             intrinsics.if_then_else(
                 arithmetic.greater_equal(second, end),
                 arithmetic.const(True),
-                arithmetic.logical_not(_before(value(second), value(first), ascending)),
+                arithmetic.logical_not(comes_before(second, first)),
             ),
         )
         target = at(arithmetic.add(start, taken))
@@ -152,7 +170,7 @@ def _order(data: Tensor, place: int, ascending: bool) -> Tensor:
         merge = sequence(
             BufferStore(fronts, start, (number(0),)),
             BufferStore(fronts, middle, (number(1),)),
-            _loop(
+            loop(
                 taken,
                 arithmetic.subtract(end, start),
                 IfThenElse(from_first, take(0, first), take(1, second)),
@@ -163,27 +181,24 @@ def _order(data: Tensor, place: int, ascending: bool) -> Tensor:
             arithmetic.multiply(width, 2),
         )
         double: Stmt = sequence(
-            _loop(run, runs, merge),
-            _loop(copy, extent, BufferStore(order, BufferLoad(spare, at(copy)), at(copy))),
+            loop(run, runs, merge),
+            loop(copy, extent, BufferStore(order, BufferLoad(spare, at(copy)), at(copy))),
         )
         steps = MAX_STEPS if length is None else max(length - 1, 0).bit_length()
         if length is None:
             double = IfThenElse(arithmetic.less(width, extent), double)
         line = sequence(
-            _loop(fill, extent, BufferStore(order, fill, at(fill))),
-            _loop(step, number(steps), double),
+            loop(fill, extent, BufferStore(order, fill, at(fill))),
+            loop(step, number(steps), double),
         )
         for axis in reversed(range(data.ndim)):
             if axis != place:
-                line = _loop(outer[axis], data.shape[axis], line)
+                line = loop(outer[axis], data.shape[axis], line)
         return line
 
     every = [data.shape, data.shape, (arithmetic.const(2, kind),)]
-    return extern(every, [data], body, "argsort", dtype=[kind] * 3)[0]
-
-
-def _loop(var: Var, extent: PrimExpr, body: Stmt) -> Stmt:
-    return For(var, arithmetic.const(0, var.dtype), extent, ForKind.SERIAL, body)
+    inputs = [data] if counts is None else [data, counts]
+    return extern(every, inputs, body, "argsort", dtype=[kind] * 3)[0]
 
 
 def _before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:

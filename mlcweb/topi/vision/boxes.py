@@ -11,7 +11,8 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BufferStore, For, ForKind, IfThenElse, Stmt, sequence
+from mlcweb.tir.stmt import BufferStore, IfThenElse, Stmt, sequence
+from mlcweb.topi.loops import load, loop
 from mlcweb.topi.shapes import as_shape, show
 from mlcweb.topi.sorting import argsort
 
@@ -63,7 +64,7 @@ def all_class_non_max_suppression(
             buffer = next(given)
             return arithmetic.cast(dtype, BufferLoad(buffer, (_const(0),) * len(buffer.shape)))
 
-        most, overlap, least = (
+        most, threshold, least = (
             number(limit, dtype)
             for limit, dtype in zip(limits, (_WIDE, boxes.dtype, scores.dtype), strict=True)
         )
@@ -76,9 +77,9 @@ def all_class_non_max_suppression(
         )
         candidate = BufferLoad(ranked, (image, label, rank))
         earlier = BufferLoad(chosen, (arithmetic.add(first, other), _const(2)))
-        shared = _overlap(box, image, candidate, earlier)
+        shared = overlap(box, image, candidate, earlier)
         check = IfThenElse(
-            arithmetic.greater(shared, overlap), BufferStore(state, _const(0), (_const(1),))
+            arithmetic.greater(shared, threshold), BufferStore(state, _const(0), (_const(1),))
         )
         keep = sequence(
             *(
@@ -97,16 +98,16 @@ def all_class_non_max_suppression(
             fits,
             sequence(
                 BufferStore(state, _const(1), (_const(1),)),
-                _loop(other, arithmetic.subtract(found, first), check),
+                loop(other, arithmetic.subtract(found, first), check),
                 IfThenElse(arithmetic.equal(free, 1), keep),
             ),
         )
-        of_class = sequence(BufferStore(state, found, (_const(0),)), _loop(rank, count, consider))
+        of_class = sequence(BufferStore(state, found, (_const(0),)), loop(rank, count, consider))
         clear = BufferStore(chosen, _const(-1), (row, column))
         return sequence(
-            _loop(row, rows, _loop(column, _const(3), clear)),
+            loop(row, rows, loop(column, _const(3), clear)),
             BufferStore(total, _const(0), (_const(0),)),
-            _loop(image, images, _loop(label, classes, of_class)),
+            loop(image, images, loop(label, classes, of_class)),
         )
 
     shapes = [(rows, _const(3)), (_const(1),), (_const(2),)]
@@ -120,26 +121,22 @@ def _const(value: int) -> PrimExpr:
     return arithmetic.const(value, _WIDE)
 
 
-def _loop(var: Var, extent: PrimExpr, body: Stmt) -> Stmt:
-    extent = arithmetic.cast(var.dtype, extent)
-    return For(var, arithmetic.const(0, var.dtype), extent, ForKind.SERIAL, body)
-
-
-def _overlap(boxes: Buffer, image: PrimExpr, one: PrimExpr, other: PrimExpr) -> PrimExpr:
-    """The intersection of two boxes as a part of their union; 0 where one is empty."""
+def overlap(
+    rows: Buffer, image: PrimExpr, one: PrimExpr, other: PrimExpr, start: int = 0
+) -> PrimExpr:
+    """The intersection of two boxes of an image as a part of their union; 0 where both are empty.
+    Rows have four corners from `start` on."""
 
     def sides(box: PrimExpr, axis: int) -> tuple[PrimExpr, PrimExpr]:
-        ends = [BufferLoad(boxes, (image, box, _const(corner))) for corner in (axis, axis + 2)]
+        ends = [load(rows, image, box, start + corner) for corner in (axis, axis + 2)]
         return arithmetic.minimum(*ends), arithmetic.maximum(*ends)
 
-    zero = arithmetic.const(0, boxes.dtype)
-    areas: list[PrimExpr] = []
-    both: PrimExpr = arithmetic.const(1, boxes.dtype)
+    zero = arithmetic.const(0, rows.dtype)
+    both, first, second = (arithmetic.const(1, rows.dtype) for _ in range(3))
     for axis in (0, 1):
-        (low, high), (start, end) = sides(one, axis), sides(other, axis)
-        inside = arithmetic.minimum(high, end) - arithmetic.maximum(low, start)
+        (low, high), (begin, end) = sides(one, axis), sides(other, axis)
+        inside = arithmetic.minimum(high, end) - arithmetic.maximum(low, begin)
         both = both * arithmetic.maximum(inside, zero)
-        lengths = high - low, end - start
-        areas = [a * b for a, b in zip(areas, lengths, strict=True)] if areas else list(lengths)
-    union = areas[0] + areas[1] - both
+        first, second = first * (high - low), second * (end - begin)
+    union = first + second - both
     return arithmetic.select(arithmetic.greater(union, zero), both / union, zero)
