@@ -313,9 +313,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "a module is traced into the function that calls it": "SubroutineMixin",
     },
     "relax.op": {
-        "it is an operator that is not here; relax.op.call_tir calls a function of yours": (
-            "dynamic_strided_slice multinomial_from_uniform"
-        ),
         "it is in relax.op.vision": (
             "all_class_non_max_suppression get_valid_counts multibox_transform_loc "
             "non_max_suppression roi_align roi_pool"

@@ -22,7 +22,9 @@ from mlcweb.topi.elementwise import (
     negative, reinterpret, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, tan, tanh, trunc,
 )  # fmt: skip
 from mlcweb.topi.diagonals import eye, matrix_set_diag, trilu
-from mlcweb.topi.dynamic_slices import dynamic_strided_slice, strided_set
+from mlcweb.topi.dynamic_slices import (
+    dynamic_slice_shape, dynamic_strided_slice, strided_set,
+)  # fmt: skip
 from mlcweb.topi.einsum import einsum, tensordot
 from mlcweb.topi.fast_math import fast_erf, fast_exp, fast_tanh
 from mlcweb.topi.index import (

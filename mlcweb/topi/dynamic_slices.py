@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
@@ -35,6 +36,35 @@ def dynamic_strided_slice(
         return a(*place)
 
     return moved(output_shape, element, "T_strided_slice_dynamic")
+
+
+def dynamic_slice_shape(a: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> Tensor:
+    """How many elements `dynamic_strided_slice` takes along each axis before `end`, a vector of
+    int64: the `output_shape` of all of them."""
+    _check_positions("dynamic_strided_slice", a, begin, end, strides)
+
+    def length(axis: PrimExpr) -> PrimExpr:
+        extent: PrimExpr = arithmetic.const(-1, "int64")
+        for place, size in enumerate(a.shape):
+            extent = arithmetic.select(
+                arithmetic.equal(axis, place), arithmetic.cast("int64", size), extent
+            )
+        step = arithmetic.cast("int64", strides(axis))
+        back = arithmetic.less(step, 0)
+        low = arithmetic.select(back, arithmetic.const(-1, "int64"), arithmetic.const(0, "int64"))
+        start, stop = (
+            arithmetic.minimum(
+                arithmetic.maximum(_from_end(arithmetic.cast("int64", place), extent), low),
+                low + extent,
+            )
+            for place in (begin(axis), end(axis))
+        )
+        distance = arithmetic.select(back, start - stop, stop - start)
+        width = arithmetic.select(back, -step, step)
+        count = arithmetic.floordiv(distance + width - 1, width)
+        return arithmetic.maximum(count, arithmetic.const(0, "int64"))
+
+    return compute((a.ndim,), length, "T_shape_func_strided_slice_dynamic")
 
 
 def strided_set(

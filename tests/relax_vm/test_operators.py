@@ -77,3 +77,39 @@ def test_build_takes_both_kinds_of_modules():
     np.testing.assert_array_equal(executable["main"](two).numpy(), [2, 2])
     library = tvm.build(VARIANTS["baseline"]["relu"])
     assert isinstance(library, tvm.runtime.Module)
+
+
+@pytest.mark.parametrize("dataflow", [False, True])
+@pytest.mark.parametrize("target", ["llvm", "wasm"])
+def test_slices_whose_positions_are_computed(target, dataflow):
+    names = ("x", "begin", "end", "strides")
+    params = [
+        relax.Var(name, relax.TensorStructInfo(shape, dtype))
+        for name, shape, dtype in zip(
+            names, [(7, "n"), (2,), (2,), (2,)], ["float32"] + ["int64"] * 3, strict=True
+        )
+    ]
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        if dataflow:
+            with builder.dataflow():
+                part = builder.emit(relax.op.dynamic_strided_slice(*params))
+                result = builder.emit_output(relax.op.add(part, part))
+        else:
+            part = builder.emit(relax.op.dynamic_strided_slice(*params))
+            result = builder.emit(relax.op.add(part, part))
+        builder.emit_func_output(result)
+    vm = vm_of(builder.get(), target)
+    x = np.arange(42, dtype="float32").reshape(7, 6)
+    for slices in (
+        [slice(1, 6, 2), slice(0, 6, 1)],
+        [slice(-3, 99, 1), slice(-99, -2, 3)],
+        [slice(6, 1, -2), slice(99, -99, -1)],
+        [slice(4, 2, 1), slice(1, 4, -1)],
+    ):
+        positions = [
+            np.array([getattr(one, name) for one in slices], "int64")
+            for name in ("start", "stop", "step")
+        ]
+        taken = vm["main"](*map(tvm.nd.array, [x, *positions])).numpy()
+        np.testing.assert_array_equal(taken, 2 * x[tuple(slices)])

@@ -8,8 +8,8 @@ are registered; `__init__.pyi` tells type checkers their names.
 
 from mlcweb.relax.op import (
     base, builtin, closure, create, device, elementwise, grad, image, index, inplace, joining,
-    linear_algebra, manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical,
-    te_grad, vision, vm, window_grad,
+    linear_algebra, manipulate, memory, nn, qdq, sampling, scatter, search, set, sorting,
+    statistical, te_grad, vision, vm, window_grad,
 )  # fmt: skip
 from mlcweb.relax.op.grad import register_gradient
 

@@ -41,8 +41,9 @@ from mlcweb.relax.op.elementwise import (
     square as square, subtract as subtract, tan as tan, tanh as tanh, trunc as trunc,
 )
 from mlcweb.relax.op.index import (
-    gather_elements as gather_elements, gather_nd as gather_nd, index_tensor as index_tensor,
-    one_hot as one_hot, strided_slice as strided_slice, take as take,
+    dynamic_strided_slice as dynamic_strided_slice, gather_elements as gather_elements,
+    gather_nd as gather_nd, index_tensor as index_tensor, one_hot as one_hot,
+    strided_slice as strided_slice, take as take,
 )
 from mlcweb.relax.op.inplace import (
     call_inplace_packed as call_inplace_packed, call_tir_inplace as call_tir_inplace,
@@ -62,6 +63,9 @@ from mlcweb.relax.op.manipulate import (
 )
 from mlcweb.relax.op.qdq import (
     dequantize as dequantize, quantize as quantize,
+)
+from mlcweb.relax.op.sampling import (
+    multinomial_from_uniform as multinomial_from_uniform,
 )
 from mlcweb.relax.op.scatter import (
     index_put as index_put, scatter_elements as scatter_elements, scatter_nd as scatter_nd,

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import ArrayLike
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue, Tuple, const, convert_to_expr
+from mlcweb.relax.expr import (
+    Call,
+    Expr,
+    ExprLike,
+    PrimValue,
+    Tuple,
+    const,
+    constant_int,
+    convert_to_expr,
+)  # fmt: skip
 from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.layout import Decision, Layout, data_order
 from mlcweb.relax.op.legalize import attribute, by, dtype_of, fields_of, number, te, topi
 from mlcweb.relax.op.registry import FOLLOW, call, operator
-from mlcweb.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, extent
+from mlcweb.relax.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    extent,
+)  # fmt: skip
 from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
 
 
 def _infer_take(call: Call, context: Context) -> StructInfo:
@@ -144,6 +161,48 @@ def strided_slice(
     if strides is not None:
         given.append(_number_tuple(strides))
     return call(strided_slice, x, *given, assume_inbound=assume_inbound)
+
+
+def _infer_dynamic_slice(call: Call, context: Context) -> StructInfo:
+    info, *positions = infer.tensors(call, context)
+    for index, tensor in enumerate(positions, 1):
+        infer.need_rank(call, index, tensor, 1, "a vector of positions")
+        if tensor.dtype not in ("", "int64"):
+            name = infer.argument_name(call, index)
+            raise infer.dtype_error(call, f"{name} must be of int64, not {tensor.dtype}")
+        length = None if tensor.values is None else constant_int(tensor.values[0])
+        if info.ndim != -1 and length != info.ndim:
+            raise infer.shape_error(
+                call, f"{infer.described(call, index, tensor)} must have {info.ndim} element(s), "
+                f"one for each axis of {infer.described(call, 0, info)}"
+            )  # fmt: skip
+    return TensorStructInfo(None, info.dtype, ndim=info.ndim)
+
+
+def _legalize_dynamic_slice(builder: BlockBuilder, call: Call) -> Expr:
+    lengths = builder.emit(
+        builder.call_te(topi.dynamic_slice_shape, *call.args, primfunc_name_hint="shape_func")
+    )
+    shape = builder.emit(Call(Op.get("relax.tensor_to_shape"), [lengths]))
+    ndim = infer.tensor(call, 0, builder.context).ndim
+    extents = [PrimVar("s", "int64") for _ in range(ndim)]
+    builder.match_cast(shape, ShapeStructInfo(extents))
+    return builder.call_te(topi.dynamic_strided_slice, *call.args, output_shape=extents)
+
+
+@operator(
+    "relax.dynamic_strided_slice", "x", "begin", "end", "strides",
+    infer=_infer_dynamic_slice, legalize=_legalize_dynamic_slice, data_dependent=True,
+)  # fmt: skip
+def dynamic_strided_slice(x: ExprLike, begin: ExprLike, end: ExprLike, strides: ExprLike) -> Call:
+    """The elements at begin, begin + stride, … before end, along all axes.
+
+    Args:
+        begin, end, strides: vectors of int64, an element for each axis of `x`. Negative positions
+            count from the end, positions outside are kept to the tensor, and negative strides go
+            back, as in NumPy.
+    """
+    return call(dynamic_strided_slice, x, begin, end, strides)
 
 
 def _number_tuple(values: Expr | Sequence[ExprLike]) -> Expr:

@@ -73,6 +73,7 @@ def operator(
     precision: MixedPrecisionPolicy = NEVER,
     pure: bool = True,
     differentiable: bool = True,
+    data_dependent: bool = False,
 ) -> Callable[[Function], Function]:
     """Decorates the function that builds calls of an operator, and registers the operator.
 
@@ -87,6 +88,8 @@ def operator(
         precision: what ToMixedPrecision does with calls.
         pure: calls may be repeated, moved or dropped.
         differentiable: False where the gradient is zero for all arguments.
+        data_dependent: the shape of the result depends on elements of the arguments; calls are
+            lowered although it is not known.
     """
 
     def decorate(build: Function) -> Function:
@@ -99,6 +102,8 @@ def operator(
             op.set_attr("FLegalize", legalize)
         if layout is not None:
             op.set_attr("FRelaxInferLayout", layout)
+        if data_dependent:
+            op.set_attr("FDataDependent", True)
         if not differentiable:
             op.set_attr("FPrimalGradient", _no_gradients)
         build.op = op  # type: ignore[attr-defined]

@@ -85,10 +85,14 @@ class _Legalizer(PyExprMutator):
 
 
 def _is_known(call: E.Call, context: Context) -> bool:
-    """Whether the shapes and element types of all arguments, and of the result, are known."""
-    values = [arg for arg in call.args if not isinstance(arg, (E.ExternFunc, Op))]
-    infos = [context.struct_info(value) for value in (*values, call)]
-    return all(map(is_whole, infos))
+    """Whether the shapes and element types of all arguments, and of the result, are known. The
+    shape of a result that depends on elements is known only after lowering."""
+    values: list[E.RelaxExpr] = [
+        arg for arg in call.args if not isinstance(arg, (E.ExternFunc, Op))
+    ]
+    if not (isinstance(call.op, Op) and call.op.get_attr("FDataDependent")):
+        values.append(call)
+    return all(is_whole(context.struct_info(value)) for value in values)
 
 
 def is_whole(info: StructInfo | None) -> bool:

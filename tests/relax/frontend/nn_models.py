@@ -65,7 +65,8 @@ def models(nn: Any) -> dict[str, tuple[Any, Any]]:  # noqa: C901
     class Making(nn.Module):
         def forward(self, x: Any) -> Any:
             total = x + op.zeros((3, 4)) + op.ones((3, 4)) + op.arange(0, 4)
-            return op.triu(total), op.topk(x, k=2, axis=1), op.argsort(x, axis=1)
+            drawn = op.multinomial_from_uniform(op.softmax(x), op.sum(x, 1, keepdims=True))
+            return op.triu(total), op.topk(x, k=2, axis=1), op.argsort(x, axis=1), drawn
 
     class Attending(nn.Module):
         def __init__(self) -> None:

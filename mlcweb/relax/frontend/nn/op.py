@@ -27,11 +27,11 @@ __all__ = [
     "conv1d_transpose", "conv2d", "conv3d", "cumsum", "divide", "empty", "equal", "exp", "extern",
     "floor", "full", "gelu", "get_timestep_embedding", "greater", "greater_equal", "group_norm",
     "interpolate", "layer_norm", "less", "less_equal", "log", "matmul", "max", "maximum", "min",
-    "minimum", "multiply", "negative", "not_equal", "ones", "pad", "permute", "permute_dims",
-    "prelu", "relu", "relu6", "repeat", "reshape", "rms_norm", "scaled_dot_product_attention",
-    "sigmoid", "silu", "softmax", "softplus", "sort", "split", "sqrt", "square", "squeeze",
-    "subtract", "sum", "take", "tanh", "tensor_expr_op", "tensor_ir_inplace_op", "tensor_ir_op",
-    "topk", "triu", "unsqueeze", "where", "zeros",
+    "minimum", "multinomial_from_uniform", "multiply", "negative", "not_equal", "ones", "pad",
+    "permute", "permute_dims", "prelu", "relu", "relu6", "repeat", "reshape", "rms_norm",
+    "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "sort", "split",
+    "sqrt", "square", "squeeze", "subtract", "sum", "take", "tanh", "tensor_expr_op",
+    "tensor_ir_inplace_op", "tensor_ir_op", "topk", "triu", "unsqueeze", "where", "zeros",
 ]  # fmt: skip
 
 
@@ -460,13 +460,32 @@ def get_timestep_embedding(
     return wrap_nested(embedding, name)
 
 
+def multinomial_from_uniform(
+    prob: Tensor, uniform_sample: Tensor, sample_indices: Tensor | None = None,
+    dtype: str = "int64", name: str = "multinomial_from_uniform",
+) -> Tensor:  # fmt: skip
+    """Values drawn from the distributions that the rows of `prob` are, (distributions, values), by
+    uniform numbers, (samples, 1); from row i for sample i without `sample_indices`."""
+    if sample_indices is None:
+        rows, samples = prob.shape[0], uniform_sample.shape[0]
+        if not (isinstance(rows, int) and rows == samples):
+            raise ValueError(
+                f"multinomial_from_uniform: {samples} samples of {rows} distributions need "
+                "sample_indices"
+            )
+        sample_indices = Tensor.from_const([[row] for row in range(rows)])
+    drawn = R.multinomial_from_uniform(
+        prob._expr, uniform_sample._expr, sample_indices._expr, dtype
+    )
+    return wrap_nested(drawn, name)
+
+
 _ABSENT = {
     "print_": "R.print in a function that is not pure prints values",
     "debug_func": "R.call_packed in a function that is not pure calls a registered function",
     "ccl_allreduce": "there is one device here",
     "ccl_allgather": "there is one device here",
     "ccl_broadcast_from_worker0": "there is one device here",
-    "multinomial_from_uniform": "sample from the probabilities with NumPy",
     "sample_top_p_top_k_from_sorted_prob": "sample from the probabilities with NumPy",
     "renormalize_top_p_top_k_prob": "sample from the probabilities with NumPy",
 }
