@@ -250,6 +250,9 @@ class ScheduleBase(metaclass=NamedClass):
         inputs: list[Any] = []
         attrs: list[Any] = []
         taken: dict[str, Any] = {}
+        if (names := given.get("consumer_blocks")) is not None:
+            # TVM looks these up before the block, and the trace has the steps in that order.
+            given = {**given, "consumer_blocks": [self._as_block(name) for name in names]}
         for name, role, is_input in kind.parameters:
             try:
                 recorded, taken[name] = role.take(self, given[name], taken)
