@@ -178,9 +178,16 @@ class WellFormed(Visitor):
         self.block, self.place = before
 
     def check_match(self, match: MatchBufferRegion) -> None:
-        """Raise where a view has other extents than its region, whose leading ones of 1 it may
-        leave out."""
+        """Raise where a view has elements of another type than its region, or other extents; those
+        of 1 that lead it may leave out."""
         shape, region = match.buffer.shape, match.source
+        if match.buffer.dtype != region.buffer.dtype:
+            raise DiagnosticError(
+                f'"{match.buffer.name}" has elements of {match.buffer.dtype}, but is matched with '
+                f'a region of "{region.buffer.name}", which are {region.buffer.dtype}; give '
+                f'T.match_buffer the dtype "{region.buffer.dtype}"',
+                self.place,
+            )
         extents = [part.extent for part in region.region]
         leading = len(extents) - len(shape)
         pairs = zip(extents, (*[arithmetic.const(1)] * leading, *shape), strict=False)

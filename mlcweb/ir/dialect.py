@@ -28,6 +28,8 @@ class Dialect:
     is a scalar that changes."""
     writes_points: bool = False
     """Whether a float that is a whole number has a decimal point."""
+    loads_slices: bool = True
+    """Whether a slice of a buffer is a vector in an expression, and may have a step."""
 
     def of(self, name: str) -> str:
         """The name of a thing, given its name in the other spelling, or in this one."""
@@ -60,6 +62,7 @@ S_TIR = Dialect(
     marks_functions=True,
     marks_lets=True,
     writes_points=True,
+    loads_slices=False,
 )
 
 _DIALECTS = {dialect.name: dialect for dialect in (TIR, S_TIR)}

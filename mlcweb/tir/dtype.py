@@ -107,11 +107,23 @@ _FLOATS = {
     "float32": (24, -126, (2 - 2**-23) * 2.0**127),
     "bfloat16": (8, -126, (2 - 2**-7) * 2.0**127),
     "float16": (11, -14, 65504.0),
-    "float8_e5m2": (3, -14, 57344.0),
+    "float8_e3m4": (5, -2, 15.5),
+    "float8_e4m3": (4, -6, 240.0),
+    "float8_e4m3b11fnuz": (4, -10, 30.0),
     "float8_e4m3fn": (4, -6, 448.0),
+    "float8_e4m3fnuz": (4, -7, 240.0),
+    "float8_e5m2": (3, -14, 57344.0),
+    "float8_e5m2fnuz": (3, -15, 57344.0),
+    "float8_e8m0fnu": (1, -127, 2.0**127),
+    "float6_e2m3fn": (4, 0, 7.5),
+    "float6_e3m2fn": (3, -2, 28.0),
+    "float4_e2m1fn": (2, 0, 6.0),
 }
 """Of each float type the significant bits, the exponent of the least normal number and the greatest
-finite value."""
+finite value: IEEE 754, the 8-bit types of OCP, and the microscaling formats of OCP (MX)."""
+
+NARROW_FLOATS = tuple(name for name in _FLOATS if "_" in name)
+"""The floats of 8 bits and fewer."""
 
 
 def _float_max(dtype: str) -> float:

@@ -31,6 +31,7 @@ from mlcweb.tir import (
     Var,
     While,
 )  # fmt: skip
+from mlcweb.tir.dtype import NARROW_FLOATS
 
 HEADER = """
 @T.prim_func
@@ -268,6 +269,39 @@ for i in range(20):
     assert str(block_.match_buffers[0].source) == "A[vi, 0:16]"
     assert str(block_.init.value) == "T.float32(1)"
     assert block_.body.buffer is block_.match_buffers[0].buffer
+
+
+def test_attributes_that_are_dictionaries_are_merged() -> None:
+    attributes = """
+with T.block("X"):
+    T.block_attr({"tile": {"i": 4, "inner": {"x": 1}}})
+    T.block_attr({"tile": {"j": 8, "inner": {"y": 2}}, "tag": "t"})
+    B[0] = 1
+"""
+    merged = {"tile": {"i": 4, "j": 8, "inner": {"x": 1, "y": 2}}, "tag": "t"}
+    assert block(attributes).block.annotations == merged
+    other = attributes.replace('"j": 8', '"i": 8')
+    with pytest.raises(DiagnosticError, match='"tile" of the block "X" has an attribute "i" alr'):
+        block(other)
+
+
+def test_a_view_has_the_type_of_its_region() -> None:
+    view = """
+with T.block("X"):
+    C = T.match_buffer(B[4:8])
+    C[3] = 1
+"""
+    (match,) = block(view).block.match_buffers
+    assert (match.buffer.dtype, match.buffer.shape[0].value) == ("int32", 4)
+    with pytest.raises(DiagnosticError, match=r"elements of float32, but is matched .* are int32"):
+        block(view.replace("B[4:8]", "B[4:8], (4,)"))
+
+
+@pytest.mark.parametrize("dtype", NARROW_FLOATS)
+def test_narrow_floats(dtype: str) -> None:
+    plain = body(f"T.evaluate(T.{dtype}(1.0))")
+    assert (plain.value.dtype, plain.value.value) == (dtype, 1.0)
+    assert_structural_equal(body("T.evaluate(getattr(T, dtype)(1))", dtype=dtype), plain)
 
 
 def test_root_block_is_implied_where_needed() -> None:

@@ -202,6 +202,25 @@ def test_statements() -> None:
     )
 
 
+def test_vectors_in_the_newer_spelling() -> None:
+    """There, a slice is a vector only where it is stored to, and has no step."""
+    program = _text(
+        """
+        A[0, 0:4] = A[1, 0:4] + A[2, 0:8:2]
+        A[0, 0:8:2] = A[1, 0:4]
+        """,
+        'A: T.Buffer((16, 16), "float32")',
+    )
+    function = parse(program)
+    assert function.script() == program
+    text = function.script(dialect="s_tir")
+    assert text.splitlines()[-2:] == [
+        "    A[0, 0:4] = A[1, T.Ramp(0, 1, 4)] + A[2, T.Ramp(0, 2, 4)]",
+        "    A[0, T.Ramp(0, 2, 4)] = A[1, T.Ramp(0, 1, 4)]",
+    ]
+    assert parse(text).script() == program
+
+
 def test_match_buffer_of_parameters() -> None:
     assert_prints_itself(
         _text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mlcweb import relax, te
@@ -76,8 +78,16 @@ def main(A: T.Buffer((8,), "float32")):
     assert func.script(path_to_underline=[root.attr("nowhere")]).splitlines()[4] == "^" * 39
 
 
+def test_names_with_addresses():
+    text = FUNC.script(show_object_address=True)
+    assert set(re.findall(r"\b(\w+)_0x[0-9a-f]+\b", text)) == {"A", "i", "x"}
+    assert len(set(re.findall(r"\bi_0x[0-9a-f]+\b", text))) == 1
+    assert re.sub("_0x[0-9a-f]+", "", text) == TEXT
+    assert FUNC.script(show_object_address=False) == TEXT
+
+
 def test_options_of_tvm_without_effect_here():
-    assert FUNC.script(show_object_address=False, num_context_lines=1) == TEXT
+    assert FUNC.script(num_context_lines=1) == TEXT
     with pytest.raises(TypeError, match="script\\(\\) has no option 'colour'"):
         FUNC.script(colour=True)
 

@@ -67,3 +67,20 @@ def test_rounding_is_that_of_numpy(dtype: str) -> None:
             source = "int64" if isinstance(value, int) else "float64"
             wanted = np.array(value, source).astype(dtype).item()
             assert dtypes.round_float(value, dtype) == wanted, value
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("float8_e3m4", [0.296875, 1.3125, 5.75, math.inf]),
+        ("float8_e4m3", [0.3125, 1.25, 5.5, 28]),
+        ("float8_e4m3b11fnuz", [0.3125, 1.25, 5.5, 28]), ("float8_e4m3fn", [0.3125, 1.25, 5.5, 28]),
+        ("float8_e4m3fnuz", [0.3125, 1.25, 5.5, 28]), ("float8_e5m2", [0.3125, 1.25, 6, 28]),
+        ("float8_e5m2fnuz", [0.3125, 1.25, 6, 28]), ("float8_e8m0fnu", [0.25, 1, 4, 32]),
+        ("float6_e2m3fn", [0.25, 1.25, 5.5]), ("float6_e3m2fn", [0.3125, 1.25, 6, 28]),
+        ("float4_e2m1fn", [0.5, 1.5, 6]),
+    ],
+)  # fmt: skip
+def test_rounding_of_narrow_floats(dtype: str, values: list[float]) -> None:
+    for value, nearest in zip((0.3, 1.3, 5.7, 27.2), values, strict=False):
+        assert dtypes.round_float(value, dtype) == nearest

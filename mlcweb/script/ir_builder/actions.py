@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.structural import structural_equal
@@ -24,13 +24,24 @@ def _block_part(self: StatementBuilder, value: C.BlockPart, node: Any) -> None:
 
 def _block_attr(self: StatementBuilder, value: C.BlockAttributes, node: Any) -> None:
     contents = self.block("T.block_attr", node)
-    for key, item in value.values.items():
-        known = contents.annotations.get(key)
-        if known is not None and not structural_equal(known, item):
-            raise self.error(
-                f'The block "{contents.name}" has an attribute "{key}" already, {known!r}', node
-            )
-    contents.annotations = {**contents.annotations, **value.values}
+    contents.annotations = _merged(
+        self, f'block "{contents.name}"', contents.annotations, value.values, node
+    )
+
+
+def _merged(
+    self: StatementBuilder, title: str, old: Mapping[str, Any], new: Mapping[str, Any], node: Any
+) -> dict[str, Any]:
+    """The attributes of two dictionaries; those that are dictionaries themselves are merged."""
+    merged = dict(old)
+    for key, item in new.items():
+        value = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(item, Mapping):
+            item = _merged(self, f'attribute "{key}" of the {title}', value, item, node)
+        elif value is not None and not structural_equal(value, item):
+            raise self.error(f'The {title} has an attribute "{key}" already, {value!r}', node)
+        merged[key] = item
+    return merged
 
 
 def _bind(self: StatementBuilder, value: C.AxisBinding, node: Any) -> None:

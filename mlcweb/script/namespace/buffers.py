@@ -84,10 +84,13 @@ def _count_of(count: E.PrimExpr, old: str, new: str) -> E.PrimExpr:
 
 
 def match_buffer(param: Any, shape: Any = None, *args: Any, **options: Any) -> constructs.Match:
-    """The buffer behind a parameter, or a view of a region of another buffer."""
+    """The buffer behind a parameter, or a view of a region of another buffer: by default of the
+    region's shape and type."""
     source = param if isinstance(param, E.Var) else as_region(param)
     if shape is None:
         if isinstance(source, E.Var):
             raise DiagnosticError("T.match_buffer of a parameter needs the shape")
         shape = tuple(part.extent for part in source.region)
+        if not args:
+            options.setdefault("dtype", source.buffer.dtype)
     return constructs.Match(source, make_buffer(shape, *args, **options))

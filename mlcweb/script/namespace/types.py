@@ -139,6 +139,6 @@ VECTOR_LANES = (2, 4, 8, 16, 32, 64)
 
 scalar_types: dict[str, ScalarType] = {
     name: ScalarType(name)
-    for element in SCALAR_TYPE_NAMES
+    for element in (*SCALAR_TYPE_NAMES, *dtypes.NARROW_FLOATS)
     for name in (element, *(f"{element}x{lanes}" for lanes in VECTOR_LANES))
 }

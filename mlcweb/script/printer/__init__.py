@@ -60,7 +60,8 @@ def script(
     statement alone follows what it uses and does not define. `style` has the
     other options of TVM's `script()`: `syntax_sugar=False` writes nested loops for grids, and the
     root block; `int_dtype` and `float_dtype` are the types of constants that are written plainly,
-    `verbose_expr` declares the variables of an expression, `obj_to_annotate` has comments by node,
+    `verbose_expr` declares the variables of an expression, `show_object_address` adds to each name
+    the address of what it names, `obj_to_annotate` has comments by node,
     and `print_line_numbers` numbers the lines. `path_to_underline` and `path_to_annotate` name
     parts by the paths to them from `value`; for a part of a line, it is the whole line.
     """
@@ -70,6 +71,7 @@ def script(
     writer.sugar = style.get("syntax_sugar", True)
     writer.names.int_dtype = style.get("int_dtype", "int32")
     writer.names.float_dtype = style.get("float_dtype")
+    writer.names.shows_addresses = style.get("show_object_address", False)
     if not is_statement(value):
         declares = style.get("verbose_expr", False)
     _print(value, writer, declares)

@@ -126,9 +126,12 @@ def range_index(names: Names, value: Range) -> str:
     return f"{start}:{expression(names, arithmetic.add(value.min, value.extent))}"
 
 
-def element(names: Names, buffer: Buffer, indices: Sequence[E.PrimExpr]) -> str:
+def element(
+    names: Names, buffer: Buffer, indices: Sequence[E.PrimExpr], is_stored: bool = False
+) -> str:
     """An element of a buffer: `A[i, j]`, or `A[i, 0:4]` for a vector."""
-    parts = [_index(names, index) for index in indices]
+    steps = None if names.dialect.loads_slices else (1,) if is_stored else ()
+    parts = [_index(names, index, steps) for index in indices]
     return _subscript(names.of(buffer, buffer.name), parts)
 
 
@@ -136,8 +139,11 @@ def _subscript(name: str, parts: list[str]) -> str:
     return f"{name}[{', '.join(parts) or '()'}]"
 
 
-def _index(names: Names, index: E.PrimExpr) -> str:
+def _index(names: Names, index: E.PrimExpr, steps: Sequence[int] | None) -> str:
+    """An index; a vector's is a slice where its step is one of `steps` (None: any)."""
     if not (isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm)):
+        return expression(names, index)
+    if steps is not None and index.stride.value not in steps:
         return expression(names, index)
     stop = arithmetic.add(index.base, arithmetic.multiply(index.stride, index.lanes))
     bounds = f"{expression(names, index.base)}:{expression(names, stop)}"

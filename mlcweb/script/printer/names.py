@@ -37,6 +37,8 @@ class Names:
         self.int_dtype = "int32"
         self.float_dtype: str | None = None
         """The types whose constants are written without them."""
+        self.shows_addresses = False
+        """Whether names end with the addresses of what they name."""
         self.has_undefined = False
         """Whether a name was asked for that nobody had defined."""
         self._text: dict[Node, str] = {}
@@ -65,6 +67,8 @@ class Names:
         known = self._text.get(thing)
         if known is not None:
             return known
+        if self.shows_addresses:
+            hint = f"{hint}_{id(thing):#x}"
         name = self._text[thing] = unique_name(identifier(hint), self._taken)
         self._scopes[-1].append((thing, name))
         return name

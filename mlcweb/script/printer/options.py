@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 IGNORED = frozenset((
-    "module_alias", "buffer_dtype", "num_context_lines", "show_object_address",
-    "show_all_struct_info", "show_all_ty", "extra_config",
+    "module_alias", "buffer_dtype", "num_context_lines", "show_all_struct_info", "show_all_ty",
+    "extra_config",
 ))  # fmt: skip
 """Options of TVM that change nothing here: a text always says all that reading it back needs."""
 
@@ -20,7 +20,7 @@ STYLES = ("indent_spaces", "print_line_numbers", *PREFIXES)
 
 CONTENTS = (
     "int_dtype", "float_dtype", "syntax_sugar", "verbose_expr", "obj_to_annotate",
-    "path_to_underline", "path_to_annotate",
+    "path_to_underline", "path_to_annotate", "show_object_address",
 )  # fmt: skip
 """Options for what is written, not only for how it looks."""
 

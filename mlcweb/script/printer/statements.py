@@ -65,7 +65,7 @@ def _sequence(writer: Writer, stmt: S.SeqStmt, last: bool) -> None:
 
 
 def _store(writer: Writer, stmt: S.BufferStore, last: bool) -> None:
-    target = element(writer.names, stmt.buffer, stmt.indices)
+    target = element(writer.names, stmt.buffer, stmt.indices, is_stored=True)
     writer.write(f"{target} = {expression(writer.names, stmt.value)}")
 
 
