@@ -6,12 +6,15 @@ What stands in for a larger argument is a new variable, bound in the block that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from operator import is_
 from typing import TYPE_CHECKING, overload
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import walk
 from mlcweb.relax import expr as E
 from mlcweb.tir.function import PrimFunc
 
@@ -71,9 +74,10 @@ class Normalizer:
         body = self.argument(seq.body)
         last = builder._end_block()
         kept = [block for block in (*blocks, last) if block.bindings]
-        if body is seq.body and all_same(kept, seq.blocks):
+        flat = merged(kept)
+        if body is seq.body and all_same(flat, seq.blocks):
             return seq
-        return E.SeqExpr(merged(kept), body, span=seq.span)
+        return E.SeqExpr(flat, body, span=seq.span)
 
     def block(self, block: E.BindingBlock) -> E.BindingBlock:
         builder = self.builder
@@ -101,9 +105,14 @@ def all_same(a: Sequence[object], b: Sequence[object]) -> bool:
 
 
 def merged(blocks: Sequence[E.BindingBlock]) -> list[E.BindingBlock]:
-    """The blocks that have bindings; neighbours of one kind become one block."""
+    """The blocks that have bindings, with sequences that variables are bound to spelled out;
+    neighbours of one kind become one block.
+
+    Raises:
+        DiagnosticError: a plain block inside of a dataflow block uses a variable of it.
+    """
     result: list[E.BindingBlock] = []
-    for block in blocks:
+    for block in chain.from_iterable(map(_flat, blocks)):
         if not block.bindings:
             continue
         if result and type(result[-1]) is type(block):
@@ -111,6 +120,37 @@ def merged(blocks: Sequence[E.BindingBlock]) -> list[E.BindingBlock]:
             block = type(block)((*before.bindings, *block.bindings), span=before.span)
         result.append(block)
     return result
+
+
+def _flat(block: E.BindingBlock) -> list[E.BindingBlock]:
+    """A block as blocks without a binding whose value is a sequence: the sequence's own blocks come
+    before what follows of the block."""
+    if not any(isinstance(binding.value, E.SeqExpr) for binding in block.bindings):
+        return [block]
+    result: list[E.BindingBlock] = []
+    local: set[E.Var] = set()
+    for binding in block.bindings:
+        if isinstance(binding.value, E.SeqExpr):
+            for inner in chain.from_iterable(map(_flat, binding.value.blocks)):
+                if not isinstance(inner, E.DataflowBlock):
+                    _check_visible(inner, local)
+                result.append(inner)
+            binding = replace(binding, value=binding.value.body)
+        if isinstance(binding.var, E.DataflowVar):
+            local.add(binding.var)
+        result.append(type(block)((binding,), span=block.span))
+    return result
+
+
+def _check_visible(block: E.BindingBlock, local: set[E.Var]) -> None:
+    for binding in block.bindings:
+        for var in walk(binding.value):
+            if isinstance(var, E.DataflowVar) and var in local:
+                raise DiagnosticError(
+                    f"Malformed AST: {binding.var} is bound outside of a dataflow block and uses "
+                    f"{var}, which is not seen there",
+                    binding.span,
+                )
 
 
 def _call(self: Normalizer, call: E.Call) -> E.Call:

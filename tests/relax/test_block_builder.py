@@ -206,3 +206,64 @@ def test_expressions_are_looked_at_outside_of_functions() -> None:
         builder.emit(relax.op.add(x, x))
     with pytest.raises(ValueError, match="symbolic extents"), builder.testing_scope([x]):
         pass
+
+
+def sequence(dataflow):
+    """The body of a function that computes 2 + 3."""
+    bb = relax.BlockBuilder()
+    with bb.function("inner", []):
+        if dataflow:
+            with bb.dataflow():
+                five = bb.emit_output(relax.op.add(relax.const(2.0), bb.emit(relax.const(3.0))))
+        else:
+            five = bb.emit(relax.op.add(relax.const(2.0), bb.emit(relax.const(3.0))))
+        bb.emit_func_output(five)
+    return bb.get()["inner"].body
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("outer", [False, True])
+def test_sequences_are_spelled_out_where_they_are_bound(inner, outer):
+    bb = relax.BlockBuilder()
+    with bb.function("main", []):
+        if outer:
+            with bb.dataflow():
+                bb.emit(relax.const(7.0))
+                five = bb.emit_output(bb.emit(sequence(inner)))
+        else:
+            bb.emit(relax.const(7.0))
+            five = bb.emit(sequence(inner))
+        bb.emit_func_output(bb.emit(relax.op.multiply(five, five)))
+    mod = bb.get()
+    relax.analysis.check_well_formed(mod)
+    kinds = [type(block).__name__ for block in mod["main"].body.blocks]
+    assert (
+        kinds
+        == {
+            (False, False): ["BindingBlock"],
+            (True, False): ["BindingBlock", "DataflowBlock", "BindingBlock"],
+            (False, True): ["DataflowBlock", "BindingBlock", "DataflowBlock", "BindingBlock"],
+            (True, True): ["DataflowBlock", "BindingBlock"],
+        }[inner, outer]
+    )
+    machine = relax.VirtualMachine(relax.build(mod, target="numpy"), tvm.cpu())
+    assert machine["main"]().numpy() == 25
+
+
+def test_a_sequence_that_leaves_its_dataflow_block_cannot_use_its_variables():
+    x = relax.Var("x", Tensor((), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("inner", [x]):
+        bb.emit_func_output(bb.emit(relax.op.add(x, x)))
+    inner = bb.get()["inner"]
+    bb = relax.BlockBuilder()
+
+    def build():
+        with bb.function("main", []):
+            with bb.dataflow():
+                local = bb.emit(relax.op.exp(relax.const(1.0)))
+                out = bb.emit_output(bb.emit(inner.bind_params({x: local}).body))
+            bb.emit_func_output(out)
+
+    with pytest.raises(TVMError, match=r"Malformed AST.* uses lv"):
+        build()
