@@ -12,7 +12,7 @@ from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, operator
 
 @operator(
     "relax.builtin.alloc_tensor", "shape", "dtype", "runtime_device_index", "storage_scope",
-    infer=infer.allocated, legalize=keep, pure=False,
+    infer=infer.allocated, legalize=keep, allocates=True,
 )  # fmt: skip
 def alloc_tensor(
     shape: ShapeArgument,

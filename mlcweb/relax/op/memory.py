@@ -19,7 +19,7 @@ from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 def tensor_in_storage(name: str) -> Callable[..., Call]:
     """What calls the operator `name`, which makes a tensor in a storage."""
 
-    @operator(name, infer=infer.allocated, legalize=keep, pure=False)
+    @operator(name, infer=infer.allocated, legalize=keep, allocates=True)
     def alloc_tensor(
         storage: ExprLike,
         offset: ExprLike,
@@ -46,7 +46,7 @@ def _infer_view(call: Call, context: Context) -> StructInfo:
 
 @operator(
     "relax.memory.alloc_storage", "total_space", "virtual_device_index", "storage_scope", "dtype",
-    infer=infer.object_info, legalize=keep, pure=False,
+    infer=infer.object_info, legalize=keep, allocates=True,
 )  # fmt: skip
 def alloc_storage(
     size: ShapeArgument, virtual_device_index: ExprLike, storage_scope: ExprLike, dtype: ExprLike

@@ -72,6 +72,7 @@ def operator(
     layout: LayoutRule | None = None,
     precision: MixedPrecisionPolicy = NEVER,
     pure: bool = True,
+    allocates: bool = False,
     differentiable: bool = True,
     data_dependent: bool = False,
 ) -> Callable[[Function], Function]:
@@ -86,7 +87,8 @@ def operator(
             is. None: there is no lowering.
         layout: what ConvertLayout does with calls; None: they get what they were written for.
         precision: what ToMixedPrecision does with calls.
-        pure: calls may be repeated, moved or dropped.
+        pure: calls may be moved or dropped.
+        allocates: no two calls give the same, since each has memory of its own.
         differentiable: False where the gradient is zero for all arguments.
         data_dependent: the shape of the result depends on elements of the arguments; calls are
             lowered although it is not known.
@@ -96,6 +98,7 @@ def operator(
         op = register_op(name, pure, arguments or tuple(signature(build).parameters))
         op.set_attr("FInferStructInfo", infer)
         op.set_attr("FPurity", pure)
+        op.set_attr("TAllocator", allocates)
         op.set_attr("FBuild", build)
         op.set_attr("TMixedPrecisionPolicy", precision)
         if legalize is not None:

@@ -9,7 +9,7 @@ from mlcweb.relax.op.memory import tensor_in_storage
 from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
 
 
-@operator("relax.vm.alloc_storage", infer=infer.object_info, legalize=keep, pure=False)
+@operator("relax.vm.alloc_storage", infer=infer.object_info, legalize=keep, allocates=True)
 def alloc_storage(
     shape: ShapeArgument,
     runtime_device_index: ExprLike,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import Node, replace
+from mlcweb.ir.op import Op
 from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import Mutator, on
@@ -33,9 +34,11 @@ def eliminate_common(mod: IRModule, call_only: bool = False) -> IRModule:
 class _Common(Mutator):
     def __init__(self, mod: IRModule, call_only: bool) -> None:
         self.mod = mod
+        self.call_only = call_only
         self.kinds = (E.Call,) if call_only else (E.Call, E.Tuple, E.TupleGetItem)
         self.stands_for: dict[E.Var, E.Var] = {}
-        self.known: dict[int, list[tuple[E.Expr, E.Var]]] = {}
+        self.known: dict[int, list[tuple[E.Binding, E.Var]]] = {}
+        """By the hash of their value, bindings and the variables that hold what they compute."""
 
     @on(E.Var, E.DataflowVar)
     def variable(self, var: E.Var) -> E.Var:
@@ -43,7 +46,9 @@ class _Common(Mutator):
 
     @on(E.Function)
     def function(self, func: E.Function) -> E.Function:
-        return func
+        """A function inside of another: what is computed outside is not there when it is called."""
+        body = _Common(self.mod, self.call_only).rewrite(func.body)
+        return func if body is func.body else replace(func, body=body)
 
     @on(E.SeqExpr)
     def sequence(self, seq: E.SeqExpr) -> Node:
@@ -63,21 +68,38 @@ class _Common(Mutator):
         self.stands_for = outside
         for key, entries in self.known.items():  # what is not seen outside of the block
             self.known[key] = [
-                (value, var) for value, var in entries if not isinstance(var, E.DataflowVar)
+                (binding, var) for binding, var in entries if not isinstance(var, E.DataflowVar)
             ]
         return new
 
-    @on(E.VarBinding)
-    def binding(self, binding: E.VarBinding) -> Node:
+    @on(E.VarBinding, E.MatchCast)
+    def binding(self, binding: E.Binding) -> Node:
         value = self.rewrite(binding.value)
-        if isinstance(value, self.kinds) and not contains_impure_call(value, functions=self.mod):
+        new = binding if value is binding.value else replace(binding, value=value)
+        if isinstance(binding, E.MatchCast) or self._repeats(value):
             entries = self.known.setdefault(structural_hash(value), [])
-            for known, var in entries:
-                same_info = var.struct_info == binding.var.struct_info
-                if same_info and structural_equal(known, value):
-                    self.stands_for[binding.var] = var
-                    return replace(binding, value=var)
-            entries.append((value, binding.var))
+            first = next((var for known, var in entries if _computes(known, new)), None)
+            if first is None or not isinstance(binding.var, E.DataflowVar):
+                entries.append((new, binding.var))
+            if first is not None:
+                self.stands_for[binding.var] = first
+                return E.VarBinding(binding.var, first, span=binding.span)
         elif isinstance(value, E.Var) and value is not binding.value:
             self.stands_for.setdefault(binding.var, value)
-        return binding if value is binding.value else replace(binding, value=value)
+        return new
+
+    def _repeats(self, value: E.Value) -> bool:
+        """Whether a value that is computed again is the same."""
+        if not isinstance(value, self.kinds) or contains_impure_call(value, functions=self.mod):
+            return False
+        op = value.op if isinstance(value, E.Call) else None
+        return not (isinstance(op, Op) and op.get_attr("TAllocator"))
+
+
+def _computes(known: E.Binding, binding: E.Binding) -> bool:
+    """Whether two bindings give the same."""
+    return (
+        type(known) is type(binding)
+        and known.var.struct_info == binding.var.struct_info
+        and structural_equal(known.value, binding.value)
+    )
