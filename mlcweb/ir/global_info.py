@@ -54,8 +54,7 @@ class VDevice(GlobalInfo):
         return hash((self.kind, self.vdevice_id, self.memory_scope))
 
     def __str__(self) -> str:
-        """How annotations name it: "llvm:0:global"."""
-        return f"{self.kind}:{self.vdevice_id}:{self.memory_scope}"
+        return vdevice_name(self)
 
     def __repr__(self) -> str:
         target = dict(self.target) if isinstance(self.target, Mapping) else str(self.target)
@@ -73,7 +72,7 @@ def lookup_vdevice(target_kind: str | None = None, device_index: int = -1) -> VD
 
 @contextmanager
 def known_vdevices(infos: Mapping[str, Sequence[Any]]) -> Iterator[None]:
-    """While active, `find_vdevice` looks in the global infos of a module."""
+    """While active, devices are named by their order in the global infos of a module."""
     token = _devices.set(tuple(infos.get("vdevice", ())))
     try:
         yield
@@ -81,10 +80,18 @@ def known_vdevices(infos: Mapping[str, Sequence[Any]]) -> Iterator[None]:
         _devices.reset(token)
 
 
+def vdevice_name(device: VDevice) -> str:
+    """How annotations name a device: "llvm:0:global" is the module's first of that kind. Outside of
+    a module the number is the device's own."""
+    alike = [other for other in _devices.get() if other.kind == device.kind]
+    number = alike.index(device) if device in alike else device.vdevice_id
+    return f"{device.kind}:{number}:{device.memory_scope}"
+
+
 def find_vdevice(name: VDevice | str | None) -> VDevice | None:
-    """The virtual device of the module that is read: "cuda", "cuda:1", "cuda:1:global", or
-    "vdevice:2" for the third of its list. Outside of a module a kind names a new one, and a number
-    none.
+    """The virtual device of the module that is read: "cuda:1" for the second of that kind,
+    "cuda:1:global" to say its memory, too, "vdevice:2" for the third of all. Outside of a module a
+    kind names a new one, and a number none.
 
     Raises:
         DiagnosticError: the module has no such device.
@@ -99,9 +106,8 @@ def find_vdevice(name: VDevice | str | None) -> VDevice | None:
         return devices[number]
     if not devices:
         return None if kind == "vdevice" else VDevice(kind, number, scope or "global")
-    for device in devices:
-        names = (device.kind, device.vdevice_id, scope and device.memory_scope)
-        if names == (kind, number, scope):
-            return device
-    choices = ", ".join(map(str, devices)) or "none"
+    alike = [device for device in devices if device.kind == kind]
+    if number < len(alike) and scope in ("", alike[number].memory_scope):
+        return alike[number]
+    choices = ", ".join(map(vdevice_name, devices))
     raise DiagnosticError(f'The module has no virtual device "{name}"; it has {choices}')

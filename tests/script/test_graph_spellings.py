@@ -260,3 +260,30 @@ def test_numbers_in_types_are_written_as_scalars() -> None:
     info = func.params[1].struct_info
     assert info.params[0] == relax.PrimStructInfo("int64")
     assert info.ret == relax.TupleStructInfo([relax.PrimStructInfo("float32")])
+
+
+def test_virtual_devices_are_numbered_among_those_of_their_kind():
+    @I.ir_module
+    class Module:
+        I.module_global_infos(
+            {
+                "vdevice": [
+                    I.vdevice("llvm"),
+                    I.vdevice("cuda", 1),
+                    I.vdevice("cuda", 0, "shared"),
+                    I.vdevice("cuda", 1, "shared"),
+                ]
+            }
+        )
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32", "cuda:1"), y: R.Tensor((2,), "float32", "cuda:0")):
+            return (x, y, R.to_vdevice(x, "cuda:2"))
+
+    _, first, second, third = Module.global_infos["vdevice"]
+    infos = [field.vdevice for field in Module["main"].ret_struct_info.fields]
+    assert infos == [second, first, third]
+    text = Module.script()
+    for name in ("cuda:1:shared", "cuda:0:global", "cuda:2:shared"):
+        assert f'vdevice="{name}"' in text
+    assert structural_equal(parse(text), Module)

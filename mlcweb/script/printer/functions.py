@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from mlcweb.ir.global_info import known_vdevices
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.visitor import walk
 from mlcweb.script.printer.buffers import buffer_arguments, define_buffer, is_plain
@@ -51,10 +52,11 @@ def module(writer: Writer, mod: IRModule) -> None:
             writer.write(f"I.module_global_infos({dictionary(writer.names, infos)})")
         if not (mod.attrs or mod.global_infos or functions):
             writer.write("pass")
-        for index, (var, func) in enumerate(functions):
-            if index:
-                writer.write("")
-            _function(writer, var.name_hint, func)
+        with known_vdevices(mod.global_infos):
+            for index, (var, func) in enumerate(functions):
+                if index:
+                    writer.write("")
+                _function(writer, var.name_hint, func)
 
 
 def standalone(writer: Writer, func: BaseFunc) -> None:
