@@ -10,16 +10,25 @@ from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.function_attrs import FunctionAttrs
-from mlcweb.ir.node import Node, attribute, node, replace
+from mlcweb.ir.node import Node, attribute, hint, node, replace
 
 
 @node
 class GlobalVar(Node):
-    """The name of a function in a module. Equal where the names are equal."""
+    """The name of a function in a module. Equal where the names are equal.
+
+    `struct_info` is what is known of the function, where `get_global_var` of its module gave it.
+    """
 
     is_identity: ClassVar[bool] = True
 
     name_hint: str = attribute()
+    struct_info: Any = hint(default=None)
+
+    @property
+    def ty(self) -> Any:
+        """`struct_info`, under its name since 2026."""
+        return self.struct_info
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GlobalVar) and self.name_hint == other.name_hint
@@ -89,9 +98,10 @@ class IRModule(printing.Scriptable, metaclass=NamedClass):
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The variable that names a function; a ValueError lists the names there are."""
-        for var in self.functions:
+        for var, func in self.functions.items():
             if var.name_hint == name:
-                return var
+                info = getattr(func, "struct_info", None)
+                return var if info is None else replace(var, struct_info=info)
         raise ValueError(f'The module has no function "{name}"; it has {self._names()}')
 
     def get_global_vars(self) -> list[GlobalVar]:

@@ -14,7 +14,12 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis.struct_info import derive_call_ret_struct_info, erase, struct_info_lca
+from mlcweb.relax.analysis.struct_info import (
+    derive_call_ret_struct_info,
+    erase,
+    is_base_of,
+    struct_info_lca,
+)
 from mlcweb.relax.errors import DTypeError
 from mlcweb.relax.struct_info import (
     FuncStructInfo,
@@ -41,7 +46,7 @@ class Context:
         """The struct info of an expression or of a function of the module."""
         if isinstance(value, GlobalVar):
             info = self._lookup(value) if self._lookup else None
-            return info or FuncStructInfo.opaque_func(purity=True)
+            return info or value.struct_info or FuncStructInfo.opaque_func(purity=True)
         if not isinstance(value, E.Expr):
             raise DTypeError(f"{value} is not a value: call it, or pass what it gives")
         if value.struct_info is None:
@@ -140,6 +145,13 @@ def result_struct_info(params: Sequence[E.Var], body: E.SeqExpr) -> StructInfo:
     info = Context().struct_info(body.body)
     known = {var for p in params if p.struct_info for var in dims.prim_vars(p.struct_info)}
     return erase(info, lambda var: var in known, lambda var: any(var is p for p in params))
+
+
+def with_known_result(func: E.Function) -> E.Function:
+    """`func` with the result that its body gives, where that says more than what is declared."""
+    body = result_struct_info(func.params, func.body)
+    more = body != func.ret_struct_info and is_base_of(func.ret_struct_info, body)
+    return replace(func, ret_struct_info=body) if more else func
 
 
 def _branches(value: E.If) -> StructInfo:

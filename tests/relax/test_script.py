@@ -1,5 +1,6 @@
 """Functions of the graph level as text: what is read, what is printed, and what is refused."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,7 +64,7 @@ def test_every_kind_of_expression_prints_as_in_tvm():
         'def main(x: R.Tensor((3, "n"), dtype="float32"), c: R.Tensor((), dtype="bool"), '
         's: R.Shape(["n", 4]), t: R.Tuple(R.Tensor, R.Object), '
         'f: R.Callable((R.Tensor((1,), dtype="int32"),), R.Tensor, True), p: R.Prim(value="n")) '
-        "-> R.Tensor(ndim=2):",
+        '-> R.Tensor(("n", "n"), dtype="float32"):',
         "    n = T.int64()",
         '    R.func_attr({"Primitive": 1, "relax.force_pure": True})',
         "    if c:",
@@ -323,3 +324,84 @@ def test_a_return_annotation_without_details_stands_over_any_result():
         @R.function
         def wrong(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
             return (x, x)
+
+
+def test_an_annotation_says_what_calls_give_and_is_checked_of_others():
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        called: R.Tensor(ndim=2) = R.add(x, x)
+        renamed: R.Object = x
+        return (called, renamed)
+
+    called, renamed = (binding.var for binding in main.body.blocks[0].bindings)
+    assert called.struct_info == Tensor(ndim=2, dtype="")
+    assert renamed.struct_info == Tensor((2, 3), "float32")
+    assert round_trip(main)
+
+
+def test_the_body_says_more_of_the_result_than_its_annotation():
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor(ndim=2):
+        return x
+
+    @R.function
+    def less(x: R.Tensor(ndim=2)) -> R.Tensor((2, 3), "float32"):
+        return x
+
+    assert main.ret_struct_info == Tensor((2, 3), "float32")
+    assert less.ret_struct_info == Tensor((2, 3), "float32")
+
+
+def test_a_private_function_has_no_global_symbol():
+    with pytest.raises(DiagnosticError, match='"f" is private, and has a global symbol'):
+        parse(
+            "@R.function(private=True)\ndef f(x: R.Tensor((2,))):\n"
+            '    R.func_attr({"global_symbol": "g"})\n    return x'
+        )
+
+
+def test_branches_may_end_with_what_has_effects_only(capfd):
+    @I.ir_module
+    class Module:
+        @R.function(pure=False)
+        def main(x: R.Tensor((), "int32"), c: R.Tensor((), "bool")) -> R.Tensor((), "int32"):
+            if c:
+                R.print(x, format="yes {}")
+            else:
+                R.print(x, format="no {}")
+            return x
+
+    run = relax.VirtualMachine(relax.build(Module, target="numpy"), tvm.cpu())["main"]
+    for condition in (True, False):
+        assert run(*map(tvm.nd.array, (np.array(5, "int32"), np.array(condition)))).numpy() == 5
+    assert capfd.readouterr().out.split() == ["yes", "5", "no", "5"]
+
+
+def test_a_module_says_what_is_known_of_its_functions():
+    @I.ir_module
+    class Module:
+        @R.function
+        def double(x: R.Tensor(("n",), "float32")):
+            return R.add(x, x)
+
+    double = Module.get_global_var("double")
+    assert double.struct_info == double.ty == Module["double"].struct_info
+
+    @R.function
+    def main(y: R.Tensor((5,), "float32")):
+        return double(y)
+
+    assert main.ret_struct_info == Tensor((5,), "float32")
+
+
+def test_allocations_have_no_side_effects():
+    @R.function
+    def main(n: R.Shape(["n"])):
+        a = R.builtin.alloc_tensor(n, R.dtype("float32"), R.prim_value(0))
+        b = R.builtin.alloc_tensor(n, R.dtype("float32"), R.prim_value(0))
+        return (b, b)
+
+    mod = tvm.IRModule({"main": main})
+    assert_structural_equal(relax.transform.EliminateCommonSubexpr()(mod), mod)
+    (left,) = relax.transform.DeadCodeElimination()(mod)["main"].body.blocks[0].bindings
+    assert left.var.name_hint == "b"

@@ -74,7 +74,7 @@ def contains_impure_call(
         node = stack.pop()
         if isinstance(node, E.Function):
             continue
-        if isinstance(node, E.Call) and node.op is not own_name and is_impure_call(node, functions):
+        if isinstance(node, E.Call) and node.op != own_name and is_impure_call(node, functions):
             return True
         stack.extend(children(node))
     return False

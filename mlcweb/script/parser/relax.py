@@ -16,7 +16,7 @@ from mlcweb.relax.analysis.struct_info import BaseCheckResult, struct_info_base_
 from mlcweb.relax.analysis.variables import used_vars
 from mlcweb.relax.analysis.well_formed import check_well_formed
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.deduction import Context, function_struct_info
+from mlcweb.relax.deduction import Context, function_struct_info, with_known_result
 from mlcweb.relax.normalize import merged
 from mlcweb.relax.struct_info import (
     FuncStructInfo,
@@ -179,6 +179,10 @@ class FunctionReader:
         self.scopes.pop()
         if self.result is None:
             raise self.error(f'The function "{tree.name}" returns nothing', tree)
+        if options.get("private") and "global_symbol" in self.attrs:
+            raise self.error(
+                f'"{tree.name}" is private, and has a global symbol: leave out one of the two', tree
+            )
         if not (options.get("private") or local):
             self.attrs.setdefault("global_symbol", tree.name)
         pure = bool(options.get("pure", True))
@@ -193,7 +197,7 @@ class FunctionReader:
             raise self.error(
                 f'"{tree.name}" is said to return {ret}, and returns {func.ret_struct_info}', tree
             )
-        return replace(func, ret_struct_info=ret)
+        return with_known_result(replace(func, ret_struct_info=ret))
 
     def signature(self, tree: ast.FunctionDef) -> tuple[list[E.Var], StructInfo | None]:
         """The parameters, and the result where it is annotated."""
@@ -262,7 +266,11 @@ class FunctionReader:
             found = self.builder.context.struct_info(value)
             if info is not None and struct_info_base_check(info, found) == BaseCheckResult.FAIL_L0:
                 raise self.error(f'"{name}" is said to be {info}, and is {found}', node)
-            var = self.variable(name, info or found, node)
+            if info is not None and isinstance(value, (E.Call, E.If)):
+                # An annotation says what a call gives; of other values it is known anyway.
+                E.remember(value, info)
+                found = info
+            var = self.variable(name, found, node)
             self.builder.emit_normalized(E.VarBinding(var, value, span=self.evaluator.span(node)))
         elif isinstance(value, PrimVar) and not value.name:
             self.extent(name, value)
@@ -430,11 +438,14 @@ def _if(self: FunctionReader, node: ast.If, last: bool) -> None:
 
 
 def _assigned(node: ast.stmt) -> str | None:
+    """The name of the variable that the last of some statements binds."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name
         case ast.If():
             return _assigned(node.body[-1])
+        case ast.Expr(value=ast.Call()):  # for its effects
+            return "_"
     return None
 
 
