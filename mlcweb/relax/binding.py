@@ -9,8 +9,8 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, NodeType, on
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis.struct_info import FAIL_L0, unify
-from mlcweb.relax.analysis.variables import symbolic_vars_used
+from mlcweb.relax.analysis.struct_info import FAIL_L0, is_base_of, unify
+from mlcweb.relax.analysis.variables import free_symbolic_vars, symbolic_vars_used
 from mlcweb.relax.constant_data import host_array
 from mlcweb.relax.struct_info import StructInfo, extent
 from mlcweb.tir.expr import PrimExpr
@@ -69,6 +69,22 @@ class Substitution(Mutator):
         return replace(func, params=params, body=body, ret_struct_info=ret)
 
 
+class Refinement(Substitution):
+    """A substitution after which more may be known of the variables whose values it changes."""
+
+    @on(E.VarBinding)
+    def binding(self, binding: E.VarBinding) -> Node:
+        new = super().binding(binding)
+        old = new.var.struct_info
+        if new is binding or old is None or isinstance(new.value, E.Function):
+            return new
+        info = new.value.struct_info
+        if info == old or not is_base_of(old, info):
+            return new
+        var = self.variables[binding.var] = replace(new.var, struct_info=info)
+        return replace(new, var=var)
+
+
 def bind_params(func: E.Function, binding_map: E.ByParameter) -> E.Function:
     """`func` with parameters replaced by values: expressions, arrays or numbers.
 
@@ -83,7 +99,7 @@ def bind_params(func: E.Function, binding_map: E.ByParameter) -> E.Function:
         _unify(param, value, values)
         given[param] = value
     rest = [param for param in func.params if param not in given]
-    new = Substitution(given, values).rewrite(replace(func, params=tuple(rest)))
+    new = Refinement(given, values).rewrite(replace(func, params=tuple(rest)))
     return E.Function(new.params, new.body, None, func.is_pure, func.attrs, span=func.span)
 
 
@@ -104,7 +120,12 @@ def _unify(param: E.Var, value: E.Expr, values: dict[PrimVar, PrimExpr]) -> None
 
 
 def bind_symbolic_vars(func: E.Function, binding_map: E.ByExtent) -> E.Function:
-    """`func` with symbolic extents (by variable or name) replaced by integers or expressions."""
+    """`func` with symbolic extents (by variable or name) replaced by integers or expressions.
+
+    Raises:
+        DiagnosticError: a name that no extent has, or several have; an extent that is given twice;
+            an expression with an extent that no parameter of the new function defines.
+    """
     there = symbolic_vars_used(func)
     values: dict[PrimVar, PrimExpr] = {}
     for key, value in binding_map.items():
@@ -112,8 +133,19 @@ def bind_symbolic_vars(func: E.Function, binding_map: E.ByExtent) -> E.Function:
         if not found:
             names = ", ".join(var.name for var in there) or "none"
             raise DiagnosticError(f'The function has no symbolic extent "{key}"; it has {names}')
-        values.update(dict.fromkeys(found, extent(value)))
-    return Substitution({}, values).rewrite(func)
+        if len(found) > 1:
+            raise DiagnosticError(
+                f'{len(found)} symbolic extents are named "{key}": give variables'
+            )
+        if found[0] in values:
+            raise DiagnosticError(f'The symbolic extent "{found[0].name}" is given twice')
+        values[found[0]] = extent(value)
+    new = Substitution({}, values).rewrite(func)
+    before = free_symbolic_vars(func)
+    for var in free_symbolic_vars(new):
+        if var not in before:
+            raise DiagnosticError(f'No parameter defines the extent "{var.name}" after the change')
+    return new
 
 
 E.Function.bind_params = bind_params

@@ -7,19 +7,28 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis.struct_info import BaseCheckResult, struct_info_base_check
-from mlcweb.relax.binding import Substitution
+from mlcweb.relax.analysis.struct_info import (
+    BaseCheckResult,
+    definable_tir_vars_in_struct_info,
+    struct_info_base_check,
+    unify,
+)
+from mlcweb.relax.binding import Refinement, Substitution
+from mlcweb.relax.deduction import with_known_result
 from mlcweb.relax.normalize import all_same
 from mlcweb.relax.transform.dataflow_blocks import with_local_variables
 from mlcweb.relax.transform.registration import map_functions, pass_of
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
 
 PASS = BaseCheckResult.PASS
 
 
 def CanonicalizeBindings() -> Pass:
     """Use what a variable stands for in its place: `b = a`, a field of a tuple that is built in
-    sight, a match_cast that says nothing new. Where a dataflow block's result renames a variable
-    of the block, that variable becomes the result."""
+    sight, a match_cast that says nothing new. Extents that a match_cast defines are replaced by
+    those that its value is known to have. Where a dataflow block's result renames a variable of the
+    block, that variable becomes the result."""
     return pass_of("CanonicalizeBindings", canonicalize, 1)
 
 
@@ -28,8 +37,58 @@ def canonicalize(mod: IRModule) -> IRModule:
 
 
 def _canonical(var: GlobalVar, func: E.Function) -> E.Function:
-    body = _Canonical().rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    body = _Canonical().rewrite(_KnownExtents(func).rewrite(func.body))
+    return func if body is func.body else with_known_result(replace(func, body=body))
+
+
+class _KnownExtents(Refinement):
+    """Replaces the extents that a match_cast defines by those that its value has."""
+
+    def __init__(self, func: E.Function) -> None:
+        super().__init__({}, {})
+        self.known: dict[PrimVar, PrimExpr] = {}
+        self.values = self.known
+        self.defined = {
+            var
+            for param in func.params
+            if param.struct_info is not None
+            for var in definable_tir_vars_in_struct_info(param.struct_info)
+        }
+
+    @on(E.If)
+    def branches(self, value: E.If) -> Node:
+        cond = self.rewrite(value.cond)
+        parts = [self.branch(part) for part in (value.true_branch, value.false_branch)]
+        same = all_same((cond, *parts), (value.cond, value.true_branch, value.false_branch))
+        return value if same else E.If(cond, *parts, span=value.span)
+
+    def branch(self, branch: E.SeqExpr) -> E.SeqExpr:
+        outside = dict(self.known)
+        new = self.rewrite(branch)
+        self.known.clear()
+        self.known.update(outside)
+        return new
+
+    @on(E.Function)
+    def function(self, func: E.Function) -> Node:
+        return func
+
+    @on(E.MatchCast)
+    def match_cast(self, binding: E.MatchCast) -> Node:
+        value, expected = self.rewrite(binding.value), self.rewrite(binding.struct_info)
+        actual = getattr(value, "struct_info", None)
+        extents: dict[PrimVar, PrimExpr] = {}
+        if actual is not None and unify(expected, actual, extents) == BaseCheckResult.FAIL_L0:
+            if expected is not binding.struct_info:
+                raise ValueError(
+                    f"MatchCast statements must be consistent: {binding.var} is cast to "
+                    f"{binding.struct_info}, which here is {expected}, from {actual}"
+                )
+        for var in definable_tir_vars_in_struct_info(expected):
+            if var in extents and var not in self.defined:
+                self.known[var] = extents[var]
+            self.defined.add(var)
+        return super().match_cast(binding)
 
 
 class _Canonical(Mutator):

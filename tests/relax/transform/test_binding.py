@@ -202,3 +202,81 @@ def test_kinds_of_functions():
     assert op_pattern_kind(gather) is OpPatternKind.OPAQUE
     assert op_pattern_kind(window) is OpPatternKind.OUT_ELEMWISE_FUSABLE
     assert op_pattern_kind(dot) is OpPatternKind.COMM_REDUCE
+
+
+def test_what_is_bound_says_more_of_the_variables():
+    @R.function
+    def main(x: R.Tensor(ndim=1)):
+        renamed = x
+        return R.add(renamed, renamed)
+
+    bound = main.bind_params({"x": X[0]})
+    assert bound.ret_struct_info == relax.TensorStructInfo((4,), "float32")
+    renamed, added = bound.body.blocks[0].bindings
+    assert renamed.var.struct_info == added.var.struct_info == bound.ret_struct_info
+    np.testing.assert_allclose(run(tvm.IRModule({"main": bound})), X[0] * 2)
+
+
+@pytest.mark.parametrize(
+    ("extents", "message"),
+    [
+        (lambda n, m: {"n": 3}, '2 symbolic extents are named "n"'),
+        (lambda n, m: {m: 3, "m": 4}, '"m" is given twice'),
+        (lambda n, m: {"m": T.int64() * 2}, "No parameter defines the extent"),
+    ],
+)
+def test_extents_that_cannot_be_bound(extents, message):
+    n, other, m = (tvm.tir.Var(name, "int64") for name in "nnm")
+    x = relax.Var("x", relax.TensorStructInfo((n, other, m), "float32"))
+    func = relax.Function([x], x)
+    with pytest.raises(DiagnosticError, match=message):
+        func.bind_symbolic_vars(extents(n, m))
+    assert func.bind_symbolic_vars({n: 3}).ret_struct_info.shape[0] == 3
+
+
+def test_extents_of_casts_that_the_value_knows():
+    @R.function
+    def main(x: R.Tensor((2, 4), "float32"), y: R.Tensor(("k", 4), "float32")):
+        n, m, k = T.int64(), T.int64(), T.int64()
+        a = R.match_cast(x, R.Tensor((n, m), "float32"))
+        b = R.match_cast(y, R.Tensor((k, m), "float32"))
+        c: R.Tensor((n + k, m), "float32") = R.concat((a, b), axis=0)
+        return R.sum(c, axis=0)
+
+    mod = relax.transform.CanonicalizeBindings()(tvm.IRModule({"main": main}))
+    check_well_formed(mod)
+    (block,) = mod["main"].body.blocks
+    assert [binding.var.name_hint for binding in block.bindings] == ["c", "gv"]
+    assert str(block.bindings[0].var.struct_info) == 'R.Tensor((k + 2, 4), dtype="float32")'
+    assert mod["main"].ret_struct_info == relax.TensorStructInfo((4,), "float32")
+    np.testing.assert_allclose(run(mod, X[:2], X), X[:2].sum(0) + X.sum(0), rtol=1e-6)
+
+
+def test_casts_that_contradict_each_other():
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((3,), "float32")):
+        n = T.int64()
+        a = R.match_cast(x, R.Tensor((n,), "float32"))
+        b = R.match_cast(y, R.Tensor((n,), "float32"))
+        return (a, b)
+
+    with pytest.raises(ValueError, match="MatchCast statements must be consistent: b is cast to"):
+        relax.transform.CanonicalizeBindings()(tvm.IRModule({"main": main}))
+
+
+def test_extents_of_casts_differ_between_branches():
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32"), y: R.Tensor((3,), "float32")):
+        if c:
+            n = T.int64()
+            a = R.match_cast(x, R.Tensor((n,), "float32"))
+            z = R.sum(a)
+        else:
+            n = T.int64()
+            a = R.match_cast(y, R.Tensor((n,), "float32"))
+            z = R.sum(a)
+        return z
+
+    mod = relax.transform.CanonicalizeBindings()(tvm.IRModule({"main": main}))
+    assert run(mod, np.array(True), X[0, :2], X[1, :3]) == pytest.approx(X[0, :2].sum())
+    assert run(mod, np.array(False), X[0, :2], X[1, :3]) == pytest.approx(X[1, :3].sum())
