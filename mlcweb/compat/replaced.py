@@ -317,9 +317,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "all_class_non_max_suppression get_valid_counts multibox_transform_loc "
             "non_max_suppression roi_align roi_pool"
         ),
-        "register the function by tvm.register_func, and call it by relax.op.call_packed": (
-            "call_py_func"
-        ),
         "it was replaced in 2023 by relax.op.matmul(x, relax.op.permute_dims(w))": "dense",
     },
     "relax.op.nn": {

@@ -11,6 +11,7 @@
 
     Model(tvm.cpu()).main(torch.ones(4))
 
+Functions of Relax call those of Python by `R.call_py_func`.
 Results are tensors of PyTorch where it is installed, else arrays.
 """
 
@@ -25,6 +26,7 @@ from mlcweb.ir.dialect import also_named
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.relax.expr import Function, constant_int
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.relax_vm.packed import PYTHON_FUNCTIONS
 from mlcweb.relax_vm.virtual_machine import VirtualMachine
 from mlcweb.relax_vm.vm_build import build as build_model
 from mlcweb.runtime.arguments import ArgumentValueError
@@ -66,7 +68,11 @@ class BasePyModule:
             library = build(IRModule(kernels), self.target)
             self.compiled_tir_funcs = {name: library[name] for name in self.tir_func_names}
         if self.relax_func_names:
-            self.relax_vm = VirtualMachine(build_model(ir_mod, self.target), device)
+            executable = build_model(ir_mod, self.target)
+            for name in executable.packed_names:
+                if name.startswith(PYTHON_FUNCTIONS):
+                    executable.linked[name] = functools.partial(self._call_python, name)
+            self.relax_vm = VirtualMachine(executable, device)
 
     def __getattr__(self, name: str) -> Any:
         own = vars(self)
@@ -121,6 +127,19 @@ class BasePyModule:
             there = ", ".join(self.pyfuncs) or "none"
             raise ArgumentValueError(f"There is no Python function {func_name}; there: {there}")
         return getattr(self, func_name)(*_several(args))
+
+    def _call_python(self, symbol: str, *args: object) -> Any:
+        """What a graph function of the module gets from a Python function, which may be added
+        later."""
+        name = symbol.removeprefix(PYTHON_FUNCTIONS)
+        if name not in self.pyfuncs:
+            other = get_global_func(symbol, True)
+            if other is not None:
+                return other(*args)
+        result = self.call_py_func(name, [_given(arg) for arg in args])
+        if isinstance(result, (list, tuple)):
+            return [_taken(each) for each in result]
+        return _taken(result)
 
     def _call_dps(self, func: Callable[..., Any], args: object, out_sinfo: object) -> Any:
         given = _several(args)

@@ -21,6 +21,7 @@ from mlcweb.relax.analysis.variables import free_symbolic_vars, free_vars
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.builtins import BUILTIN
 from mlcweb.relax_vm.explicit_memory import COMPILE
+from mlcweb.relax_vm.packed import PYTHON_FUNCTIONS
 from mlcweb.relax_vm.sizes import ShapeTuple, known_sizes
 from mlcweb.relax_vm.text import one_line
 from mlcweb.tir.arithmetic import constant_value
@@ -303,6 +304,14 @@ class FunctionCompiler:
         func = call.args[0]
         assert isinstance(func, E.ExternFunc)
         return self.packed(func, call.args[1:])
+
+    @register_op_attr("relax.call_py_func", COMPILE)
+    def python_function(self, call: E.Call) -> vm.Register:
+        name = call.args[0]
+        if not isinstance(name, E.StringImm):
+            raise self.error(f"{name} is no name of a Python function")
+        args = self.arguments(call.args[1])
+        return self.emit_to(vm.CallPacked, PYTHON_FUNCTIONS + name.value, args)
 
     @register_op_attr("relax.make_closure", COMPILE)
     def closure(self, call: E.Call) -> vm.Register:

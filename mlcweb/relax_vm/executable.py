@@ -33,7 +33,7 @@ class Executable:
         self,
         plans: Mapping[str, vm.FunctionPlan],
         library: Module | None,
-        linked: Mapping[str, PackedFunc],
+        linked: Mapping[str, Callable[..., object]],
         module: IRModule,
     ) -> None:
         self.plans = dict(plans)

@@ -19,6 +19,9 @@ from mlcweb.runtime.module import PackedFunc
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.runtime.storage import Storage, allocate_on_host
 
+PYTHON_FUNCTIONS = "vm.py_func."
+"""What is before the names of Python functions, which `R.call_py_func` calls, in the registry."""
+
 
 def call_packed(
     name: str, function: Callable[..., object], arguments: Sequence[object], gives: bool = True

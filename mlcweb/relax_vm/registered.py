@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlcweb.relax_vm.builtins import null_value, shape_of, tensor_to_shape, truth
+from mlcweb.relax_vm.packed import PYTHON_FUNCTIONS
 from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
 from mlcweb.runtime.ndarray import NDArray
@@ -16,6 +17,12 @@ from mlcweb.runtime.registry import register_func
 @register_func("vm.builtin.ensure_zero_offset", override=True)
 def _same(value: object) -> object:
     return value
+
+
+@register_func("vm.builtin.register_py_func", override=True)
+def _python_function(name: str, function: Callable[..., object]) -> None:
+    """Let `R.call_py_func` call a function by a name, in all modules that have none of it."""
+    register_func(PYTHON_FUNCTIONS + name, function, override=True)
 
 
 @register_func("vm.builtin.make_tuple", override=True)

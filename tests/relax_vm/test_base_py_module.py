@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from mlcweb import relax, tir
-from mlcweb.ir import IRModule
+from mlcweb.ir import IRModule, TVMError, assert_structural_equal
 from mlcweb.relax import BasePyModule
 from mlcweb.runtime.device import cpu
 from mlcweb.runtime.nd import array
-from mlcweb.runtime.registry import register_func, remove_global_func
+from mlcweb.runtime.registry import get_global_func, register_func, remove_global_func
+from mlcweb.script import from_source
 from mlcweb.script import ir as I
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
@@ -111,3 +112,90 @@ def test_the_class_is_the_module_until_it_is_called():
     added = BasePyModule(Model.ir_module, cpu(), "numpy")
     added.add_python_function("twice", lambda x: 2 * x)
     assert added.twice(4) == 8
+
+
+@I.ir_module
+class Mixed(BasePyModule):
+    @I.pyfunc
+    def sort(self, x, y):
+        ordered = np.sort(np.asarray(x))
+        return array(ordered), array(ordered + np.asarray(y))
+
+    @I.pyfunc
+    def halve(x):
+        return x / 2
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            y = R.add(x, x)
+            both = R.call_py_func(
+                "sort", (y, x), out_sinfo=[R.Tensor((n,), "float32"), R.Tensor((n,), "float32")]
+            )
+            half = R.call_py_func("halve", both[1], out_ty=R.Tensor((n,), "float32"))
+            z = R.subtract(half, both[0])
+            R.output(z)
+        return z
+
+
+UNSORTED = np.float32([3, 1, 2])
+
+
+def test_functions_of_relax_call_python_functions():
+    ordered = np.float32([2, 4, 6])
+    expected = (ordered + UNSORTED) / 2 - ordered
+    assert numbers(Mixed(cpu(), "numpy").main(UNSORTED)) == expected.tolist()
+
+
+@pytest.mark.parametrize("dialect", ["tir", "s_tir"])
+def test_calls_of_python_functions_are_printed(dialect):
+    module = Mixed.ir_module
+    text = module.script(dialect=dialect)
+    keyword = "out_ty" if dialect == "s_tir" else "out_sinfo"
+    assert f'R.call_py_func("sort", (y, x), {keyword}=[R.Tensor((n,)' in text
+    assert_structural_equal(from_source(text), module)
+
+
+def test_calls_are_read_as_tvm_prints_them():
+    calls = [
+        from_source(f"""
+from tvm.script import relax as R
+@R.function
+def main(x: R.Tensor((3,), "float32")):
+    y = {call}
+    return y
+""")
+        for call in (
+            'R.call_py_func(R.str("halve"), (x,), ty_args=(R.Tensor((3,), dtype="float32"),))',
+            'R.call_py_func("halve", (x,), out_sinfo=R.Tensor((3,), "float32"))',
+        )
+    ]
+    assert_structural_equal(*calls)
+
+
+def test_python_functions_of_one_name_are_those_of_their_module():
+    module = BasePyModule(Mixed.ir_module, cpu(), "numpy")
+    module.add_python_function("sort", lambda x, y: [x, y])
+    with pytest.raises(TVMError, match="no Python function halve; there: sort"):
+        module.main(UNSORTED)
+    register = get_global_func("vm.builtin.register_py_func")
+    register("halve", lambda x: array(x.numpy() * 3))
+    try:
+        assert numbers(module.main(UNSORTED)) == UNSORTED.tolist()
+    finally:
+        remove_global_func("vm.py_func.halve")
+
+
+def test_a_call_says_what_it_gives():
+    x = relax.Var("x", R.Tensor((2,), "float32"))
+    one, both = R.Tensor((3,), "int32"), [R.Tensor((3,), "int32"), R.Tensor((2,), "float32")]
+    by_position = relax.op.call_py_func("f", x, one)
+    assert_structural_equal(by_position, relax.op.call_py_func("f", (x,), out_sinfo=one))
+    several = relax.op.call_py_func("f", [x, x], both)
+    assert several.sinfo_args == (relax.TupleStructInfo(both),)
+    assert_structural_equal(
+        several, relax.op.call_py_func("f", x, x, sinfo_args=several.sinfo_args)
+    )
+    with pytest.raises(TVMError, match="say what the call writes"):
+        relax.op.call_py_func("f", x)

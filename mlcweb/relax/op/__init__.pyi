@@ -9,9 +9,10 @@ from mlcweb.relax.op import (
 from mlcweb.relax.op.base import (
     assert_op as assert_op, call_builtin_with_ctx as call_builtin_with_ctx,
     call_dps_packed as call_dps_packed, call_packed as call_packed,
-    call_pure_packed as call_pure_packed, call_tir as call_tir, null_value as null_value,
-    print as print, shape_of as shape_of, shape_to_tensor as shape_to_tensor, size as size,
-    tensor_shape_i as tensor_shape_i, tensor_to_shape as tensor_to_shape,
+    call_pure_packed as call_pure_packed, call_py_func as call_py_func, call_tir as call_tir,
+    null_value as null_value, print as print, shape_of as shape_of,
+    shape_to_tensor as shape_to_tensor, size as size, tensor_shape_i as tensor_shape_i,
+    tensor_to_shape as tensor_to_shape,
 )
 from mlcweb.relax.op.closure import (
     invoke_closure as invoke_closure, invoke_pure_closure as invoke_pure_closure,

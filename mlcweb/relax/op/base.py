@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
@@ -158,6 +158,33 @@ def call_pure_packed(
     kept = Attrs(attrs) if attrs else None
     arguments = [convert_to_expr(arg) for arg in (func, *args)]
     return Call(Op.get("relax.call_pure_packed"), arguments, kept, given_sinfo_args(sinfo_args))
+
+
+@operator("relax.call_py_func", "func_name", "args", infer=infer.sinfo_args, legalize=keep)
+@takes_newer_keywords
+def call_py_func(
+    func_name: Expr | str, *args: ExprLike, out_sinfo: OutInfo | None = None,
+    sinfo_args: InfoArgs = None,
+) -> Call:  # fmt: skip
+    """A call of a Python function of the module (see `relax.BasePyModule`), which returns a value
+    of the struct info `out_sinfo`, or several in a tuple.
+
+    The arguments may be given as one tuple, and `out_sinfo` by position after it.
+    """
+    *values, last = args or (None,)
+    if out_sinfo is None and sinfo_args is None and _is_info(last):
+        args, out_sinfo = tuple(values), cast("OutInfo", last)
+    infos = given_sinfo_args(sinfo_args)
+    op = Op.get("relax.call_py_func")
+    info = infos[0] if out_sinfo is None and len(infos) == 1 else written(op, out_sinfo, None)
+    name = StringImm(func_name) if isinstance(func_name, str) else func_name
+    return Call(op, (name, argument_tuple(args[0] if len(args) == 1 else args)), None, (info,))
+
+
+def _is_info(value: object) -> bool:
+    if isinstance(value, (list, tuple)) and value:
+        return all(isinstance(item, StructInfo) for item in value)
+    return isinstance(value, StructInfo)
 
 
 @operator("relax.call_builtin_with_ctx", "func", "args", infer=infer.sinfo_args, pure=False)

@@ -175,7 +175,7 @@ def emit_te(func: Callable[..., Any], *args: Any, **options: Any) -> E.Call:
 
 _TYPED_CALLS = (
     "call_tir", "call_dps_packed", "call_tir_inplace", "call_inplace_packed", "call_packed",
-    "call_pure_packed", "call_builtin_with_ctx", "call_tir_with_grad",
+    "call_pure_packed", "call_builtin_with_ctx", "call_py_func", "call_tir_with_grad",
 )  # fmt: skip
 
 NAMES: dict[str, Any] = {

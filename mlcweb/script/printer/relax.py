@@ -143,7 +143,7 @@ def _global_var(writer: Writer, var: GlobalVar) -> str:
 def _callee(writer: Writer, func: Any) -> str:
     if isinstance(func, E.ExternFunc):
         return string(func.global_symbol)
-    return value_text(writer, func)
+    return string(func.value) if isinstance(func, E.StringImm) else value_text(writer, func)
 
 
 def _out_sinfo(writer: Writer, call: E.Call) -> str:
@@ -230,6 +230,7 @@ def _call_packed_by_op(writer: Writer, call: E.Call) -> str:
 
 SAYS_ITS_STRUCT_INFO = (
     "relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace", "relax.call_tir_with_grad",
+    "relax.call_py_func",
 )  # fmt: skip
 """Operators whose calls say what they give, so that their bindings need no annotation."""
 
