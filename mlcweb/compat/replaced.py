@@ -391,7 +391,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     "testing.topi_reference": {"compute the expected numbers with NumPy": "*"},
     "te": {
         "loops over the elements of a tensor are written with @T.prim_func": "scan ScanOp",
-        "call the function with tvm.tir.call_extern": "extern_primfunc",
     },
     "tir": {
         "tiles and layouts of tirx are for GPUs; write T.block and a tvm.tir.Schedule": (

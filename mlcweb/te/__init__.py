@@ -9,6 +9,7 @@ from mlcweb.te import operation, tensor
 from mlcweb.te.operation import (
     ComputeOp, ExternOp, Operation, PlaceholderOp, compute, extern, placeholder, var,
 )  # fmt: skip
+from mlcweb.te.extern_primfunc import extern_primfunc
 from mlcweb.te.prim_func import create_prim_func
 from mlcweb.tir.reducers import max, min, prod, sum
 from mlcweb.tir.reduction import CommReducer, Reduce, comm_reducer, reduce_axis, thread_axis

@@ -159,7 +159,7 @@ def extern(
         fcompute: (input buffers, output buffers) -> the statement, or the call.
         dtype: of the output(s); where it is left out, that of the inputs, if they agree.
 
-    Returns: the Tensor, or a list of them where `shape` is a list of shapes.
+    Returns: the Tensor, or a list of them where there are several.
     """
     several = bool(shape) and isinstance(shape[0], (tuple, list))
     shapes = [_extents(one) for one in (shape if several else (shape,))]
@@ -194,7 +194,7 @@ def extern(
         attrs=dict(attrs or {}),
     )
     outputs = [operation.output(index) for index in range(len(outs))]
-    return outputs if several else outputs[0]
+    return outputs[0] if len(outputs) == 1 else outputs
 
 
 def var(name: str = "tindex", dtype: str | PointerType = "int32", span: Any = None) -> Var:
