@@ -22,6 +22,13 @@ def _virtual_machine(name: str) -> Any:
     return vm if name == "vm" else getattr(vm, name)
 
 
+@provides("mlcweb.relax.backend.utils", "Target")
+def _target(name: str) -> Any:
+    from mlcweb.runtime.target import Target
+
+    return Target
+
+
 @provides("mlcweb.runtime.build", "build_model")
 def _model_builder(name: str) -> Any:
     from mlcweb.relax_vm import build

@@ -54,6 +54,15 @@ MODULES: dict[str, str] = {
     "tir.ir_builder": "script.ir_builder.nested",
     "relax.script.builder": "script.ir_builder.relax",
     "relax.vm": "relax_vm",
+    **{
+        f"relax.backend.{name}": "relax.backend.pipelines"
+        for machine in ("cpu_generic", "gpu_generic", "cuda", "rocm")
+        for name in (machine, f"{machine}.pipeline")
+    },
+    **{
+        f"relax.backend.dispatch_{name}": "relax.backend.dispatch"
+        for name in ("sort_scan", "sampling")
+    },
     "relax.exec_builder": "relax_vm.exec_builder",
     "relax.vm_build": "relax_vm.vm_build",
     "relax.base_py_module": "relax_vm.base_py_module",
@@ -323,6 +332,16 @@ ATTRIBUTES: dict[str, str] = {
     "tir.ExprWithOp": "tir.expr.PrimExpr",
     "ir.expr_deep_equal": "analysis.expr_deep_equal",
     "relax.pipeline.PIPELINE_MAP": "relax.pipeline.PIPELINES",
+    **{
+        f"relax.pipeline.{name}": f"relax.backend.pipelines.{name}"
+        for name in (
+            "library_dispatch_passes",
+            "legalize_passes",
+            "dataflow_lower_passes",
+            "finalize_passes",
+        )
+    },
+    "relax.pipeline.BackendDispatcher": "relax.backend.utils.BackendDispatcher",
     "relax.pipeline.default_build_pipeline": "relax.pipeline.default_pipeline",
     "relax.get_default_pipeline": "relax.pipeline.get_default_pipeline",
     "relax.dpl.TypePattern": "relax.dpl.StructInfoPattern",

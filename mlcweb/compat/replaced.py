@@ -98,7 +98,8 @@ _ROWS: dict[str, str] = {
     ),
     "it is a library of other hardware, which cannot be called from here; relax.build compiles "
     "its operators itself": (
-        "relax.backend contrib.cublas contrib.cublaslt contrib.cudnn contrib.cutlass "
+        "relax.backend.contrib relax.backend.metal relax.backend.adreno "
+        "contrib.cublas contrib.cublaslt contrib.cudnn contrib.cutlass "
         "contrib.cblas contrib.mkl contrib.dnnl contrib.nnpack contrib.rocblas contrib.hipblas "
         "contrib.thrust contrib.miopen contrib.coreml_runtime contrib.tflite_runtime "
         "contrib.ethosu contrib.tensorrt contrib.hexagon contrib.sparse contrib.random "
@@ -215,6 +216,16 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "Transpose, RMSNorm and Fallback; or write a tvm.tir.Schedule (lesson 7)": "*"
     },
     "dlight.cpu": {"rules for processors here are Matmul, Reduction and Elementwise": "*"},
+    "relax.backend.pipelines": {
+        "it is a library of other hardware, which cannot be called from here; relax.build compiles "
+        "its operators itself": "cublas cudnn cutlass flashinfer hipblas",
+        "one lowering serves all targets here: relax.backend.DispatchSortScan": "cumsum sampling",
+    },
+    "relax.backend.patterns": {
+        "its rewriting is for libraries of attention; write one with relax.dpl.rewrite_call": (
+            "make_attention_rewrite_pattern"
+        ),
+    },
     "relax.transform": {
         _HARDWARE: "AttachExternModules SplitCallTIRByPattern",
         "it gives buffers the memory of virtual devices, and there is one device here": (
@@ -325,10 +336,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     },
     "relax": {
         "registered functions have the type R.Callable": "PackedFuncType",
-        "the passes are relax.get_pipeline's": (
-            "pipeline.dataflow_lower_passes pipeline.finalize_passes pipeline.legalize_passes "
-            "pipeline.library_dispatch_passes pipeline.BackendDispatcher"
-        ),
         "a builder is open by with bb.function(...)": "block_builder.TestingScope",
     },
     "arith": {

@@ -47,6 +47,7 @@ __getattr__ = lazy_attributes(
     {
         "pipeline": ("get_pipeline", "register_pipeline"),
         "binding_rewrite": ("DataflowBlockRewrite",),
+        "backend": (),
         "transform": (),
         "frontend": (),
         "dpl": (),

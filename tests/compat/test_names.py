@@ -97,6 +97,13 @@ from tvm.meta_schedule.builder import LocalBuilder, BuilderInput, PyBuilder
 from tvm.contrib import utils, cc, graph_executor
 from tvm.contrib.cutlass.build import is_shape_valid_for_cutlass_matmul
 from tvm.relax.backend.contrib.cutlass import partition_for_cutlass
+from tvm.relax.backend.cuda.cublas import partition_for_cublas
+from tvm.relax.backend.cuda import get_default_pipeline
+from tvm.relax.backend.cpu_generic.pipeline import finalize_passes
+from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
+from tvm.relax.backend.pattern_registry import register_patterns
+from tvm.relax.pipeline import legalize_passes
+from tvm.relax.exec_builder import ExecBuilder
 from tvm.arith.analyzer import Analyzer
 from tvm.tir.transform.transform import Simplify
 from tvm.tirx.transform.function_pass import Simplify

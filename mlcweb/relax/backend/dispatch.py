@@ -1,0 +1,39 @@
+"""DispatchSortScan and DispatchSampling: sorts, scans and samples as functions of TensorIR, ahead
+of all other operators."""
+
+from __future__ import annotations
+
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass, PassInfo
+from mlcweb.relax.transform.legalize_ops import LegalizeOps
+
+_SORT_SCAN = tuple(
+    f"relax.{name}" for name in ("bucketize", "sort", "argsort", "topk", "cumprod", "cumsum")
+)
+_SAMPLING = ("relax.multinomial_from_uniform",)
+
+
+def DispatchSortScan(index_bits: int | None = None) -> Pass:
+    """Lower sorts, `topk`, cumulative sums and products, and `bucketize`. One lowering serves all
+    targets here.
+
+    `index_bits` (32 or 64) is accepted as in TVM.
+
+    Raises: ValueError: another number of bits.
+    """
+    if index_bits not in (None, 32, 64):
+        raise ValueError(f"index_bits is 32, 64 or None, not {index_bits!r}")
+    return _lowering("DispatchSortScan", _SORT_SCAN)
+
+
+def DispatchSampling() -> Pass:
+    """Lower `multinomial_from_uniform`, where a lowering of it is registered."""
+    return _lowering("DispatchSampling", _SAMPLING)
+
+
+def _lowering(name: str, operators: tuple[str, ...]) -> Pass:
+    """The pass that lowers some operators alone."""
+    others = [each for each in Op.list_op_names() if each not in operators]
+    lowering = LegalizeOps(skip_ops=others)
+    lowering.info = PassInfo(0, name)
+    return lowering
