@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
 from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import Analyzer, IntSet, bounding_box, eval_range
+from mlcweb.arith.analyzer import conjunction, conjuncts
+from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import EVERYTHING
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import children, walk
 from mlcweb.schedule.analysis.scopes import Scope, is_trivially_true
 from mlcweb.schedule.analysis.units import let_variables
 from mlcweb.schedule.errors import ArgumentError
@@ -18,8 +20,17 @@ from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.dtype import lanes
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BlockRealize, BufferStore, DeclBuffer, For, Stmt, statements_in
-from mlcweb.tir.substitute import substitute, uses_any
+from mlcweb.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    Stmt,
+    statements_in,
+)
+from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
 
 def threads_sharing(place: BlockPlace, outer: For, storage_scope: str) -> dict[Var, Range]:
@@ -62,6 +73,46 @@ def accessed(
     of some variables; exact where it can be."""
     sides = bound_ranges(realize, region)
     return bounding_box(sides, domains, realize.predicate, analyzer)
+
+
+def access_guard(block: Block, buffer: Buffer) -> PrimExpr:
+    """The conditions on a block's iterators that hold wherever the block accesses a buffer: those
+    of `if` and of the predicates of nested blocks that are around all accesses."""
+    parts = [block.body] if block.init is None else [block.init, block.body]
+    first, *others = [guard for part in parts for guard in _guards(part, buffer, [])] or [[]]
+    return conjunction(
+        condition
+        for condition in first
+        if variables_in(condition) <= block.domains.keys()
+        and not any(isinstance(node, BufferLoad) for node in walk(condition))
+        and all(any(same_expression(condition, c) for c in guard) for guard in others)
+    )
+
+
+def _guards(node: Node, buffer: Buffer, around: list[PrimExpr]) -> Iterator[list[PrimExpr]]:
+    """For each statement that accesses a buffer inside of a node the conditions around it."""
+    if not isinstance(node, (Stmt, Block)):
+        if any(_names(part, buffer) for part in walk(node)):
+            yield around
+        return
+    if _names(node, buffer):
+        yield around
+    guarded: Node | None = None
+    inside = around
+    if isinstance(node, BlockRealize):
+        guarded, inside = node.block, [*around, *conjuncts(node.predicate)]
+    elif isinstance(node, IfThenElse):
+        guarded, inside = node.then_case, [*around, *conjuncts(node.condition)]
+    for child in children(node):
+        yield from _guards(child, buffer, inside if child is guarded else around)
+
+
+def _names(node: Node, buffer: Buffer) -> bool:
+    """Whether a node accesses a buffer, or uses its memory."""
+    if isinstance(node, MatchBufferRegion):
+        node = node.source
+    is_access = isinstance(node, (BufferLoad, BufferStore, BufferRegion))
+    return node is buffer.data or (is_access and node.buffer is buffer)
 
 
 def and_unproved(

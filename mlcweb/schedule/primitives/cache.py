@@ -13,6 +13,7 @@ from mlcweb.ir.visitor import rewrite_nodes
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, is_local, must_write
 from mlcweb.schedule.analysis.regions import (
+    access_guard,
     accessed,
     bound_ranges,
     known_sides,
@@ -33,6 +34,7 @@ from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, ForKind, Stmt, sequence
+from mlcweb.tir.substitute import substitute
 
 
 @primitive("CacheRead")
@@ -178,7 +180,9 @@ def _touched_region(
     region = regions_of(writer.block.writes, buffer)[0]
     outer = location.loop
     analyzer = Analyzer(writer.domains_around)
-    box = accessed(writer.realize, region, writer.inner_loops(outer), analyzer)
+    guard = substitute(access_guard(writer.block, buffer), writer.realize.bindings)
+    realize = replace(writer.realize, predicate=logical_and(writer.realize.predicate, guard))
+    box = accessed(realize, region, writer.inner_loops(outer), analyzer)
     box = known_sides(box, writer, outer, blocks)
     return covering(box, buffer, analyzer).region
 
