@@ -64,9 +64,11 @@ def checked_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def canonical_name(name: str) -> str:
     """An option or pass under the name that TVM gave it until 0.22: the dialects `tirx` and `s_tir`
-    were one, `tir`."""
+    were one, `tir`, and `StmtSimplify` was `Simplify`."""
     dialect, dot, rest = name.partition(".")
-    return f"tir.{rest}" if dot and dialect in ("tirx", "s_tir") else name
+    if not (dot and dialect in ("tir", "tirx", "s_tir")):
+        return name
+    return f"tir.{'Simplify' if rest == 'StmtSimplify' else rest}"
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -42,7 +42,7 @@ def configured(option: str, config: type[Config]) -> Config:
 
 UNUSED: dict[type, str] = {
     dict: (
-        "tir.StmtSimplify tir.HoistIfThenElse tir.HoistExpression tir.RemoveNoOp "
+        "tir.HoistIfThenElse tir.HoistExpression tir.RemoveNoOp "
         "tir.ReduceBranchingThroughOvercompute"
     ),
     bool: (

@@ -111,6 +111,19 @@ def test_nothing_is_assumed_of_memory() -> None:
     assert simplified(memory).count("if A[0] == n:") == 2
 
 
+@pytest.mark.parametrize("name", ["tir.Simplify", "tir.StmtSimplify", "tirx.StmtSimplify"])
+def test_the_option_has_several_names(name: str) -> None:
+    @T.prim_func(private=True)
+    def chain(A: T.Buffer((1,), "bool"), i: T.int32, j: T.int32, k: T.int32):
+        if i < j and j < k:
+            A[0] = i < k
+
+    mod = tvm.IRModule.from_expr(chain)
+    with tvm.transform.PassContext(config={name: {"transitively_prove_inequalities": True}}):
+        assert "A[0] = T.bool(True)" in transform.StmtSimplify()(mod)["main"].script()
+    assert "A[0] = i < k" in transform.StmtSimplify()(mod)["main"].script()
+
+
 def test_an_unknown_field_of_the_option_is_named() -> None:
     with pytest.raises(tvm.TVMError, match=r'"tir.Simplify" has transitively.*not quickly'):
         simplified(both, quickly=True)
