@@ -7,7 +7,7 @@ tried, up to a limit. The answer None is sure; a solution may be one that was on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import gcd, inf
 
 from mlcweb.arith.equality import same_expression
@@ -17,7 +17,7 @@ from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import Range
+from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.substitute import reads_memory, variables_in
 
 MAX_HALVINGS = 100
@@ -34,9 +34,11 @@ Values = Mapping[E.Var, Form]
 
 
 class LinearSystem:
-    """Integer variables with bounds, and constraints `low <= form <= high`."""
+    """Integer variables with bounds, and constraints `low <= form <= high`. `constant` says of a
+    buffer whether its elements stay as they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, constant: Callable[[Buffer], bool] | None = None) -> None:
+        self.constant = constant
         self.bounds: list[Bound] = []
         self.constraints: list[tuple[Form, Bound]] = []
         self._quotients: dict[tuple[frozenset[tuple[int, int]], int, int], Form] = {}
@@ -103,7 +105,11 @@ class LinearSystem:
         if isinstance(expression, E.Cast) and _is_wider(expression):
             return self.form(expression.value, values)
         moves = any(variable in values for variable in variables_in(expression))
-        return self.variable() if moves or reads_memory(expression) else self._symbol(expression)
+        return (
+            self.variable()
+            if moves or reads_memory(expression, self.constant)
+            else self._symbol(expression)
+        )
 
     def _quotient(self, form: Form, divisor: int) -> Form:
         whole, rest = form.separate(divisor)

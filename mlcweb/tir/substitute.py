@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, TypeVar
 
 from mlcweb.ir.node import Node, replace
@@ -96,16 +96,20 @@ def uses_any(node: Node, variables: Container[Var]) -> bool:
 _LEAVES = frozenset((Var, IntImm))
 
 
-def reads_memory(expression: PrimExpr) -> bool:
-    """Whether a value may change when a statement runs: it loads from a buffer, or calls what may
-    have an effect. Such a value is not the same before and after a store."""
+def reads_memory(expression: PrimExpr, constant: Callable[[Buffer], bool] | None = None) -> bool:
+    """Whether a value may change when a statement runs: it loads from a buffer (but of one that is
+    `constant`), or calls what may have an effect. Such a value is not the same before and after a
+    store."""
     pending: list[Node] = [expression]
     for node in pending:  # which grows
         cls = type(node)
         if cls in _LEAVES:
             continue
-        if cls is BufferLoad:
-            return True
+        if isinstance(node, BufferLoad):
+            if constant is None or not constant(node.buffer):
+                return True
+            pending += node.indices
+            continue
         if isinstance(node, (BinaryExpr, ComparisonExpr)):
             pending += (node.a, node.b)
             continue

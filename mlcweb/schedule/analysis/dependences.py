@@ -75,7 +75,7 @@ def find_dependence(
         distinct = analysis.distinct(first, second)
         if distinct is not None and _are_told_apart(distinct, first, second):
             continue
-        distances = distances_of(first, second, chain, possible, distinct)
+        distances = distances_of(first, second, chain, possible, distinct, below.leaves)
         if distances is not None and not analysis.is_overwritten(first, second):
             return Dependence(first, second, distances)
     return None
@@ -291,7 +291,9 @@ def check_stays_before(
     for buffer in scope.conflicts(first, second):
         scope.check_declared(buffer)
         for a, b in product(accesses_of(first, buffer), accesses_of(second, buffer)):
-            distances = distances_of(a, b, chain, signs, None) if a.writes or b.writes else None
+            if not (a.writes or b.writes):
+                continue
+            distances = distances_of(a, b, chain, signs, None, scope.leaves)
             if distances is not None:
                 verbs = ["write" if access.writes else "read" for access in (a, b)]
                 raise DataflowError(

@@ -7,7 +7,7 @@ is how many iterations of a loop the second one is later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf
@@ -24,7 +24,7 @@ from mlcweb.arith.linear_system import (
 from mlcweb.schedule.analysis.units import let_variables
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value, is_const_int
-from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import For, ForKind
 
@@ -95,10 +95,12 @@ def distances_of(
     chain: Sequence[For],
     signs: Sequence[Signs],
     distinct: Sequence[Var] | None,
+    constant: Callable[[Buffer], bool] | None = None,
 ) -> tuple[int | None, ...] | None:
     """The distances over the loops of a chain between two iterations, the second of which is that
-    of the second access, that touch one element and have some of the signs. None without any."""
-    system = LinearSystem()
+    of the second access, that touch one element and have some of the signs. None without any.
+    `constant` says which buffers nothing in the loops writes to."""
+    system = LinearSystem(constant)
     for var, domain in first.unit.domains_around.items():
         if not any(loop.loop_var is var for loop in chain):
             system.name(var, *constant_ends(domain))
@@ -171,7 +173,7 @@ def _values(
     values = dict(moving)
     for var, domain in unit.inner_loops(chain[-1]).items():
         values[var] = system.variable(*constant_ends(domain))
-    for var in let_variables(unit, None):
+    for var in let_variables(unit, chain[0]):
         values[var] = system.variable()
     bound = {var: system.form(value, values) for var, value in unit.realize.bindings.items()}
     for condition in conjuncts(unit.realize.predicate):

@@ -53,7 +53,7 @@ def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
         name = place.block.name_hint
         check_declares_all(place)
         complete = why_not_complete(below, place.block)
-        reduction = why_not_reduction(below, place.block)
+        reduction = why_not_reduction(below, place.block, may_go_on=True)
         if complete and reduction:
             raise DataflowError(
                 f'The blocks below loop "{loop.loop.loop_var.name}" do not have compact dataflow: '

@@ -13,7 +13,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mlcweb.analysis.effects import reads_old_elements
+from mlcweb.analysis.access_regions import element_region, same_range
+from mlcweb.analysis.effects import exposed_reads, reads_old_elements
 from mlcweb.arith import conjuncts
 from mlcweb.arith.iter_map import BIJECTIVE, is_iter_map
 from mlcweb.ir.visitor import walk
@@ -30,7 +31,7 @@ from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, block_realiz
 from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, For, IterType
 from mlcweb.tir.substitute import uses, variables_in
 
 
@@ -83,6 +84,10 @@ class Scope:
         """The units that read a buffer; a DataflowError where a block hides that it uses it."""
         self.check_declared(buffer)
         return self.readers.get(buffer, ())
+
+    def leaves(self, buffer: Buffer) -> bool:
+        """Whether no unit writes a buffer."""
+        return buffer not in self.writers and buffer not in self.undeclared_writers
 
     def writers_before(self, buffer: Buffer, unit: BlockPlace) -> list[BlockPlace]:
         """The units that stand before one and write a buffer."""
@@ -327,8 +332,9 @@ def why_not_complete(scope: Scope, block: Block) -> str | None:
     return None
 
 
-def why_not_reduction(scope: Scope, block: Block) -> str | None:
-    """Why a block is not a reduction block; None where it is."""
+def why_not_reduction(scope: Scope, block: Block, may_go_on: bool = False) -> str | None:
+    """Why a block is not a reduction block; None where it is. With `may_go_on` its init may also
+    change what is there: `C[vi] = C[vi] * scale[vi]`."""
     if block.init is None:
         return "it has no init statement"
     allowed = (IterType.DATA_PARALLEL, IterType.COMM_REDUCE)
@@ -339,7 +345,8 @@ def why_not_reduction(scope: Scope, block: Block) -> str | None:
     if reason:
         return reason
     for region in block.writes:
-        if reads_old_elements(block, region.buffer):
+        goes_on = may_go_on and _goes_on(block, region.buffer)
+        if not goes_on and reads_old_elements(block, region.buffer):
             return f'it reads elements of "{region.buffer.name}" that its init does not set'
     reduced = {i.var for i in block.iter_vars if i.iter_type == IterType.COMM_REDUCE}
     for var in reduced & variables_in(*block.writes):
@@ -348,6 +355,21 @@ def why_not_reduction(scope: Scope, block: Block) -> str | None:
         if any(region.buffer is buffer for region in block.writes):
             return f'its predicate or a binding reads its output "{buffer.name}"'
     return None
+
+
+def _goes_on(block: Block, buffer: Buffer) -> bool:
+    """Whether all that an iteration reads of what was in a buffer before is the element that its
+    init stores to, and those of other spatial iterators have other elements."""
+    init = block.init
+    if not isinstance(init, BufferStore) or init.buffer is not buffer:
+        return False
+    spatial = {i.var for i in block.iter_vars if i.iter_type == IterType.DATA_PARALLEL}
+    own = element_region(buffer, init.indices)
+    return spatial <= set(init.indices) and all(
+        all(map(same_range, region.region, own.region))
+        for region in exposed_reads(block)
+        if region.buffer is buffer
+    )
 
 
 def _why_not_dominant(scope: Scope, block: Block) -> str | None:
@@ -395,9 +417,12 @@ def check_complete_or_reduction(state: ScheduleState, place: BlockPlace) -> None
         )
 
 
-def check_reduction(state: ScheduleState, place: BlockPlace, advice: str) -> None:
-    """Raise BlockKindError unless the block is a reduction block in its scope."""
-    reason = why_not_reduction(scope_around(state, place), place.block)
+def check_reduction(
+    state: ScheduleState, place: BlockPlace, advice: str, may_go_on: bool = False
+) -> None:
+    """Raise BlockKindError unless the block is a reduction block in its scope (see
+    `why_not_reduction`)."""
+    reason = why_not_reduction(scope_around(state, place), place.block, may_go_on)
     if reason:
         raise BlockKindError(
             f"The {place.title} is not a reduction block: {reason}",

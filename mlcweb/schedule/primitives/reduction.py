@@ -65,7 +65,7 @@ def decompose_reduction(
     """
     place = state.block(block)
     loop_place = state.loop(loop)
-    check_reduction(state, place, _ADVICE)
+    check_reduction(state, place, _ADVICE, may_go_on=True)
     check_affine(state, place, even_without_predicate=True)
     inner = loops_from(place, loop_place.loop)
     _check_above_reduction(place, loop_place.loop)
