@@ -247,6 +247,7 @@ _FILES: dict[tuple[str, ...], str] = {
         "relax.frontend.nn.subroutine relax.frontend.nn._tensor_op"
     ),
     ("dlight.base",): "dlight.base.utils",
+    ("tensor_intrin.dot_products", "tensor_intrin.cuda"): "tir.tensor_intrin",
     ("topi.image",): "topi.image.dilation2d topi.image.grid_sample topi.image.resize",
     ("script.printer",): "script.highlight",
     ("runtime.target", "runtime"): "runtime.target.target target.target target.tag",
@@ -326,6 +327,7 @@ ATTRIBUTES: dict[str, str] = {
         f"testing.relax.{name}": f"relax.op.grad.{name}"
         for name in ("start_checkpoint", "end_checkpoint")
     },
+    "tir.Expr": "tir.PrimExpr",
     "tir.ExprOp": "tir.expr.Arithmetic",
     "ir.ExprOperand": "tir.expr.Arithmetic",
     "ir.ExprWithOp": "tir.expr.PrimExpr",
@@ -390,7 +392,10 @@ ATTRIBUTES: dict[str, str] = {
     "ir.Object": "ir.Node",
     "ir.Range": "compat.containers.Range",
     **_PRIM_EXPRESSIONS,
-    "meta_schedule.tune_context._normalize_mod": "meta_schedule.tune_context.normalized",
+    **{
+        f"meta_schedule.{file}._normalize_mod": "meta_schedule.tune_context.normalized"
+        for file in ("tune_context", "tir_integration")
+    },
     "meta_schedule.ExtractedTask": "meta_schedule.tune_context.ExtractedTask",
     "meta_schedule.Runner": "meta_schedule.runner.Runner",
     "meta_schedule.runner.local_runner.default_alloc_argument": (

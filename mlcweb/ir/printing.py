@@ -52,6 +52,10 @@ class Scriptable:
         """
         return text(self, dialect, declares=True, **options)
 
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The text, by the name that it had before `script`; of the options none has an effect."""
+        return self.script()
+
     def show(
         self, style: Any = None, black_format: Any = None, *, dialect: str = "tir", **options: Any
     ) -> None:

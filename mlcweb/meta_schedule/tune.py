@@ -53,18 +53,28 @@ class TuneConfig:
 
 
 def _config_of(
-    strategy: str, num_trials_per_iter: int, num_trials_total: int, **options: Any
+    strategy: str,
+    num_trials_per_iter: int,
+    num_trials_total: int | None = None,
+    max_trials_per_task: int | None = None,
+    max_trials_global: int | None = None,
+    **options: Any,
 ) -> TuneConfig:
+    total = num_trials_total or max_trials_global or max_trials_per_task or num_trials_per_iter
     return TuneConfig(
-        num_trials_total, num_trials_per_iter, strategy=strategy, search_strategy_config=options
+        total,
+        num_trials_per_iter,
+        max_trials_per_task,
+        strategy=strategy,
+        search_strategy_config=options,
     )
 
 
 ReplayTraceConfig = partial(_config_of, "replay_trace")
 ReplayFuncConfig = partial(_config_of, "replay_func")
 EvolutionarySearchConfig = partial(_config_of, "evolutionary")
-"""How programs chose the strategy before `TuneConfig`: programs in a round, programs in all, and
-options of the strategy."""
+"""How programs chose the strategy before `TuneConfig`: programs in a round, programs in all (or of
+a task and in all), and options of the strategy."""
 
 
 def tune_tasks(

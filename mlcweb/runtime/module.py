@@ -17,6 +17,9 @@ from mlcweb.runtime.direct_call import direct_call
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 
+SYMBOL = "global_symbol"
+"""The attribute of a function that says what others call it."""
+
 
 class FunctionNotFound(TVMError, AttributeError):
     """A module has no function of the name."""
@@ -156,13 +159,16 @@ class Module:
         return name in (self._all_functions() if query_imports else self.functions)
 
     def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
-        """A function by name, also of imported modules where `query_imports` says so; an error (an
-        AttributeError) that lists the names there are."""
+        """A function by its name in the module it was built from, or by its "global_symbol", under
+        which TVM has it; also of imported modules where `query_imports` says so. An error (an
+        AttributeError) lists the names there are."""
         functions = self._all_functions() if query_imports else self.functions
-        if name not in functions:
+        symbols = (f for f in functions.values() if f.kernel.function.attrs.get(SYMBOL) == name)
+        function = functions.get(name) or next(symbols, None)
+        if function is None:
             names = ", ".join(functions) or "none"
             raise FunctionNotFound(f'Module has no function "{name}"; there are: {names}')
-        return functions[name]
+        return function
 
     def _all_functions(self) -> dict[str, PackedFunc]:
         """The functions of imported modules, too; its own come first."""

@@ -52,7 +52,7 @@ class Target(metaclass=NamedClass):
     kind, the tag or an option.
     """
 
-    __slots__ = ("attrs", "host", "kind", "tag")
+    __slots__ = ("host", "kind", "options", "tag")
 
     def __init__(
         self,
@@ -73,9 +73,14 @@ class Target(metaclass=NamedClass):
             raise ValueError(f'Target kind "{kind}" is not defined; there are {known}')
         self.kind = TargetKind(kind)
         check_options(kind, attrs)
-        self.attrs: dict[str, Any] = attrs
+        self.options: dict[str, Any] = attrs
         chosen = host if host is not None else own_host
         self.host = Target(chosen) if chosen is not None else None
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The options, and those of its kind by default: `max_num_threads` of "cuda"."""
+        return {**self._facts.attrs, **self.options}
 
     @property
     def is_source_only(self) -> bool:
@@ -94,7 +99,7 @@ class Target(metaclass=NamedClass):
         those of its kind."""
         kind = self.kind.name
         here = _limits_here(kind) if kind == "webgpu" else {}
-        return {**self._facts.attrs, **here, **self.attrs}
+        return {**self._facts.attrs, **here, **self.options}
 
     @property
     def _facts(self) -> KindFacts:
@@ -103,9 +108,9 @@ class Target(metaclass=NamedClass):
     @property
     def keys(self) -> tuple[str, ...]:
         """What schedules are chosen by: the keys that are given, the device, those of the kind."""
-        given = self.attrs.get("keys", ())
+        given = self.options.get("keys", ())
         listed = given.split(",") if isinstance(given, str) else given
-        device = (self.attrs["device"],) if "device" in self.attrs else ()
+        device = (self.options["device"],) if "device" in self.options else ()
         return tuple(dict.fromkeys((*listed, *device, *self._facts.keys)))
 
     @property
@@ -130,9 +135,8 @@ class Target(metaclass=NamedClass):
         if name.startswith("__") or name in Target.__slots__:
             raise AttributeError(name)
         for spelling in (name, name.replace("_", "-"), f"feature.{name}"):
-            for options in (self.attrs, self._facts.attrs):
-                if spelling in options:
-                    return options[spelling]
+            if spelling in self.attrs:
+                return self.attrs[spelling]
         if name in _UNSET:
             return _UNSET[name]
         raise AttributeError(f"{self!r} has no attribute {name}", name=name, obj=self)
@@ -171,7 +175,7 @@ class Target(metaclass=NamedClass):
 
     def export(self) -> dict[str, Any]:
         """Kind and attributes as one mapping."""
-        return {"kind": self.kind.name, **self.attrs}
+        return {"kind": self.kind.name, **self.options}
 
     def description(self) -> TargetDescription:
         """What a script says of it, `T.target(…)`."""
@@ -192,7 +196,7 @@ class Target(metaclass=NamedClass):
         return hash(str(self))
 
     def __str__(self) -> str:
-        options = (f"-{key}={_option(value)}" for key, value in self.attrs.items())
+        options = (f"-{key}={_option(value)}" for key, value in self.options.items())
         return " ".join((self.kind.name, *options))
 
     def __repr__(self) -> str:

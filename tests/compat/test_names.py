@@ -303,6 +303,17 @@ def test_a_function_that_is_absent_names_what_there_is(tvm, name, message):
         value()
 
 
+def test_names_of_2022(tvm):
+    from tvm.tir.tensor_intrin import DP4A_INTRIN, VNNI_DOT_16x4_INTRIN
+
+    assert (DP4A_INTRIN, VNNI_DOT_16x4_INTRIN) == ("dp4a", "dot_16x4_vnni")
+    normalize = tvm.meta_schedule.tir_integration._normalize_mod
+    x = tvm.te.placeholder((2,))
+    mod = normalize(tvm.te.create_prim_func([x, tvm.te.compute((2,), lambda i: x[i] + 1)]))
+    assert mod.astext() == mod.script() and mod["main"].attrs["global_symbol"] == "main"
+    assert tvm.tirx.Expr is tvm.tir.PrimExpr
+
+
 def test_variables_as_they_were_made_until_2023(tvm):
     n = tvm.tir.Var("n", "int64")
     x = tvm.relax.Var("x", (n, 4), tvm.relax.DynTensorType(2, "float16"))

@@ -52,12 +52,16 @@ def test_the_call_of_the_course_returns_a_schedule(tmp_path: Path) -> None:
     assert again.trace.as_python() == lines
 
 
+TOTALS = ({"num_trials_total": 3}, {"max_trials_per_task": 3, "max_trials_global": 3})
+
+
+@pytest.mark.parametrize("totals", TOTALS)
 @pytest.mark.parametrize("config", [ms.ReplayTraceConfig, ms.ReplayFuncConfig])
-def test_a_strategy_of_2022_is_that_of_the_search(config, tmp_path: Path) -> None:
+def test_a_strategy_of_2022_is_that_of_the_search(config, totals, tmp_path: Path) -> None:
     sch = ms.tune_tir(
         mod=Matmul,
         target=TARGET,
-        config=config(num_trials_per_iter=2, num_trials_total=3),
+        config=config(num_trials_per_iter=2, **totals),
         space=ms.space_generator.ScheduleFn(columns),
         work_dir=str(tmp_path),
         runner=here,

@@ -40,6 +40,15 @@ def elsewhere():
     return NDArray((4,), "float32", cuda(), four().storage)
 
 
+def test_functions_are_found_by_the_symbol_that_others_call():
+    lib = build(IRModule({"twice": double}))
+    b = nd.empty((4,))
+    lib["double"](four(3), b)
+    assert lib["twice"].kernel is lib["double"].kernel and (b.numpy() == 6).all()
+    with pytest.raises(AttributeError, match='no function "triple"; there are: twice'):
+        lib["triple"]
+
+
 def test_functions_are_found_by_name():
     lib = build(double)
     assert "double" in lib

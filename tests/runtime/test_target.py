@@ -111,6 +111,13 @@ def test_kinds_of_other_hardware(kind, keys, number, threads):
     assert target.max_num_threads == target.get_kind_attr("max_num_threads") == threads
 
 
+def test_attributes_have_what_the_kind_has_by_default():
+    target = Target({"kind": "cuda", "thread_warp_size": 16})
+    assert target.attrs == {"max_num_threads": 1024, "thread_warp_size": 16}
+    assert target.export() == {"kind": "cuda", "thread_warp_size": 16}
+    assert str(Target("cuda")) == "cuda"
+
+
 def test_options_that_are_not_set():
     assert Target("llvm").mcpu == "" and Target("llvm").libs == []
     with pytest.raises(AttributeError, match=r"^Target\('llvm'\) has no attribute mcpuu$"):

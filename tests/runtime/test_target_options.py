@@ -20,7 +20,7 @@ def test_each_kind_has_the_options_that_it_has_in_tvm(kind):
     for name, types in OPTIONS[kind].items():
         for text in types:
             value = VALUES[text]
-            assert Target({"kind": kind, name: value}).attrs == {name: value}
+            assert Target({"kind": kind, name: value}).options == {name: value}
         if "int" in types:
             with pytest.raises(ValueError, match=f'"{name}": expected type "int" but got "str"'):
                 Target({"kind": kind, name: "x"})

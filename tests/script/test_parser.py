@@ -340,6 +340,8 @@ def test_let_and_constants() -> None:
     assert (let.var.name, str(let.value), str(let.body)) == ("x", "n + 1", "B[x] = x")
     typed = body("x: T.int64 = 3\nB[0] = 1")
     assert (typed.var.dtype, str(typed.value)) == ("int64", "T.int64(3)")
+    called = body("x: T.let[T.int32()] = n\nB[x] = 1")
+    assert_structural_equal(called, body("x = n\nB[x] = 1"), True)
     assert_structural_equal(body("x: T.let[T.int32] = n\nB[x] = 1"), body("x = n\nB[x] = 1"), True)
     constant = body("x = 3\ny, z = x + 1, (2, 5)\nB[x] = y * z[1]")  # as TVM's: numbers are let
     assert (constant.var.name, str(constant.value)) == ("x", "3")
@@ -546,3 +548,31 @@ def main(A: T.Buffer((8, 8), "float16", strides=("", 1), offset_factor=1)):
     assert_structural_equal(parse(func.script()), func)
     with pytest.raises(DiagnosticError, match="names a variable, not '1x'"):
         parse(source.replace('""', '"1x"'))
+
+
+def test_variables_may_be_declared_by_name():
+    source = """
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = {}
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        B[i] = A[i]
+"""
+    named, plain = (parse(source.format(n)) for n in ('T.Var("tokens", "int64")', "T.int64()"))
+    assert_structural_equal(named, plain)
+
+
+def test_a_python_function_takes_a_buffer_or_none():
+    from mlcweb.script import tir as T
+
+    def scaled(x, scale: T.Buffer | None = None):
+        return x if scale is None else x * scale[0]
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32"), s: T.Buffer((1,), "float32")):
+        for i in range(4):
+            A[i] = scaled(A[i], s)
+
+    assert "A[i] * s[0]" in script(main)

@@ -7,7 +7,7 @@ and to subscript.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Union
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.tir import arithmetic
@@ -61,6 +61,10 @@ class BufferType:
         if isinstance(arguments, tuple) and len(arguments) == 2 and _names_a_type(arguments[1]):
             return self(*arguments)
         return self(arguments)
+
+    def __or__(self, other: Any) -> Any:
+        """The type `T.Buffer | None` of a Python function's parameter."""
+        return Union[self, other]  # noqa: UP007
 
     def __repr__(self) -> str:
         return "T.Buffer"

@@ -100,7 +100,7 @@ class StatementParser(StatementBuilder):
             return
         if type(value) in DEFINITIONS:
             self.define(name, value, node)
-        elif isinstance(value, E.Var) and not value.name:
+        elif isinstance(value, E.Var) and (not value.name or _makes_variable(node)):
             self.declare(name, value, node)
         elif isinstance(value, (bool, int, float, E.PrimExpr)):
             value = arithmetic.convert(value)
@@ -192,8 +192,10 @@ def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
             self.bind_target(node.target, value, node.value)
             return
     annotation = self.evaluator.value(given)
-    pointer = annotation.type_annotation if isinstance(annotation, E.Var) else None
-    dtype = "handle" if pointer else scalar_type(annotation)
+    if isinstance(annotation, E.Var) and not annotation.name:  # `T.int32()`, `T.handle("float32")`
+        pointer, dtype = annotation.type_annotation, annotation.dtype
+    else:
+        pointer, dtype = None, scalar_type(annotation)
     if dtype is None:
         raise self.error("Expected a type such as T.int32", node.annotation)
     name, span = node.target.id, self.span(node)
@@ -204,6 +206,14 @@ def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
     if given is node.annotation and assign(self, name, value, node.target):
         return
     self.let(name, E.Var(name, dtype, pointer, span=span), value, node.target)
+
+
+def _makes_variable(node: ast.expr) -> bool:
+    """Whether an expression is `T.Var("n", "int64")`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="Var")):
+            return True
+    return False
 
 
 def _type_of_let(annotation: ast.expr) -> ast.expr | None:
