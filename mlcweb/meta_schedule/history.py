@@ -6,13 +6,14 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mlcweb.ir import IRModule, TVMError, structural_hash
+from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS, TuningRecord
 from mlcweb.meta_schedule.events import Trial
 from mlcweb.meta_schedule.measure.runner import Seconds
 from mlcweb.runtime.target import Target
+from mlcweb.schedule.errors import REPLAY_ERRORS
 
 REPLAYED = 64
 """Of records that came without the hash of their program, at most this many are replayed to find
@@ -60,7 +61,7 @@ class History:
         for record in self.database.get_top_k(self.workload, count):
             try:
                 sch = record.schedule()
-            except (TVMError, ValueError, IndexError, TypeError):
+            except REPLAY_ERRORS:
                 continue
             run_secs = record.run_secs or ()
             yield Trial(index, 0, sch.trace, sch.mod, run_secs=run_secs, recalled=True)
@@ -102,7 +103,7 @@ def outcomes_of(records: Iterable[TuningRecord]) -> Iterator[tuple[int, Seconds]
     for record in heapq.nsmallest(REPLAYED, silent, key=lambda record: record.seconds):
         try:
             yield structural_hash(record.schedule().mod), _seconds(record)
-        except (TVMError, ValueError, IndexError, TypeError):
+        except REPLAY_ERRORS:
             continue  # a record of another version, or one that no longer fits
 
 

@@ -7,14 +7,13 @@ can live with a value shows only when they are replayed; `refusal` tells.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from math import prod
 from typing import Any, Literal, NamedTuple
 
+from mlcweb.meta_schedule.search_strategy.decisions import divisors
 from mlcweb.playground.protocol.trace import Changes, TraceControl, TraceOption, TracePart
 from mlcweb.playground.trace_origins import extent_text
 from mlcweb.playground.trace_replay import (
-    REFUSALS,
     Replay,
     ReplayedStep,
     literal_factors,
@@ -25,6 +24,7 @@ from mlcweb.playground.trace_words import loop_path, part_names
 from mlcweb.schedule import Trace
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import scope_around
+from mlcweb.schedule.errors import REPLAY_ERRORS
 from mlcweb.schedule.instruction import plain
 from mlcweb.schedule.primitives.compute_location import LAST, compute_at
 from mlcweb.schedule.primitives.sampling import locations
@@ -82,11 +82,18 @@ def _choice_of(step: ReplayedStep) -> _Choice | None:
     return None if factors is None else _factors(step, factors)
 
 
-def _tile(step: ReplayedStep) -> _Choice | None:
-    loop = step.inputs[0]
-    if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
+def _constant_loop(place: Any) -> tuple[str, int] | None:
+    """The name and the extent of a loop whose extent is constant; None for another."""
+    if not isinstance(place, LoopPlace) or not isinstance(place.loop.extent, IntImm):
         return None
-    extent = loop.loop.extent.value
+    return place.loop.loop_var.name, place.loop.extent.value
+
+
+def _tile(step: ReplayedStep) -> _Choice | None:
+    loop = _constant_loop(step.inputs[0])
+    if loop is None:
+        return None
+    loop_name, extent = loop
     factors = [int(plain(factor)) for factor in step.decision]
     parts = [
         TracePart(
@@ -97,9 +104,9 @@ def _tile(step: ReplayedStep) -> _Choice | None:
                 for value in _candidates(extent, factors[position])
             ],
         )
-        for position, name in enumerate(part_names(loop.loop.loop_var.name, len(factors)))
+        for position, name in enumerate(part_names(loop_name, len(factors)))
     ]
-    return _Choice("tile", f"tiles of {loop.loop.loop_var.name} ({extent})", factors, parts)
+    return _Choice("tile", f"tiles of {loop_name} ({extent})", factors, parts)
 
 
 def _tile_option(
@@ -141,14 +148,14 @@ def _outside_space(step: ReplayedStep, factors: Sequence[int]) -> str | None:
 
 def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> _Choice | None:
     """The written factors of a split; None is what is left, and stays so."""
-    loop = step.inputs[0]
-    if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
+    loop = _constant_loop(step.inputs[0])
+    if loop is None:
         return None
-    extent = loop.loop.extent.value
+    loop_name, extent = loop
     extents = [place.loop.extent for place in step.outputs if isinstance(place, LoopPlace)]
     rest = factors.index(None) if None in factors else 0
     parts = []
-    names = part_names(loop.loop.loop_var.name, len(factors))
+    names = part_names(loop_name, len(factors))
     for position, (name, factor) in enumerate(zip(names, factors, strict=True)):
         shown = extent_text(extents[position]) if position < len(extents) else "?"
         options: list[TraceOption] = []
@@ -158,7 +165,7 @@ def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> _Choice | Non
                 for value in _candidates(extent, factor)
             ]
         parts.append(TracePart(name, shown, options))
-    label = f"factors of {loop.loop.loop_var.name} ({extent})"
+    label = f"factors of {loop_name} ({extent})"
     return _Choice("factors", label, list(factors), parts)
 
 
@@ -219,7 +226,7 @@ def _why_not_there(state: ScheduleState, block: BlockPlace, place: LoopPlace) ->
         return "a loop of one iteration"
     try:
         compute_at(state, block.block.identity, loop.loop_var, True, LAST)
-    except REFUSALS as error:
+    except REPLAY_ERRORS as error:
         return reason_of(error)
     if loop_type(loop) == IterType.DATA_PARALLEL:
         return "never drawn: a spatial loop inside of a reduction"
@@ -228,6 +235,4 @@ def _why_not_there(state: ScheduleState, block: BlockPlace, place: LoopPlace) ->
 
 def _candidates(extent: int, chosen: int) -> list[int]:
     """Values to offer as a factor: the divisors, and small numbers that show what does not fit."""
-    divisors = (d for n in range(1, int(extent**0.5) + 1) if extent % n == 0
-                for d in (n, extent // n))  # fmt: skip
-    return sorted({*chain(divisors, range(1, min(SMALL, extent + 1))), chosen})
+    return sorted({*divisors(extent), *range(1, min(SMALL, extent + 1)), chosen})

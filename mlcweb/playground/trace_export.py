@@ -13,6 +13,7 @@ from mlcweb.playground.trace_replay import replay
 from mlcweb.playground.trace_timing import scheduled_function
 from mlcweb.playground.trace_view import register, replayed, starting_program
 from mlcweb.schedule import Schedule, Trace
+from mlcweb.schedule.errors import REPLAY_ERRORS
 from mlcweb.user_code import namespace
 
 
@@ -80,7 +81,7 @@ def load(document_name: str, title: str, steps: list[Any]) -> ShownTrace:
         schedule = Schedule(module)
         try:
             Trace.apply_json_to_schedule(json.loads(json.dumps(steps)), schedule)
-        except (TVMError, ValueError, IndexError, TypeError, KeyError) as error:
+        except (*REPLAY_ERRORS, KeyError) as error:
             reason = str(error)
             continue
         if replay(schedule.trace, module).failure is None:

@@ -14,11 +14,9 @@ from mlcweb.ir import IRModule, TVMError
 from mlcweb.playground.protocol.trace import Changes
 from mlcweb.playground.trace_origins import Origins
 from mlcweb.schedule import Schedule, Trace
-from mlcweb.schedule.errors import ScheduleError
+from mlcweb.schedule.errors import REPLAY_ERRORS, ScheduleError
 from mlcweb.schedule.instruction import BlockRV, Instruction, LoopRV, map_inputs
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
-
-REFUSALS = (TVMError, ValueError, IndexError, TypeError)
 
 
 class ReplayError(TVMError):
@@ -82,7 +80,7 @@ def replay(trace: Trace, original: IRModule, changes: Changes | None = None) -> 
         inputs = tuple(_meaning(schedule, value) for value in values)
         try:
             results = schedule.replay(inst.kind, values, inst.attrs, decision)
-        except REFUSALS as error:
+        except REPLAY_ERRORS as error:
             failure = ReplayError(number, reason_of(error))
             break
         replayed.update(zip(inst.outputs, results, strict=True))
@@ -145,7 +143,7 @@ def _meaning(schedule: Schedule, value: Any) -> Any:
             return value
     try:
         return _place(schedule.state, schedule.get(value))
-    except REFUSALS:
+    except REPLAY_ERRORS:
         return None  # it was removed, or is the root, or means inlining
 
 

@@ -11,6 +11,10 @@ from mlcweb.tir.stmt import Stmt
 DETAIL, FAST, NONE = "detail", "fast", "none"
 
 
+REPLAY_ERRORS = (TVMError, ValueError, IndexError, TypeError)
+"""What a step raises that does not fit the program on which it is replayed, or that is damaged."""
+
+
 class ScheduleError(TVMError):
     """A schedule primitive cannot be applied without changing what the program means.
 

@@ -13,6 +13,7 @@ from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.meta_schedule.database import Database, TuningRecord, Workload
 from mlcweb.meta_schedule.history import History, outcomes_of
 from mlcweb.playground.protocol.search import EarlierRecords
+from mlcweb.schedule.errors import REPLAY_ERRORS
 
 MAX_RECORDS = 256
 
@@ -25,7 +26,7 @@ def history_of(earlier: EarlierRecords | None, program: IRModule) -> tuple[Histo
     for line in earlier.lines if earlier else ():
         try:
             record = TuningRecord.from_json(json.loads(line.record), database.workload)
-        except (TVMError, ValueError, IndexError, TypeError):
+        except REPLAY_ERRORS:
             unreadable += 1
             continue
         database.commit_tuning_record(record)
