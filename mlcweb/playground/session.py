@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mlcweb.ir import IRModule, TVMError
 
 if TYPE_CHECKING:
-    from mlcweb.playground.access.derivation import Derivation
+    from mlcweb.playground.compared import Derivation
     from mlcweb.playground.search.calls import Search
     from mlcweb.playground.trace_timing import Timing
     from mlcweb.playground.trace_view import Record

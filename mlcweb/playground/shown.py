@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mlcweb.ir import BaseFunc, IRModule, Node
 from mlcweb.playground import code_view, figures, trace_view
-from mlcweb.playground.access import derivation
+from mlcweb.playground.compared import Derivation
 from mlcweb.playground.protocol.program import ShownModule, ShownProgram
 from mlcweb.playground.protocol.trace import ShownTrace
 from mlcweb.playground.session import Document
@@ -96,7 +96,11 @@ class Gallery:
             )
             for title, trace, original, result in self._traces
         ]
-        document.derivations = derivation.complete(shown[1:] for shown in self._traces)
+        document.derivations = [
+            Derivation(trace, original, result)
+            for _, trace, original, result in self._traces
+            if original is not None and result is not None
+        ]
         programs = code_view.register(document, self._all_programs(schedules))
         return self._modules, traces, programs
 

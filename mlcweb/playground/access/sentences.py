@@ -11,6 +11,7 @@ from mlcweb.playground.access.cache import Cache, Outcome
 from mlcweb.playground.access.instrumented import Loop
 from mlcweb.playground.access.recording import Recording
 from mlcweb.playground.access.strides import Strides
+from mlcweb.playground.compared import differ
 from mlcweb.tir.stmt import ForKind
 
 _KINDS = {
@@ -53,12 +54,10 @@ class AccessProfile:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """All accesses of one buffer: the subscript that makes most of them, and sums."""
+    """All accesses of one buffer: how the subscript that makes most of them moves, and sums."""
 
     name: str
     row: int
-    sites: tuple[int, ...]
-    main: int
     verbs: str
     strides: Strides
     accesses: int
@@ -135,8 +134,6 @@ def _uses(profile: AccessProfile) -> dict[str, _Use]:
         uses[place.name] = _Use(
             place.name,
             place.shape[-1] if len(place.shape) > 1 else 0,
-            tuple(sites),
-            main,
             " and ".join(verbs),
             profile.strides[main],
             accesses,
@@ -151,7 +148,7 @@ def _change(new: _Use, old: _Use, scale: float) -> str:
     before = old.fetched * scale
     moved = _moves(new) != _moves(old)
     counted = scale == 1.0 and new.accesses != old.accesses
-    fetched = _differ(new.fetched, before)
+    fetched = differ(new.fetched, before)
     if not (moved or counted or fetched):
         return ""
     lines = _fewer(new.fetched, before)
@@ -260,7 +257,7 @@ def _whole(profile: AccessProfile) -> str:
 def _fewer(now: float, before: float, verb: str = "fetched") -> str:
     """Two counts of lines, as a ratio and as they are."""
     figures = f"{now:,.0f} instead of {before:,.0f}"
-    if not _differ(now, before):
+    if not differ(now, before):
         return f"as many lines {verb} as before ({now:,.0f})"
     if not now or not before:
         return f"{figures} lines {verb}"
@@ -271,11 +268,6 @@ def _fewer(now: float, before: float, verb: str = "fetched") -> str:
     ratio = now / before
     by = f"{ratio:.3g} times as many" if ratio >= 1.2 else f"{100 * (ratio - 1):.2g} % more"
     return f"{by} lines {verb} ({figures})"
-
-
-def _differ(now: float, before: float) -> bool:
-    """Whether two counts differ by more than half a percent."""
-    return abs(now - before) > 0.005 * max(now, before)
 
 
 def _share(rate: float) -> str:

@@ -16,8 +16,9 @@ from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on, walk
 from mlcweb.lower.specialize import specialize
-from mlcweb.playground.access.derivation import Derivation
+from mlcweb.playground.compared import Derivation
 from mlcweb.schedule import Schedule, Trace
+from mlcweb.schedule.errors import REPLAY_ERRORS
 from mlcweb.schedule.instruction import Instruction, map_inputs
 from mlcweb.tir import PrimFunc
 from mlcweb.tir import stmt as S
@@ -80,7 +81,7 @@ def _smaller(
         return Small(module)
     try:
         scheduled = _replay(derivation.trace, derivation.original, IRModule(functions))
-    except (TVMError, ValueError, IndexError, TypeError) as error:
+    except REPLAY_ERRORS as error:
         first = str(error).strip().split("\n")[0]
         raise NotShrinkable(f"its schedule does not work on sizes up to {most}: {first}") from error
     if nest(scheduled[name]) != nest(module[name]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlcweb.playground.compared import differ
 from mlcweb.playground.gpu.names import Access
 from mlcweb.playground.protocol.gpu import GpuCost
 
@@ -103,7 +104,7 @@ def compare(new: Sequence[Access], old: Sequence[Access], title: str) -> list[st
     sectors, sectors_before = (
         sum(use.cost for use in each.values() if not use.shared) for each in (uses, before)
     )
-    if _differ(sectors, sectors_before):
+    if differ(sectors, sectors_before):
         ratio = _ratio(sectors, sectors_before, "transactions")
         sentences.append(f"In all, {ratio} with global memory than {title}.")
     else:
@@ -131,7 +132,7 @@ def _uses(accesses: Sequence[Access]) -> dict[str, _Use]:
 
 def _change(new: _Use, old: _Use, uses: dict[str, _Use]) -> str:
     """What changed for one buffer, or nothing."""
-    if not _differ(new.cost, old.cost):
+    if not differ(new.cost, old.cost):
         return ""
     what = "passes through the banks" if new.shared else "transactions"
     return f"{new.name}: {_ratio(new.cost, old.cost, what)}, because {_reason(new, old, uses)}."
@@ -147,14 +148,14 @@ def _reason(new: _Use, old: _Use, uses: dict[str, _Use]) -> str:
         )
     per_request, per_request_before = new.cost / asks, old.cost / asked
     strides_differ = new.main.stride != old.main.stride or new.main.loop != old.main.loop
-    if _differ(per_request, per_request_before) and strides_differ:
+    if differ(per_request, per_request_before) and strides_differ:
         loop, axis = new.main.loop, new.main.axis
         bound = f"{loop} is bound to {axis}: " if loop and loop != old.main.loop else ""
         return (
             f"{bound}threads next to each other {_distance(new.main.stride)}, and were "
             f"{_distance(old.main.stride).removeprefix('are ')}"
         ).replace("were use", "used")
-    if _differ(asks, asked):
+    if differ(asks, asked):
         fewer = "less" if asks < asked else "more"
         return f"warps ask {fewer} often ({_number(asks)} requests instead of {_number(asked)})"
     return "its elements lie differently in memory"
@@ -175,11 +176,6 @@ def _ratio(now: float, before: float, what: str) -> str:
     more = now > before
     ratio = now / before if more else before / now
     return f"{ratio:.3g} times {'as many' if more else 'fewer'} {what} ({figures})"
-
-
-def _differ(now: float, before: float) -> bool:
-    """Whether two counts differ by more than half a percent."""
-    return abs(now - before) > 0.005 * max(now, before)
 
 
 def _between(least: int, most: int) -> str:

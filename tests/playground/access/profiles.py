@@ -2,11 +2,11 @@
 
 from mlcweb.ir import IRModule
 from mlcweb.playground.access.cache import Cache, simulate
-from mlcweb.playground.access.derivation import Derivation
 from mlcweb.playground.access.recording import Recording, record
 from mlcweb.playground.access.sentences import AccessProfile
 from mlcweb.playground.access.small import smaller
 from mlcweb.playground.access.strides import strides
+from mlcweb.playground.compared import Derivation
 from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
 from tests.programs import matmul

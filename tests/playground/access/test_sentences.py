@@ -3,10 +3,10 @@
 import pytest
 
 from mlcweb.playground.access.cache import Cache
-from mlcweb.playground.access.derivation import Derivation
 from mlcweb.playground.access.recording import record
 from mlcweb.playground.access.sentences import compare, describe
 from mlcweb.playground.access.strides import Stride, strides
+from mlcweb.playground.compared import Derivation
 from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
 from tests.playground.access.profiles import ordered_matmul, profile, small_recording, tiled

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.ir import IRModule, structural_equal
-from mlcweb.playground.access.derivation import Derivation
 from mlcweb.playground.access.recording import record
 from mlcweb.playground.access.small import (
     NotShrinkable,
@@ -18,6 +17,7 @@ from mlcweb.playground.access.small import (
     smaller,
     smaller_size,
 )
+from mlcweb.playground.compared import Derivation
 from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
 from mlcweb.tir.buffer import constant_shape
