@@ -63,12 +63,13 @@ def explain(
     most, note = _chosen_size(program, chosen, size)
     recording, strides = _recorded(program, chosen, most)
     func = recording.listing.function
+    ending = f" It was ended {recording.unfinished}." if recording.unfinished else ""
     return AccessReport(
         functions=list(prim_funcs(program.module)),
         function=chosen,
         other=other,
         steps=choices(program.steps),
-        size=AccessSize(most, _with_ending(note, recording.unfinished)),
+        size=AccessSize(most, note + ending),
         lines=recording.listing.text.split("\n"),
         buffers=list(recording.places),
         sites=_sites(recording, strides),
@@ -159,10 +160,6 @@ def _note(small: Small) -> str:
     sizes = ", ".join(f"{old} → {new}" for old, new in small.sizes.items())
     same = "schedule" if small.replayed else "loops"
     return f"Shown at a smaller size ({sizes}), with the same {same}."
-
-
-def _with_ending(note: str, unfinished: str | None) -> str:
-    return f"{note} It was ended {unfinished}." if unfinished else note
 
 
 def _small(program: Program, name: str, most: int) -> Small:

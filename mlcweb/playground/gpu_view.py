@@ -20,7 +20,7 @@ from mlcweb.playground.protocol.gpu import (
     GpuSite,
     GpuStep,
 )
-from mlcweb.playground.source_lines import Listing, listing
+from mlcweb.playground.source_lines import listing
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import prim_funcs
 
@@ -39,7 +39,6 @@ UNBOUND = (
 class _Kernels(NamedTuple):
     """The kernels of a function, and their accesses."""
 
-    text: Listing
     profiles: list[KernelProfile]
     accesses: list[list[Access]]
 
@@ -184,7 +183,7 @@ def _profiled(module: IRModule, name: str) -> _Kernels:
 
     text = listing(module[name])
     kernels = profiles(text.function, name)
-    return _Kernels(text, kernels, [accesses(profile, text) for profile in kernels])
+    return _Kernels(kernels, [accesses(profile, text) for profile in kernels])
 
 
 def _sentences(shown: Program, name: str, kernels: _Kernels, other_id: str | None) -> list[str]:

@@ -96,14 +96,15 @@ def lane_addresses(site: Site, launch: Launch, warp: int) -> list[int | None] | 
     values |= {var: value[0, warp] for var, value in launch.thread_values.items()}
     try:
         element = np.broadcast_to(evaluate(site.index, values), LANES)
-        active = _holds(site.conditions, values) & launch.exists[warp]
+        active = holds(site.conditions, values) & launch.exists[warp]
     except NotConstant:
         return None
     first = element * site.item_bytes
     return [int(a) if taken else None for a, taken in zip(first, active, strict=True)]
 
 
-def _holds(conditions: Iterable[E.PrimExpr], values: Values) -> np.ndarray:
+def holds(conditions: Iterable[E.PrimExpr], values: Values) -> np.ndarray:
+    """Where all conditions hold."""
     result = np.ones((), bool)
     for condition in conditions:
         result = np.logical_and(result, evaluate(condition, values))
@@ -206,7 +207,7 @@ class _Count:
         total = sum(
             (scale * evaluate(term, environment) for scale, term in near), np.zeros((), np.int64)
         )
-        active = np.broadcast_to(_holds(self.site.conditions, environment) & exists, shape)
+        active = np.broadcast_to(holds(self.site.conditions, environment) & exists, shape)
         rows = (points * launch.warps, shape[2])
         return np.broadcast_to(total, shape).reshape(rows), active.reshape(rows)
 

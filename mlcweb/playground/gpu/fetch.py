@@ -9,7 +9,7 @@ import numpy as np
 
 from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.ir.visitor import walk
-from mlcweb.playground.gpu.counts import Launch, all_values
+from mlcweb.playground.gpu.counts import Launch, all_values, holds
 from mlcweb.playground.gpu.memory import LANES
 from mlcweb.playground.gpu.sites import Site
 from mlcweb.tir import expr as E
@@ -61,9 +61,7 @@ def fetch(site: Site, launch: Launch, waiting: set[E.Var]) -> Fetch | None:
     shape = (iterations, launch.warps, LANES)
     try:
         index = np.broadcast_to(evaluate(site.index, values), shape)
-        active = np.broadcast_to(launch.exists[None], shape)
-        for condition in site.conditions:
-            active = active & evaluate(condition, values)
+        active = np.broadcast_to(launch.exists & holds(site.conditions, values), shape)
     except NotConstant:
         return None
     threads, iteration = np.full(size, -1), np.zeros(size, np.int64)

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from math import prod
 
 from mlcweb.codegen.gpu.kernels import DeviceKernel
-from mlcweb.ir.visitor import walk
 from mlcweb.playground.gpu.hardware import Multiprocessor
 from mlcweb.playground.gpu.sites import Sites
 from mlcweb.playground.protocol.gpu import GpuLimit
 from mlcweb.tir import dtype as dtypes
-from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, constant_shape
 
 
@@ -91,17 +89,3 @@ def estimated_registers(kernel: DeviceKernel, sites: Sites) -> int:
 def _own_bytes(buffer: Buffer) -> int:
     """Of the registers of one thread: a fragment of a matrix is spread over a warp."""
     return bytes_of(buffer) // (32 if buffer.scope().startswith("wmma") else 1)
-
-
-def shared_bytes(kernel: DeviceKernel) -> int:
-    """Of a block."""
-    return sum(map(bytes_of, kernel.shared))
-
-
-def global_bytes(kernel: DeviceKernel) -> int:
-    """Of the arrays that a kernel is given, each counted once for reading and once for writing."""
-    read = {part.buffer.data for part in walk(kernel.body) if isinstance(part, E.BufferLoad)}
-    return sum(
-        bytes_of(buffer) * ((buffer.data in read) + (buffer.data in kernel.written))
-        for buffer in kernel.buffers
-    )

@@ -8,11 +8,12 @@ from functools import cached_property
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
 from mlcweb.ir import TVMError
+from mlcweb.ir.visitor import walk
 from mlcweb.lower.pipeline import PassRecord
 from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.playground.gpu.counts import Launch, count
 from mlcweb.playground.gpu.fetch import Fetch, fetch
-from mlcweb.playground.gpu.occupancy import estimated_registers, global_bytes, shared_bytes
+from mlcweb.playground.gpu.occupancy import bytes_of, estimated_registers
 from mlcweb.playground.gpu.sites import Site, Sites, sites_of
 from mlcweb.playground.protocol.gpu import GpuCost
 from mlcweb.tir import expr as E
@@ -64,11 +65,19 @@ class KernelProfile:
 
     @property
     def shared_bytes(self) -> int:
-        return shared_bytes(self.kernel)
+        """Of a block."""
+        return sum(map(bytes_of, self.kernel.shared))
 
     @property
     def argument_bytes(self) -> int:
-        return global_bytes(self.kernel)
+        """Of the arrays that a kernel is given, each once for reading and once for writing."""
+        kernel = self.kernel
+        loads = (part for part in walk(kernel.body) if isinstance(part, E.BufferLoad))
+        read = {load.buffer.data for load in loads}
+        return sum(
+            bytes_of(buffer) * ((buffer.data in read) + (buffer.data in kernel.written))
+            for buffer in kernel.buffers
+        )
 
     @property
     def moved_bytes(self) -> float:
@@ -78,10 +87,6 @@ class KernelProfile:
     @property
     def sectors(self) -> float:
         return sum(counts.sectors for counts in self.counts if counts)
-
-    @property
-    def passes(self) -> float:
-        return sum(counts.passes for counts in self.counts if counts)
 
 
 def profiles(func: PrimFunc, name: str) -> list[KernelProfile]:
