@@ -6,6 +6,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import get_args
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.database import Workload
@@ -23,6 +24,7 @@ from mlcweb.playground.protocol.search import (
     EarlierRecords,
     SearchSettings,
     SearchStart,
+    Strategy,
     TrialDetails,
     TrialUpdate,
     WorkloadKey,
@@ -32,7 +34,6 @@ from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.code import replacing_code, schedule_code
 from mlcweb.playground.search.history import history_of
 from mlcweb.playground.search.program import Program
-from mlcweb.playground.search.settings import check
 from mlcweb.playground.search.spaces import labels, signature
 from mlcweb.playground.search.storage import PackedTrial, stored, stored_workload
 from mlcweb.playground.session import Document, session
@@ -75,7 +76,7 @@ def workload(document_name: str, module_name: str, function_name: str | None = N
 
 async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None) -> SearchStart:
     """Start a search over a function of a document; those that still run are ended."""
-    check(settings)
+    _check(settings)
     document = session.open(settings.document)
     program = programs.find(document, settings.module, settings.function)
     space, strategy = _chosen(settings, document)
@@ -110,6 +111,15 @@ async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None)
         started.flops,
         unreadable,
     )
+
+
+def _check(settings: SearchSettings) -> None:
+    """Raises a TVMError that tells what does not go together."""
+    strategies = get_args(Strategy)
+    if settings.strategy not in strategies:
+        raise TVMError(f'there is no strategy "{settings.strategy}", but {", ".join(strategies)}')
+    if settings.strategy == "function" and settings.schedule_function is None:
+        raise TVMError("a search over a function of the program needs its name")
 
 
 def open_runner(workload: TrialInputs, workers: int | None) -> Runner:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
-TARGET = "llvm"
 ENTRY = "main"
 ROUNDS = 4
 REPEATS = 3
@@ -77,7 +76,7 @@ def _machine(model: IRModule) -> VirtualMachine:
     from mlcweb.relax_vm import VirtualMachine
     from mlcweb.runtime.device import cpu
 
-    return VirtualMachine(relax.build(model, target=TARGET), cpu())
+    return VirtualMachine(relax.build(model, target=calls.TARGET), cpu())
 
 
 def _arguments(
