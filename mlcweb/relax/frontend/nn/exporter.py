@@ -83,9 +83,9 @@ class _Method:
         with self.builder.function(name, [*own, *params], attrs):
             with self.builder.dataflow():
                 self.unbundle(weights, params, self.spec.param_mode)
-                given = self.unbundled(flat, effects, self.spec.effect_mode)
+                effect_states = self.unbundled(flat, effects, self.spec.effect_mode)
                 for (_, effect), state in zip(self.effects, states, strict=True):
-                    effect.set_state([given.pop(0) for _ in state])
+                    effect.set_state([effect_states.pop(0) for _ in state])
                 try:
                     args = [
                         self.argument(s, var, extent)

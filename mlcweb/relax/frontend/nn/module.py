@@ -86,9 +86,9 @@ class Module:
         self, *, prefix: str = "", destination: dict[str, Parameter] | None = None
     ) -> dict[str, Parameter]:
         """The parameters by name."""
-        found = {} if destination is None else destination
-        found.update(self.named_parameters(prefix))
-        return found
+        parameters = {} if destination is None else destination
+        parameters.update(self.named_parameters(prefix))
+        return parameters
 
     def load_state_dict(
         self, state_dict: Mapping[str, Parameter | ArrayLike], strict: bool = True
@@ -102,12 +102,12 @@ class Module:
         own = self.state_dict()
         for name in own:
             if name in state_dict:
-                given = state_dict[name]
-                if isinstance(given, Parameter):
-                    if given.data is None:
+                source = state_dict[name]
+                if isinstance(source, Parameter):
+                    if source.data is None:
                         raise ValueError(f"Parameter {name} is not set to any concrete tensor")
-                    given = given.data
-                own[name].data = given
+                    source = source.data
+                own[name].data = source
         missing = [name for name in own if name not in state_dict]
         unknown = [name for name in state_dict if name not in own]
         if strict and (missing or unknown):

@@ -338,12 +338,12 @@ def scaled_dot_product_attention(
     name: str = "scaled_dot_product_attention",
 ) -> Tensor:
     """Attention of tensors in the order batch, length, heads, size of a head."""
-    given = R.nn.attention(
+    attention = R.nn.attention(
         query._expr, key._expr, value._expr,
         bias=None if attn_mask is None else attn_mask._expr,
         causal_mask="TopLeft" if is_causal else None, scale=scale,
     )  # fmt: skip
-    return wrap_nested(given, name)
+    return wrap_nested(attention, name)
 
 
 # Reductions and orders
@@ -427,11 +427,11 @@ def interpolate(
         transform = "asymmetric"
     else:
         transform = "align_corners" if align_corners else "half_pixel"
-    given = R.image.resize2d(
+    resized = R.image.resize2d(
         x._expr, size, layout=data_layout, method=how.get(mode[:8], mode),
         coordinate_transformation_mode=transform,
     )  # fmt: skip
-    return wrap_nested(given, name)
+    return wrap_nested(resized, name)
 
 
 def get_timestep_embedding(

@@ -88,18 +88,18 @@ class MethodSpec:
             return spec
         modes = dict(spec.get("$", {}))
         names = list(inspect.signature(method).parameters)
-        given = {name: each for name, each in spec.items() if name != "$"}
-        unknown = [name for name in given if name not in names]
+        arguments = {name: each for name, each in spec.items() if name != "$"}
+        unknown = [name for name in arguments if name not in names]
         if unknown:
             raise TypeError(
                 f"{method.__qualname__} takes {', '.join(names) or 'nothing'}, not "
                 f"{', '.join(unknown)}"
             )
-        ordered = [name for name in names if name in given]
+        ordered = [name for name in names if name in arguments]
         return MethodSpec(
             method,
             ordered,
-            [argument(given[name], name) for name in ordered],
+            [argument(arguments[name], name) for name in ordered],
             modes.get("param_mode", "plain"),
             modes.get("effect_mode", "plain"),
         )

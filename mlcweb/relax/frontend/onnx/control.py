@@ -55,14 +55,14 @@ def loop(graph: Graph, node: Node) -> Sequence[Value]:
         carried = values[: len(carried)]
         for seen, value in zip(scanned, values[len(carried) :], strict=True):
             seen.append(value)
-        found = as_known(condition)
-        if found is None:
+        goes_on_tensor = as_known(condition)
+        if goes_on_tensor is None:
             raise ConstantNeeded(
                 f"{node}: whether a step follows depends on values that are known only when the "
                 "model runs; such loops are not supported",
                 body.output[0].name,
             )
-        goes_on = bool(found.elements[0])
+        goes_on = bool(goes_on_tensor.elements[0])
         step += 1
     return [*carried, *(_stacked(node, seen, 0) for seen in scanned)]
 
@@ -115,11 +115,11 @@ def _slices(node: Node, source: Value, axis: int, backward: bool) -> Sequence[Va
     if isinstance(extent, PrimExpr) or extent > MAX_STEPS:
         raise node.unsupported(f"{extent} steps")
     if extent == 1:
-        found = [node.emit(op.squeeze(x, [place]))]
+        slices = [node.emit(op.squeeze(x, [place]))]
     else:
         parts = node.emit(op.split(x, extent, place))
-        found = [node.emit(op.squeeze(TupleGetItem(parts, i), [place])) for i in range(extent)]
-    return found[::-1] if backward else found
+        slices = [node.emit(op.squeeze(TupleGetItem(parts, i), [place])) for i in range(extent)]
+    return slices[::-1] if backward else slices
 
 
 def _batched_scan(graph: Graph, node: Node) -> Sequence[Value]:

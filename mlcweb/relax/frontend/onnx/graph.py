@@ -115,7 +115,7 @@ class Graph:
         name = proto.op_type if proto.domain in _STANDARD else f"{proto.domain}.{proto.op_type}"
         values = [as_known(value) for value in inputs]
         if any(v is not None for v in values) and all(
-            v is not None or given is None for v, given in zip(values, inputs, strict=True)
+            v is not None or source is None for v, source in zip(values, inputs, strict=True)
         ):
             folded = fold(name, node, values)
             if folded is not None:
@@ -147,7 +147,7 @@ class Graph:
 
     def body(self, graph: Proto, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a graph inside of this one, whose nodes are put in its place."""
-        self.values.update(zip([given.name for given in graph.input], inputs, strict=True))
+        self.values.update(zip([parameter.name for parameter in graph.input], inputs, strict=True))
         self.initializers(graph.initializer)
         self.nodes(graph.node)
         return [self.value(output.name, "The graph") for output in graph.output]
@@ -159,21 +159,21 @@ class Graph:
         body = Graph(self.builder, opset, self.functions, self.folder, self.inlining)
         inputs = inputs + [None] * (len(function.input) - len(inputs))
         body.values.update(zip(function.input, inputs, strict=True))
-        given = {attribute.name: attribute for attribute in function.attribute_proto}
-        given |= {attribute.name: attribute for attribute in call.attribute}
-        body.nodes([_with_attributes(node, given) for node in function.node])
+        call_attributes = {attribute.name: attribute for attribute in function.attribute_proto}
+        call_attributes |= {attribute.name: attribute for attribute in call.attribute}
+        body.nodes([_with_attributes(node, call_attributes) for node in function.node])
         self.inlining.open.pop()
         return [body.value(name, f"The function {function.name}") for name in function.output]
 
 
-def _with_attributes(node: Proto, given: Mapping[str, Proto]) -> Proto:
+def _with_attributes(node: Proto, call_attributes: Mapping[str, Proto]) -> Proto:
     """A node of a function with the attributes that it takes from the call put in."""
     attributes = []
     for attribute in node.attribute:
         if not attribute.ref_attr_name:
             attributes.append(attribute)
-        elif attribute.ref_attr_name in given:
-            source = given[attribute.ref_attr_name]
+        elif attribute.ref_attr_name in call_attributes:
+            source = call_attributes[attribute.ref_attr_name]
             attributes.append(SimpleNamespace(**{**vars(source), "name": attribute.name}))
     return SimpleNamespace(**{**vars(node), "attribute": attributes})
 

@@ -85,8 +85,8 @@ def from_onnx(
     """
     proto, folder = load(model)
     with importing(lambda: "The model cannot be imported"):
-        given = _Inputs(shape_dict or {}, dtype_dict, sanitize_input_names)
-        return _imported(proto, folder, given, opset, keep_params_in_input)
+        inputs = _Inputs(shape_dict or {}, dtype_dict, sanitize_input_names)
+        return _imported(proto, folder, inputs, opset, keep_params_in_input)
 
 
 def _imported(
@@ -102,12 +102,12 @@ def _imported(
     importer.initializers(graph.initializer)
     weights = list(importer.values)[1:]
     params = []
-    for given in graph.input:
-        if given.name not in importer.values:
-            var = inputs.variable(given)
+    for value_info in graph.input:
+        if value_info.name not in importer.values:
+            var = inputs.variable(value_info)
             params.append(var)
-            importer.values[given.name] = var
-    inputs.check_names([given.name for given in graph.input])
+            importer.values[value_info.name] = var
+    inputs.check_names([value_info.name for value_info in graph.input])
     arrays: list[ArrayData] = []
     attrs = {"num_input": len(params)}
     if keep_params:
@@ -151,31 +151,31 @@ class _Inputs:
         self.taken: set[str] = set()
 
     def check_names(self, names: Sequence[str]) -> None:
-        for given in (self.shapes, self.dtypes):
-            for name in given if isinstance(given, Mapping) else ():
+        for by_name in (self.shapes, self.dtypes):
+            for name in by_name if isinstance(by_name, Mapping) else ():
                 if name not in names:
                     raise OnnxError(f'The model has no input "{name}"; it has {", ".join(names)}')
 
-    def variable(self, given: Proto) -> E.Var:
-        tensor = given.type.tensor_type if given.type else None
-        if tensor is None and given.type is not None:
-            raise OnnxError(f'The input "{given.name}" is not a tensor')
+    def variable(self, value_info: Proto) -> E.Var:
+        tensor = value_info.type.tensor_type if value_info.type else None
+        if tensor is None and value_info.type is not None:
+            raise OnnxError(f'The input "{value_info.name}" is not a tensor')
         dtype = self.dtypes if isinstance(self.dtypes, str) else None
         if tensor is not None and tensor.elem_type:
-            dtype = dtype_name(tensor.elem_type, f'The input "{given.name}"')
+            dtype = dtype_name(tensor.elem_type, f'The input "{value_info.name}"')
         if isinstance(self.dtypes, Mapping):
-            dtype = self.dtypes.get(given.name, dtype)
-        if given.name in self.shapes:
-            shape = self.shapes[given.name]
+            dtype = self.dtypes.get(value_info.name, dtype)
+        if value_info.name in self.shapes:
+            shape = self.shapes[value_info.name]
         elif tensor is None or tensor.shape is None:
             raise OnnxError(
-                f'The model does not say the shape of the input "{given.name}": '
-                f'pass shape_dict={{"{given.name}": (…)}}'
+                f'The model does not say the shape of the input "{value_info.name}": '
+                f'pass shape_dict={{"{value_info.name}": (…)}}'
             )
         else:
             shape = [dim.dim_param or dim.dim_value for dim in tensor.shape.dim]
-        extents = [self._extent(extent, given.name, axis) for axis, extent in enumerate(shape)]
-        return E.Var(self.name_of(given.name), TensorStructInfo(extents, dtype or "float32"))
+        extents = [self._extent(extent, value_info.name, axis) for axis, extent in enumerate(shape)]
+        return E.Var(self.name_of(value_info.name), TensorStructInfo(extents, dtype or "float32"))
 
     def _extent(self, extent: int | str | PrimExpr, name: str, axis: int) -> Extent:
         if isinstance(extent, PrimExpr) or (isinstance(extent, int) and extent >= 0):

@@ -118,7 +118,7 @@ class Node:
         """A value of the graph as an expression."""
         return as_expression(value, self.builder)
 
-    def given(self, index: int) -> E.Expr | Known:
+    def required(self, index: int) -> E.Expr | Known:
         """An input that must be there. Raises: OnnxError."""
         value = self.inputs[index] if self.has(index) else None
         if value is None:
@@ -129,30 +129,30 @@ class Node:
 
     def tensor(self, index: int) -> E.Expr:
         """An input as an expression."""
-        return as_expression(self.given(index), self.builder)
+        return as_expression(self.required(index), self.builder)
 
     def tensors(self) -> list[E.Expr]:
         return [self.tensor(index) for index in range(len(self.inputs))]
 
     def needed(self, index: int, what: str) -> Known:
         """An input that must be known; `what` it is, for messages. Raises: ConstantNeeded."""
-        self.given(index)
-        found = self.known(index)
-        if found is None:
+        self.required(index)
+        tensor = self.known(index)
+        if tensor is None:
             name = self.input_names[index]
             raise ConstantNeeded(
                 f'{self}: {what} (input "{name}") must be known when the model is imported: make '
                 "it an initializer, or the result of Constant and Shape",
                 name,
             )
-        return found
+        return tensor
 
     def ints(self, index: int, what: str) -> list[int]:
         """An input as a list of integers."""
-        found = self.needed(index, what)
-        if found.symbolic:
-            raise self.unsupported(f"{what} depends on a symbolic extent: {found.elements}")
-        return [int(element) for element in found.elements]
+        tensor = self.needed(index, what)
+        if tensor.symbolic:
+            raise self.unsupported(f"{what} depends on a symbolic extent: {tensor.elements}")
+        return [int(element) for element in tensor.elements]
 
     def extents(self, index: int, what: str) -> list[Extent]:
         """An input as a list of integers and symbolic extents."""
@@ -160,10 +160,10 @@ class Node:
 
     def number(self, index: int, what: str) -> Element:
         """An input of one element as a number."""
-        found = self.needed(index, what)
-        if len(found.elements) != 1:
-            raise self.wrong(f"{what} must be one number, not {len(found.elements)}")
-        return found.elements[0]
+        tensor = self.needed(index, what)
+        if len(tensor.elements) != 1:
+            raise self.wrong(f"{what} must be one number, not {len(tensor.elements)}")
+        return tensor.elements[0]
 
     # What is known of inputs
 
@@ -178,7 +178,7 @@ class Node:
 
     def shape(self, index: int = 0) -> list[Extent]:
         """An input's extents: integers, and expressions where they are symbolic."""
-        value = self.given(index)
+        value = self.required(index)
         if isinstance(value, Known):
             return list(value.shape)
         return self.shape_of(value, f"input {index}")
@@ -203,7 +203,7 @@ class Node:
         return len(self.shape(index))
 
     def dtype(self, index: int = 0) -> str:
-        value = self.given(index)
+        value = self.required(index)
         return value.dtype if isinstance(value, Known) else self.info(index).dtype
 
     # Results
@@ -254,8 +254,8 @@ def _tensor_of(elements: Sequence[Element], dtype: str) -> te.Tensor:
     def element(i: PrimExpr) -> PrimExpr:
         value = arithmetic.cast(dtype, elements[-1])
         for place in reversed(range(len(elements) - 1)):
-            given = arithmetic.cast(dtype, elements[place])
-            value = Select(arithmetic.equal(i, place), given, value)
+            element_value = arithmetic.cast(dtype, elements[place])
+            value = Select(arithmetic.equal(i, place), element_value, value)
         return value
 
     return te.compute((len(elements),), element, name="shape")

@@ -85,11 +85,11 @@ _LAYERS: dict[str, tuple[FunctionConverter, str]] = {
 def _layer(names: str, function: FunctionConverter, attributes: str) -> None:
     @module(*names.split())
     def convert(t: Translator, layer: Layer, x: Expr) -> Result:
-        given = (
+        arguments = (
             t.optional_weight(getattr(layer, name)) if name in _WEIGHTS else getattr(layer, name)
             for name in attributes.split()
         )
-        return function(t, x, *given)
+        return function(t, x, *arguments)
 
 
 for _names, _row in _LAYERS.items():

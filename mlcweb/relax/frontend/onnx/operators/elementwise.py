@@ -74,8 +74,8 @@ def _variadic(node: Node) -> Expr:
 def _power(node: Node) -> Expr:
     base, exponent = operands(node)
     dtype, other = node.dtype(0), node.dtype(1)
-    known = as_known(exponent)
-    if known is not None and known.elements == (2,):
+    exponents = as_known(exponent)
+    if exponents is not None and exponents.elements == (2,):
         return op.multiply(base, base)
     if dtype == other and dtypes.is_float(dtype):
         return op.power(base, exponent)
@@ -172,11 +172,11 @@ def _clip(node: Node) -> Expr:
     if node.opset < 11:
         low, high = node.attrs.get("min"), node.attrs.get("max")
     else:
-        known = [node.known(index) for index in (1, 2)]
-        if any(node.has(i) and not value for i, value in zip((1, 2), known, strict=True)):
+        bounds = [node.known(index) for index in (1, 2)]
+        if any(node.has(i) and not value for i, value in zip((1, 2), bounds, strict=True)):
             bounded = op.maximum(x, node.tensor(1)) if node.has(1) else x
             return op.minimum(bounded, node.tensor(2)) if node.has(2) else bounded
-        low, high = (value.elements[0] if value else None for value in known)
+        low, high = (value.elements[0] if value else None for value in bounds)
     if low is not None and high is not None:
         return op.minimum(op.maximum(x, number(node, low)), number(node, high)) if (
             low > high

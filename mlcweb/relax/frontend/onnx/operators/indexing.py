@@ -17,11 +17,11 @@ from mlcweb.tir.expr import PrimExpr
 
 def counted_from_front(node: Node, index: int, extent: Extent) -> Expr:
     """An input of indices, with negative ones counted from the end."""
-    found = node.known(index)
+    constant = node.known(index)
     check_range(node, index, [extent])
-    if found is not None and not isinstance(extent, PrimExpr):
-        elements = [i + extent if i < 0 else i for i in found.elements]
-        return known(found.shape, elements, found.dtype).constant()
+    if constant is not None and not isinstance(extent, PrimExpr):
+        elements = [i + extent if i < 0 else i for i in constant.elements]
+        return known(constant.shape, elements, constant.dtype).constant()
     indices, dtype = node.tensor(index), node.dtype(index)
     if isinstance(extent, PrimExpr):
         raise node.unsupported(f"the extent {extent} that indices count in is symbolic")
@@ -31,7 +31,7 @@ def counted_from_front(node: Node, index: int, extent: Extent) -> Expr:
 
 def check_range(node: Node, index: int, extents: Sequence[Extent]) -> None:
     """Constant indices must be in range; those of as many axes as there are extents alternate."""
-    value = node.given(index)
+    value = node.required(index)
     data = value.data if isinstance(value, Constant) else None
     elements = value.elements if isinstance(value, Known) else ()
     if data is not None:

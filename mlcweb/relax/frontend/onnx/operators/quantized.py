@@ -48,22 +48,22 @@ def _parameters(node: Node, scale: int, zero: int, like: str) -> tuple[Expr, Exp
     """Scale and zero point of the first input, to be broadcast against it."""
     shape = node.shape(0)
     axis = axis_of(node, 1, len(shape)) if len(shape) > 1 else 0
-    found = []
+    operands = []
     for index in (scale, zero):
         value = _zero(node, index, like, node.shape(scale)) if index == zero else (
             node.tensor(index))  # fmt: skip
         value = node.emit(value)
         value = _blocks(node, value, shape, axis)
-        found.append(_spread(node, value, len(shape), axis))
-    return found[0], found[1]
+        operands.append(_spread(node, value, len(shape), axis))
+    return operands[0], operands[1]
 
 
 def quantized(node: Node, x: Expr, scale: Expr, zero: Expr, dtype: str) -> Expr:
     """x / scale + zero, rounded to even and kept in the range of `dtype`."""
     wide = node.info_of(x).dtype
     moved = op.add(op.round(op.divide(x, _as(node, scale, wide))), _as(node, zero, wide))
-    kept = op.clip(moved, float(dtypes.min_value(dtype)), float(dtypes.max_value(dtype)))
-    return op.astype(node.emit(kept), dtype)
+    clipped = op.clip(moved, float(dtypes.min_value(dtype)), float(dtypes.max_value(dtype)))
+    return op.astype(node.emit(clipped), dtype)
 
 
 def _as(node: Node, value: Expr, dtype: str) -> Expr:

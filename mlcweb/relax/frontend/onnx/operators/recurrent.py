@@ -57,11 +57,11 @@ class _Layer:
         each = len(names) // count
         mine = range(self.direction * each, (self.direction + 1) * each)
         alpha, beta = node.attrs.get("activation_alpha", []), node.attrs.get("activation_beta", [])
-        found = []
+        activations = []
         for place in mine:
-            given = [values[place] if place < len(values) else None for values in (alpha, beta)]
-            found.append(_activation(node, names[place], *given))
-        return found
+            options = [values[place] if place < len(values) else None for values in (alpha, beta)]
+            activations.append(_activation(node, names[place], *options))
+        return activations
 
     def clipped(self, value: Expr) -> Expr:
         limit = self.node.attrs.get("clip")
@@ -106,8 +106,8 @@ class _Layer:
                 bias = op.strided_slice(bias, [0], [2 * size], [3 * size])
             turned = self.linear(op.multiply(reset, h), weights, bias)
         new = emit(second(self.clipped(op.add(inputs[2], turned))))
-        kept = op.multiply(op.subtract(self.node.const(1.0, self.dtype), update), new)
-        return [emit(op.add(kept, op.multiply(update, h)))]
+        from_new = op.multiply(op.subtract(self.node.const(1.0, self.dtype), update), new)
+        return [emit(op.add(from_new, op.multiply(update, h)))]
 
     def _lstm(self, x: Expr, h: Expr, c: Expr) -> list[Expr]:
         gate, cell, out = self.activations
@@ -235,5 +235,5 @@ def _within(
     lengths = op.astype(node.tensor(4), "int32")
     goes_on = op.greater(lengths, node.const(t, "int32"))
     goes_on = node.emit(op.expand_dims(goes_on, [1]))
-    kept = [node.emit(op.where(goes_on, a, b)) for a, b in zip(new, old, strict=True)]
-    return kept, node.emit(op.where(goes_on, new[0], op.zeros_like(new[0])))
+    states = [node.emit(op.where(goes_on, a, b)) for a, b in zip(new, old, strict=True)]
+    return states, node.emit(op.where(goes_on, new[0], op.zeros_like(new[0])))

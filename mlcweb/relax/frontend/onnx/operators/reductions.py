@@ -84,7 +84,7 @@ def _extremum(node: Node, x: Expr, axes: list[int], keepdims: bool, name: str) -
 def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Expr:
     """A reduction over an extent of 0 gives the neutral element."""
     shape = node.shape(0)
-    kept = [1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes]
+    result_shape = [1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes]
     dtype, kind = node.dtype(0), node.op_type.removeprefix("Reduce")
     value: int | float = 1 if kind == "Prod" else -math.inf if kind.startswith("LogSum") else 0
     if kind in ("Max", "Min"):
@@ -96,7 +96,7 @@ def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Expr:
             value = dtypes.min_value(dtype) if kind == "Max" else dtypes.max_value(dtype)
     if kind == "Mean":
         value = math.nan
-    return op.full(kept, node.const(value, dtype), dtype)
+    return op.full(result_shape, node.const(value, dtype), dtype)
 
 
 def _log_sum_exp(node: Node, x: Expr, axes: list[int], keepdims: bool) -> Expr:

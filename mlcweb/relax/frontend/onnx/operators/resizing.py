@@ -42,18 +42,18 @@ def _resize(node: Node) -> Expr:
     sizes, scales = list(shape), [1.0] * len(shape)
     wanted, factor = (None, 1) if node.opset < 11 else (3, 2)
     if wanted is not None and node.has(wanted) and node.ints(wanted, "sizes"):
-        given = node.ints(wanted, "sizes")
-        ratios = [size / shape[axis] for axis, size in zip(axes, given, strict=True)]
+        requested = node.ints(wanted, "sizes")
+        ratios = [size / shape[axis] for axis, size in zip(axes, requested, strict=True)]
         policy = node.attrs.get("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
             ratios = [ratio] * len(axes)
-            given = [math.floor(ratio * shape[axis] + 0.5) for axis in axes]
-        for axis, size, ratio in zip(axes, given, ratios, strict=True):
+            requested = [math.floor(ratio * shape[axis] + 0.5) for axis in axes]
+        for axis, size, ratio in zip(axes, requested, ratios, strict=True):
             sizes[axis], scales[axis] = size, ratio
     else:
-        given = node.needed(factor, "scales").elements
-        for axis, scale in zip(axes, given, strict=True):
+        requested = node.needed(factor, "scales").elements
+        for axis, scale in zip(axes, requested, strict=True):
             sizes[axis], scales[axis] = math.floor(shape[axis] * scale), float(scale)
     return _resized(node, shape, sizes, scales)
 

@@ -45,7 +45,7 @@ def _at(node: Node) -> Value:
 def _insert(node: Node) -> Value:
     values = _sequence(node)
     place = _position(node, 2, len(values) + 1) if node.has(2) else len(values)
-    return TensorSequence((*values[:place], node.given(1), *values[place:]))
+    return TensorSequence((*values[:place], node.required(1), *values[place:]))
 
 
 @converter("SequenceErase")

@@ -55,15 +55,15 @@ def _split(node: Node) -> Expr | list[TupleGetItem]:
 def _slice(node: Node) -> Expr:
     starts, ends, axes, steps = arguments.slice_arguments(node, node.ndim(0))
     shape = node.shape(0)
-    kept = [
+    sliced = [
         place
         for place, (start, end, step) in enumerate(zip(starts, ends, steps, strict=True))
         if not (arguments.is_number(start, 0) and step == 1 and _reaches(end, shape[axes[place]]))
     ]
-    if not kept:
+    if not sliced:
         return node.tensor(0)
     chosen: list[list[Any]] = [
-        [values[place] for place in kept] for values in (axes, starts, ends, steps)
+        [values[place] for place in sliced] for values in (axes, starts, ends, steps)
     ]
     for place, (axis, first, last, step) in enumerate(zip(*chosen, strict=True)):
         extent: Any = shape[axis]

@@ -57,12 +57,12 @@ def _of_number(value: Operand) -> str:
     return "float32" if isinstance(value, float) else "int64"
 
 
-def _common(given: Sequence[str]) -> str:
+def _common(operand_dtypes: Sequence[str]) -> str:
     """The least element type that has the values of all."""
     for pair, both in ((("uint8", "int8"), "int16"), (("float16", "bfloat16"), "float32")):
-        if all(dtype in given for dtype in pair):
-            given = [*given, both]
-    return max(given, key=DTYPES.index)
+        if all(dtype in operand_dtypes for dtype in pair):
+            operand_dtypes = [*operand_dtypes, both]
+    return max(operand_dtypes, key=DTYPES.index)
 
 
 def as_type(t: Translator, value: Operand, dtype: str) -> E.Expr:
@@ -369,8 +369,8 @@ def isin(
 ) -> E.Expr:  # fmt: skip
     a, b = promoted(t, elements, test_elements)
     same = op.equal(op.expand_dims(a, -1), op.reshape(b, [-1]))
-    found = as_type(t, op.max(op.astype(same, "int8"), -1), "bool")
-    return op.logical_not(found) if invert else found
+    is_member = as_type(t, op.max(op.astype(same, "int8"), -1), "bool")
+    return op.logical_not(is_member) if invert else is_member
 
 
 @function("addcmul")

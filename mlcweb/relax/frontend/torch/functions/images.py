@@ -88,8 +88,8 @@ def _upsample(name: str, mode: str, antialias: bool = False) -> None:
         aligned = None
         if mode != "nearest":
             aligned, rest = bool(rest[0]), rest[1:]
-        given = rest[0] if rest and isinstance(rest[0], (list, tuple)) else rest
-        factors: list[float] = [factor for factor in given or () if factor is not None]
+        scale_factors = rest[0] if rest and isinstance(rest[0], (list, tuple)) else rest
+        factors: list[float] = [factor for factor in scale_factors or () if factor is not None]
         size = None if factors else output_size
         return interpolate(t, input, size, factors or None, mode, aligned, antialias=antialias)
 

@@ -137,13 +137,13 @@ def _split_masks(t: Translator, indices: Sequence[E.Expr | None]) -> tuple[list[
             axis += 1
             continue
         if t.dtype(item) != "bool":
-            found = [item]
+            item_tensors = [item]
         else:
             where = _true_places(t, item)
-            found = [t.bound(select(t, where, 0, row)) for row in range(t.ndim(item))]
-        places += range(axis, axis + len(found))
-        tensors += found
-        axis += len(found)
+            item_tensors = [t.bound(select(t, where, 0, row)) for row in range(t.ndim(item))]
+        places += range(axis, axis + len(item_tensors))
+        tensors += item_tensors
+        axis += len(item_tensors)
     return places, tensors
 
 
@@ -265,11 +265,11 @@ def scatter(
             f"imported; the reductions are {', '.join(_REDUCTIONS)}, with include_self=True"
         )
     axis, dtype, shape = dim % t.ndim(input), t.dtype(input), t.shape(index)
-    given = value if src is None else src
-    if not isinstance(given, E.Expr):
-        source: E.Expr = op.full(shape, t.const(given or 0, dtype), dtype)
+    values = value if src is None else src
+    if not isinstance(values, E.Expr):
+        source: E.Expr = op.full(shape, t.const(values or 0, dtype), dtype)
     else:
-        source = given
+        source = values
         for place, extent in enumerate(shape):  # there may be more than are used
             source = t.bound(_sliced(t, source, place, 0, extent, 1))
     how = "update" if reduce is None else _REDUCTIONS[reduce]
@@ -345,5 +345,5 @@ def diagonal(t: Translator, input: E.Expr, offset: int = 0, dim1: int = 0, dim2:
     first = [max(-offset, 0) + i for i in range(size)]
     second = [max(offset, 0) + i for i in range(size)]
     in_front = t.bound(op.permute_dims(input, [rows, columns, *others]))
-    found = op.index_tensor(in_front, [t.const(first, "int64"), t.const(second, "int64")])
-    return op.permute_dims(t.bound(found), [*range(1, ndim - 1), 0])
+    elements = op.index_tensor(in_front, [t.const(first, "int64"), t.const(second, "int64")])
+    return op.permute_dims(t.bound(elements), [*range(1, ndim - 1), 0])

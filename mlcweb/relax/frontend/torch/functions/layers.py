@@ -36,10 +36,10 @@ def addmm(
 
 @function("einsum")
 def einsum(t: Translator, equation: str, *operands: Expr | Sequence[Expr]) -> Expr:
-    given = (
+    tensors = (
         operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     )
-    return op.einsum(list(given), equation)
+    return op.einsum(list(tensors), equation)
 
 
 @function("linear")

@@ -24,8 +24,8 @@ def _gates(t: Translator, value: Expr, count: int) -> Sequence[Expr]:
 
 def _lstm(t: Translator, x: Expr, h: Expr, state: Sequence[Expr]) -> Sequence[Expr]:
     i, f, g, o = _gates(t, t.bound(op.add(x, h)), 4)
-    kept = op.multiply(op.sigmoid(f), state[1])
-    cell = t.bound(op.add(kept, op.multiply(op.sigmoid(i), op.tanh(g))))
+    remembered = op.multiply(op.sigmoid(f), state[1])
+    cell = t.bound(op.add(remembered, op.multiply(op.sigmoid(i), op.tanh(g))))
     return op.multiply(op.sigmoid(o), op.tanh(cell)), cell
 
 
