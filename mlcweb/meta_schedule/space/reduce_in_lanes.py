@@ -11,6 +11,7 @@ from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of
 from mlcweb.meta_schedule.space.vector_lanes import (
     MIN_LANES,
     MIN_VECTORS,
+    is_untiled_reduction,
     lanes_of,
     min_vectors,
     reduction_lane,
@@ -24,7 +25,6 @@ from mlcweb.schedule.analysis.block_facts import (
     TILING_STRUCTURE,
     extent_of,
     has_trivial_binding,
-    is_reduction_block,
     is_root,
     is_spatial,
     needs_multi_level_tiling,
@@ -35,7 +35,7 @@ from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.layout_rewrite import free_buffers
 
 if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task import Task
+    from mlcweb.meta_schedule.tune_context import TuneContext
 
 STRUCTURE = "lanes"
 
@@ -86,12 +86,9 @@ class ReduceInLanes(ScheduleRule):
         """The position of the loop of a block whose iterations this rule makes side by side; None
         where it leaves the block alone."""
         place = place_of(sch, block)
-        if is_root(place) or TILING_STRUCTURE in place.block.annotations:
+        if not is_untiled_reduction(sch, place):
             return None
-        if not has_trivial_binding(place) or not is_reduction_block(sch.state, place):
-            return None
-        free = free_buffers(sch, place.function)
-        if len(place.block.writes) != 1 or spatial_lanes(place, MIN_LANES, free):
+        if spatial_lanes(place, MIN_LANES, free_buffers(sch, place.function)):
             return None
         return reduction_lane(place)
 
@@ -181,7 +178,7 @@ class FuseRows(ScheduleRule):
     lanes: ReduceInLanes = field(default_factory=ReduceInLanes)
     max_rows: int = 4
 
-    def _initialize_with_tune_context(self, context: Task) -> None:
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
         super()._initialize_with_tune_context(context)
         self.lanes = self.lanes.clone()
         self.lanes._initialize_with_tune_context(context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,6 +14,7 @@ from mlcweb.meta_schedule.space.vector_lanes import (
     MIN_LANES,
     MIN_VECTORS,
     LaneChoice,
+    is_untiled_reduction,
     min_vectors,
     spatial_lanes,
 )
@@ -24,10 +25,7 @@ from mlcweb.schedule.analysis.block_facts import (
     TILING_STRUCTURE,
     consumers_of,
     extent_of,
-    has_trivial_binding,
     inputs_of,
-    is_reduction_block,
-    is_root,
     loop_of,
     needs_multi_level_tiling,
     place_of,
@@ -143,31 +141,24 @@ class RegisterTiling(ScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         place = place_of(sch, block)
-        if is_root(place) or len(place.block.writes) != 1 or not has_trivial_binding(place):
-            return [sch]
-        if not is_reduction_block(sch.state, place) or TILING_STRUCTURE in place.block.annotations:
+        if not is_untiled_reduction(sch, place):
             return [sch]
         # Where nothing is read twice, vectors pay, but copies do not.
         reuses = needs_multi_level_tiling(place)
         spaces: list[Schedule] = []
         free = free_buffers(sch, place.function)
         for choice in spatial_lanes(place, vector_unit(self.target).lanes(), free):
-            is_copied = bool(choice.packed) or choice.transposed
-            if reuses or not is_copied:
-                is_panel = reuses and not choice.packed and bool(_in_vectors(place, choice, free))
-                spaces += self._spaces(sch, block, choice, (False, True) if is_panel else (False,))
-        return spaces or [sch]
-
-    def _spaces(
-        self, sch: Schedule, block: BlockRV, choice: LaneChoice, with_panels: Iterable[bool]
-    ) -> Iterable[Schedule]:
-        for panels in with_panels:
-            space = sch.copy()
-            try:
-                self._tile(space, block, choice, panels)
-            except ScheduleError:
+            if not reuses and (choice.packed or choice.transposed):
                 continue
-            yield space
+            is_panel = reuses and not choice.packed and bool(_in_vectors(place, choice, free))
+            for panels in (False, True) if is_panel else (False,):
+                space = sch.copy()
+                try:
+                    self._tile(space, block, choice, panels)
+                except ScheduleError:
+                    continue
+                spaces.append(space)
+        return spaces or [sch]
 
     def _tile(self, sch: Schedule, block: BlockRV, choice: LaneChoice, panels: bool) -> None:
         node = place_of(sch, block).block

@@ -16,7 +16,9 @@ from mlcweb.schedule.analysis.block_facts import (
     bound_regions,
     coefficient,
     extent_of,
+    has_trivial_binding,
     inputs_of,
+    is_reduction_block,
     is_root,
     is_spatial,
     place_of,
@@ -55,6 +57,19 @@ class LaneChoice:
     lanes: int
     packed: tuple[int, ...]
     transposed: bool
+
+
+def is_untiled_reduction(sch: Schedule, place: BlockPlace) -> bool:
+    """Whether a block reduces into one buffer, each of its iterators in a loop of its own, and no
+    rule has tiled it."""
+    node = place.block
+    return (
+        not is_root(place)
+        and TILING_STRUCTURE not in node.annotations
+        and len(node.writes) == 1
+        and has_trivial_binding(place)
+        and is_reduction_block(sch.state, place)
+    )
 
 
 def lanes_of(extent: int | None, most: int) -> int:

@@ -101,17 +101,12 @@ def _is_even(inner: Sequence[For], steps: Sequence[Sequence[int | None]]) -> boo
         return False
     if any(extent_of(loop) is None or not is_single(loop.body) for loop in inner):
         return False
+    extents = [extent_of(loop) or 1 for loop in inner]
+    moving = [n for n, loop in enumerate(inner) if extent_of(loop) != 1]
+    row_major = [prod(extents[n + 1 :]) for n in moving]
     for of_access in steps:
-        span = 1
-        expected = []
-        for loop in reversed(inner):
-            expected.append(0 if extent_of(loop) == 1 else span)
-            span *= extent_of(loop) or 1
-        steps_of_access = [
-            0 if extent_of(loop) == 1 else step
-            for step, loop in zip(reversed(of_access), reversed(inner), strict=True)
-        ]
-        if steps_of_access != expected and any(step != 0 for step in steps_of_access):
+        moves = [of_access[n] for n in moving]
+        if moves != row_major and any(step != 0 for step in moves):
             return False
     return any(any(step for step in of_access) for of_access in steps[-1:])
 
@@ -134,7 +129,9 @@ class VerifyRegisters(Postproc):
     def apply(self, sch: Schedule) -> bool:
         most = vector_unit(self.target).lanes()
         return all(
-            self._fits(_least(place), _sums(place), _lanes(place, most))
+            self._fits(
+                int(place.block.annotations.get(MIN_VECTORS, 0)), _sums(place), _lanes(place, most)
+            )
             for place in sch.state.index.blocks.values()
             if TILING_STRUCTURE in place.block.annotations
         )
@@ -151,10 +148,6 @@ class VerifyRegisters(Postproc):
     def _fits(self, least: int, sums: int, lanes: int) -> bool:
         most = self.max_vectors or vector_unit(self.target).registers - OPERANDS
         return least * lanes <= sums <= most * lanes
-
-
-def _least(place: BlockPlace) -> int:
-    return int(place.block.annotations.get(MIN_VECTORS, 0))
 
 
 def _lanes(place: BlockPlace, most: int) -> int:
