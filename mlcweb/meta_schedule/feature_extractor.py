@@ -10,7 +10,6 @@ from mlcweb.ir import IRModule
 from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.meta_schedule.cost_model import loop_features, store_features, thread_features
 from mlcweb.runtime.ndarray import NDArray, array
-from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.runtime.vector_unit import VectorUnit, vector_unit
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate
-    from mlcweb.meta_schedule.task import Task
+    from mlcweb.meta_schedule.tune_context import TuneContext
 
 MAX_ROWS = 1024
 """Programs whose rows are cached, for when they come again."""
@@ -28,7 +27,9 @@ class FeatureExtractor(ABC):
     """Describes candidates by numbers."""
 
     @abstractmethod
-    def extract_from(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[Any]:
+    def extract_from(
+        self, context: TuneContext, candidates: Sequence[MeasureCandidate]
+    ) -> list[Any]:
         """An array for each candidate: a row of numbers, or several rows, one for each part."""
 
     @staticmethod
@@ -54,14 +55,16 @@ class _OfPrograms(FeatureExtractor, Generic[Key, Rows]):
         self._rows: dict[tuple[int, Key], Rows] = {}
 
     @abstractmethod
-    def aspect(self, context: Task) -> Key:
+    def aspect(self, context: TuneContext) -> Key:
         """What of a task the rows depend on."""
 
     @abstractmethod
     def features(self, module: IRModule, aspect: Key) -> Rows:
         """The rows of a program."""
 
-    def extract_from(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[Rows]:
+    def extract_from(
+        self, context: TuneContext, candidates: Sequence[MeasureCandidate]
+    ) -> list[Rows]:
         aspect = self.aspect(context)
         return [self._row(candidate, aspect) for candidate in candidates]
 
@@ -87,8 +90,10 @@ class PerProgramFeature(_OfPrograms["VectorUnit | None", "np.ndarray"]):
     times as long.
     """
 
-    def aspect(self, context: Task) -> VectorUnit | None:
-        return None if _has_threads(context.target) else vector_unit(context.target)
+    def aspect(self, context: TuneContext) -> VectorUnit | None:
+        target = context.target
+        has_threads = target is not None and target.kind.name in DEVICE_KINDS
+        return None if has_threads else vector_unit(target)
 
     def features(self, module: IRModule, aspect: VectorUnit | None) -> np.ndarray:
         if aspect is None:
@@ -130,7 +135,7 @@ class PerStoreFeature(_OfPrograms[tuple[bool, tuple[float, ...]], NDArray]):
         workload = store_features.WORKLOAD if extract_workload else 0
         self.feature_vector_length = self._options.length + workload
 
-    def aspect(self, context: Task) -> tuple[bool, tuple[float, ...]]:
+    def aspect(self, context: TuneContext) -> tuple[bool, tuple[float, ...]]:
         workload: tuple[float, ...] = ()
         if self.extract_workload:
             if context.mod is None:
@@ -172,7 +177,9 @@ class RandomFeatureExtractor(FeatureExtractor):
     def random_state(self, state: Any) -> None:
         self._random.set_state(state)
 
-    def extract_from(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[NDArray]:
+    def extract_from(
+        self, context: TuneContext, candidates: Sequence[MeasureCandidate]
+    ) -> list[NDArray]:
         draw, most = self._random, self.max_block_num
         return [array(draw.rand(draw.randint(1, most + 1), self.feature_size)) for _ in candidates]
 
@@ -181,7 +188,3 @@ _KINDS: dict[str, Callable[..., FeatureExtractor]] = {
     "per-store-feature": PerStoreFeature,
     "per-program-feature": PerProgramFeature,
 }
-
-
-def _has_threads(target: Target | None) -> bool:
-    return target is not None and target.kind.name in DEVICE_KINDS

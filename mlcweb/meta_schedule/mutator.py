@@ -5,17 +5,16 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Collection
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from inspect import signature
 from itertools import accumulate, takewhile
 from math import prod
 from operator import mul
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.space import of_kind
+from mlcweb.meta_schedule.space import TaskPart, of_kind
 from mlcweb.meta_schedule.space.multi_level_tiling import COOPERATIVE_FETCH
 from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
@@ -26,20 +25,14 @@ from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import Block, For
 
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task import Task
 
-
-class Mutator(ABC):
+class Mutator(TaskPart, ABC):
     """Changes one decision of a trace."""
 
     @cached_property
     def rng(self) -> random.Random:
         """Where random numbers come from unless `apply` is given a generator."""
         return random.Random()
-
-    def _initialize_with_tune_context(self, context: Task) -> None:  # noqa: B027
-        """Learn of the task; most mutators need not."""
 
     def apply(self, trace: Trace, rng: random.Random | None = None) -> Trace | None:
         """A trace with another decision and without post-processing; None where there is nothing
@@ -50,9 +43,11 @@ class Mutator(ABC):
     def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
         """What `apply` gives, by a generator of random numbers."""
 
-    def clone(self) -> Self:
-        """A mutator of the same options, for another task."""
-        return copy(self)
+    def program(self) -> IRModule:
+        """The program of the task; a ValueError where the mutator knows of none."""
+        if self.mod is None:
+            raise ValueError(f"{type(self).__name__} needs a TuneContext with a module")
+        return self.mod
 
     @staticmethod
     def create(kind: str) -> dict[Mutator, float]:
@@ -102,18 +97,11 @@ def sampled_for(trace: Trace, keys: Collection[str]) -> list[Instruction]:
 class MutateComputeLocation(Mutator):
     """Chooses another location for one of the blocks with a sampled location."""
 
-    mod: IRModule | None = None
-
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        self.mod = context.mod
-
     def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
-        """See `Mutator.apply`. A ValueError where the mutator knows of no task."""
-        if self.mod is None:
-            raise ValueError("MutateComputeLocation needs a TuneContext with a module")
+        mod = self.program()
         if not any(inst.kind.name == "SampleComputeLocation" for inst in trace.insts):
             return None
-        candidates = _other_locations(trace, self.mod)
+        candidates = _other_locations(trace, mod)
         if not candidates:
             return None
         inst, decisions = rng.choice(candidates)
@@ -154,18 +142,9 @@ class MutateParallel(Mutator):
     """
 
     max_jobs_per_core: int
-    cores: int = 1
-    mod: IRModule | None = None
-
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        target: Any = context.target
-        self.cores = int(target.attrs.get("num-cores", 1)) if target is not None else 1
-        self.mod = context.mod
 
     def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
-        """See `Mutator.apply`. A ValueError where the mutator knows of no task."""
-        if self.mod is None:
-            raise ValueError("MutateParallel needs a TuneContext with a module")
+        mod = self.program()
         annotating = [
             i for i in trace.insts if i.kind.name == "Annotate" and i.attrs[0] == PARALLEL
         ]
@@ -174,7 +153,7 @@ class MutateParallel(Mutator):
         inst = rng.choice(annotating)
         block, present = inst.inputs
         most = self.max_jobs_per_core * self.cores
-        bounds = [n for n in _bounds(trace, self.mod) if n <= most and n != present]
+        bounds = [n for n in _bounds(trace, mod) if n <= most and n != present]
         if not bounds:
             return None
         return _with_step(trace, inst, replace(inst, inputs=(block, rng.choice(bounds))))

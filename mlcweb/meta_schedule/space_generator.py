@@ -23,7 +23,7 @@ from mlcweb.tir.function import prim_funcs
 from mlcweb.tir.stmt import Block, Stmt
 
 if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task import Task
+    from mlcweb.meta_schedule.tune_context import TuneContext
 
 
 ScheduleFnType = Callable[[Schedule], "Schedule | Sequence[Schedule] | None"]
@@ -51,24 +51,12 @@ class SpaceGenerator(ABC):
         postprocs: PostprocType = FROM_TARGET,
         mutator_probs: MutatorProbType = FROM_TARGET,
     ) -> None:
-        self.sch_rules: list[ScheduleRule] | None = None
-        self.postprocs: list[Postproc] | None = None
-        self.mutator_probs: dict[Mutator, float] | None = None
-        if not isinstance(sch_rules, str):
-            self.sch_rules = list(sch_rules)
-        elif sch_rules != FROM_TARGET:
-            self.sch_rules = of_kind(sch_rules).sch_rules()
-        if not isinstance(postprocs, str):
-            self.postprocs = list(postprocs)
-        elif postprocs != FROM_TARGET:
-            self.postprocs = of_kind(postprocs).postprocs()
-        if not isinstance(mutator_probs, str):
-            self.mutator_probs = dict(mutator_probs)
-        elif mutator_probs != FROM_TARGET:
-            self.mutator_probs = of_kind(mutator_probs).mutator_probs()
+        self.sch_rules: list[ScheduleRule] | None = _own(sch_rules, list, "sch_rules")
+        self.postprocs: list[Postproc] | None = _own(postprocs, list, "postprocs")
+        self.mutator_probs: dict[Mutator, float] | None = _own(mutator_probs, dict, "mutator_probs")
         self.seed: int | None = None
 
-    def _initialize_with_tune_context(self, context: Task) -> None:
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
         """Learn of the task, and let the rules, post-processors and mutators do so."""
         self.seed = getattr(context, "rand_state", None)
         self._settle(context.target)
@@ -82,15 +70,9 @@ class SpaceGenerator(ABC):
         return defaults_for(target)
 
     def _settle(self, target: Target | None) -> None:
-        if None not in (self.sch_rules, self.postprocs, self.mutator_probs):
-            return
-        defaults = self._defaults(target)
-        if self.sch_rules is None:
-            self.sch_rules = defaults.sch_rules()
-        if self.postprocs is None:
-            self.postprocs = defaults.postprocs()
-        if self.mutator_probs is None:
-            self.mutator_probs = defaults.mutator_probs()
+        for name in ("sch_rules", "postprocs", "mutator_probs"):
+            if getattr(self, name) is None:
+                setattr(self, name, getattr(self._defaults(target), name)())
 
     @abstractmethod
     def generate_design_space(self, mod: IRModule) -> list[Schedule]:
@@ -120,6 +102,13 @@ class SpaceGenerator(ABC):
         if kind == "union":
             return SpaceGeneratorUnion(**options)
         return PostOrderApply(sch_rules=kind, postprocs=kind, mutator_probs=kind, **options)
+
+
+def _own(parts: Any, kind: Callable[[Any], Any], name: str) -> Any:
+    """Rules, post-processors or mutators, or the defaults of a kind; None for "from-target"."""
+    if not isinstance(parts, str):
+        return kind(parts)
+    return None if parts == FROM_TARGET else getattr(of_kind(parts), name)()
 
 
 class PySpaceGenerator(SpaceGenerator):
@@ -186,7 +175,7 @@ class SpaceGeneratorUnion(SpaceGenerator):
         super().__init__(sch_rules, postprocs, mutator_probs)
         self.space_generators = list(space_generators)
 
-    def _initialize_with_tune_context(self, context: Task) -> None:
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
         super()._initialize_with_tune_context(context)
         for generator in self.space_generators:
             generator._initialize_with_tune_context(context)
@@ -235,21 +224,20 @@ class PostOrderApply(SpaceGenerator):
     def _blocks(self, sch: Schedule) -> list[BlockRV]:
         """The blocks of all functions, inner ones before those around them. A TVMError where two of
         a function have one name: steps tell blocks by their names."""
-        found: list[BlockRV] = []
+        blocks: list[BlockRV] = []
         for name, func in prim_funcs(sch.mod).items():
-            blocks = _in_post_order(func.body)
-            names = Counter(block.name_hint for block in blocks)
-            for block in blocks:
+            statements = _in_post_order(func.body)
+            names = Counter(block.name_hint for block in statements)
+            for block in statements:
                 if self.f_block_filter is not None and not self.f_block_filter(block):
                     continue
                 if names[block.name_hint] > 1:
                     raise TVMError(
                         f"Duplicated block name {block.name_hint} in function {name} not "
-                        "supported! "
-                        "Give each block a name of its own"
+                        "supported! Give each block a name of its own"
                     )
-                found.append(sch.get_block(block.name_hint, name))
-        return found
+                blocks.append(sch.get_block(block.name_hint, name))
+        return blocks
 
 
 def _applied(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
-    from mlcweb.meta_schedule.task import Task
+    from mlcweb.meta_schedule.tune_context import TuneContext
 
 
 KINDS: dict[str, type[CostModel]] = {}
@@ -24,14 +24,14 @@ class CostModel(ABC):
     @abstractmethod
     def update(
         self,
-        context: Task,
+        context: TuneContext,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
         """Learn what candidates of a task took."""
 
     @abstractmethod
-    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         """Scores of candidates of a task, float64; comparable within the task."""
 
     def save(self, path: str) -> None:
@@ -69,13 +69,13 @@ class RandomModel(CostModel):
 
     def update(
         self,
-        context: Task,
+        context: TuneContext,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
         """Nothing is learnt."""
 
-    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         return self._random.random(len(candidates)) * self.max_range
 
     def save(self, path: str) -> None:

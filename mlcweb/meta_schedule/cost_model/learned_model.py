@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
-    from mlcweb.meta_schedule.task import Task
+    from mlcweb.meta_schedule.tune_context import TuneContext
 
 
 TIE = 0.02
@@ -149,7 +149,7 @@ class LearnedModel(CostModel):
 
     def update(
         self,
-        context: Task,
+        context: TuneContext,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
@@ -176,7 +176,7 @@ class LearnedModel(CostModel):
         samples.model = self._fitted([samples])
         self._of_all.clear()
 
-    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         import numpy as np
 
         if not self._samples or not candidates:
@@ -185,16 +185,18 @@ class LearnedModel(CostModel):
         model = self._model_of(context, len(rows[0]))
         return np.zeros(len(rows)) if model is None else np.asarray(self._scores(model, rows))
 
-    def _rows(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[np.ndarray]:
+    def _rows(
+        self, context: TuneContext, candidates: Sequence[MeasureCandidate]
+    ) -> list[np.ndarray]:
         """One row for each candidate. Where the extractor gives several, as those of TVM do for the
         stores of a program, it is their sum."""
         import numpy as np
 
-        found = self.extractor.extract_from(context, candidates)
-        arrays = [np.asarray(each.numpy() if isinstance(each, NDArray) else each) for each in found]
+        features = self.extractor.extract_from(context, candidates)
+        arrays = [np.asarray(f.numpy() if isinstance(f, NDArray) else f) for f in features]
         return [each.sum(axis=0) if each.ndim > 1 else each for each in arrays]
 
-    def ranking(self, context: Task) -> Ranking:
+    def ranking(self, context: TuneContext) -> Ranking:
         """How well the programs of a task were ranked before they were measured, batch by batch."""
         return self._samples.get(_task(context), _Samples()).ranking
 
@@ -223,7 +225,7 @@ class LearnedModel(CostModel):
                     self._samples[int(task)] = samples
         self._of_all.clear()
 
-    def _model_of(self, context: Task, width: int) -> Any:
+    def _model_of(self, context: TuneContext, width: int) -> Any:
         """The model of a task; of one that nothing was measured of, that of all tasks whose rows
         are as wide: GPUs have other rows than processors."""
         own = self._samples.get(_task(context))
@@ -247,5 +249,5 @@ class LearnedModel(CostModel):
         return self.fit(np.array(rows), np.array(targets))
 
 
-def _task(context: Task) -> int:
+def _task(context: TuneContext) -> int:
     return 0 if context.mod is None else structural_hash(context.mod)

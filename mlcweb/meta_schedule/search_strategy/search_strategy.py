@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import wraps
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
@@ -24,7 +24,7 @@ from mlcweb.tir.arithmetic import constant_value
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.cost_model.cost_model import CostModel
     from mlcweb.meta_schedule.database.database import Database
-    from mlcweb.meta_schedule.task import Task
+    from mlcweb.meta_schedule.tune_context import TuneContext
 
 
 PATIENCE = 4
@@ -32,12 +32,6 @@ PATIENCE = 4
 
 MAX_DRAWS = 256
 """Draws of the steps of a condition until it holds, at most."""
-
-
-class PostprocLike(Protocol):
-    """Changes a schedule after its decisions, or refuses it by False."""
-
-    def apply(self, sch: Schedule) -> bool: ...
 
 
 class Sampler:
@@ -48,9 +42,7 @@ class Sampler:
         rng: where the seeds of schedules come from.
     """
 
-    def __init__(
-        self, mod: IRModule, postprocs: Iterable[PostprocLike], rng: random.Random
-    ) -> None:
+    def __init__(self, mod: IRModule, postprocs: Iterable[Postproc], rng: random.Random) -> None:
         self.mod = mod
         self.postprocs = tuple(postprocs)
         self.rng = rng
@@ -69,8 +61,7 @@ class Sampler:
         return all(condition.holds(trace.decisions) for condition in self._conditions(trace))
 
     def _conditions(self, trace: Trace) -> list[Condition]:
-        checks = [postproc for postproc in self.postprocs if isinstance(postproc, Postproc)]
-        return [condition for check in checks for condition in check.conditions(trace)]
+        return [condition for each in self.postprocs for condition in each.conditions(trace)]
 
     def _drawn(self, space: Trace, condition: Condition) -> dict[Instruction, Any]:
         """Decisions for which a condition holds, each as likely as where all are drawn and some are
@@ -175,7 +166,7 @@ class SearchStrategy(ABC):
             )
         return super().__new__(cls)
 
-    def _initialize_with_tune_context(self, context: Task) -> None:
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
         if context.mod is None:
             raise ValueError("TuneContext needs `mod` for a search")
         self.context = context
@@ -299,14 +290,14 @@ class PySearchStrategy(SearchStrategy):
             return
 
         @wraps(own)
-        def initialize(self: PySearchStrategy, context: Task) -> None:
+        def initialize(self: PySearchStrategy, context: TuneContext) -> None:
             if context.mod is not None:
                 super(cls, self)._initialize_with_tune_context(context)
             own(self, context)
 
         cls._initialize_with_tune_context = initialize
 
-    def _initialize_with_tune_context(self, context: Task) -> None:
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
         super()._initialize_with_tune_context(context)
         self.seen = set()
 

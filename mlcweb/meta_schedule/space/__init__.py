@@ -3,8 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from mlcweb.ir import IRModule
+    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.runtime.target import Target
+
+
+class TaskPart:
+    """What works for one task: a rule, a post-processor, a mutator. Each task has its own."""
+
+    mod: IRModule | None = None
+    """The program of the task."""
+
+    target: Target | None = None
+    """The target, by default the best for this machine."""
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Learn of the task."""
+        self.mod, self.target = context.mod, context.target
+
+    def clone(self) -> Self:
+        """The same with the same options, for another task."""
+        return copy(self)
+
+    @property
+    def cores(self) -> int:
+        """Cores of the target, which bound how much is made parallel."""
+        return 1 if self.target is None else int(self.target.attrs.get("num-cores", 1))
+
+    def limit(self, name: str) -> int:
+        """What the target has of something; 0 where that is not known."""
+        return 0 if self.target is None else int(self.target.limits.get(name, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of, target_limit
+from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of
 from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
@@ -23,7 +23,7 @@ from mlcweb.schedule.analysis.block_facts import (
 from mlcweb.tir.stmt import Block, IterType
 
 if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task import Task
+    from mlcweb.meta_schedule.tune_context import TuneContext
 
 WRITE_CACHE_LEVEL = "meta_schedule.write_cache_level"
 COOPERATIVE_FETCH = "meta_schedule.cooperative_fetch"
@@ -105,11 +105,9 @@ class MultiLevelTiling(ScheduleRule):
     max_threads_per_block: int = field(default=0, init=False)
     warp_size: int = field(default=0, init=False)
 
-    def _initialize_with_tune_context(self, context: Task) -> None:
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
         super()._initialize_with_tune_context(context)
-        most, warp = (
-            target_limit(context, name) for name in ("max_threads_per_block", "thread_warp_size")
-        )
+        most, warp = self.limit("max_threads_per_block"), self.limit("thread_warp_size")
         if most and warp:
             self.max_threads_per_block, self.warp_size = most, warp
 

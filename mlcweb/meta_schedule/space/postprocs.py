@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from mlcweb.arith import Analyzer
-from mlcweb.meta_schedule.space import of_kind
+from mlcweb.meta_schedule.space import TaskPart, of_kind
 from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
-from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
 from mlcweb.schedule.analysis.block_facts import (
     SPATIAL,
@@ -34,9 +32,6 @@ from mlcweb.tir.function import prim_funcs
 from mlcweb.tir.stmt import For, ForKind, statements_in
 from mlcweb.tir.substitute import variables_in
 
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task import Task
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -51,15 +46,8 @@ class Condition:
     holds: Callable[[Mapping[Instruction, Any]], bool]
 
 
-class Postproc(ABC):
+class Postproc(TaskPart, ABC):
     """Changes a schedule whose decisions are made, or refuses it."""
-
-    target: Target | None = None
-    """The target, by default the best for this machine."""
-
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        """Learn of the task."""
-        self.target = context.target
 
     @abstractmethod
     def apply(self, sch: Schedule) -> bool:
@@ -69,10 +57,6 @@ class Postproc(ABC):
         """What is known before a trace is replayed of the decisions with which `apply` would refuse
         it; nothing by default."""
         return ()
-
-    def clone(self) -> Self:
-        """A post-processor of the same options, for another task."""
-        return copy(self)
 
     @staticmethod
     def create(kind: str) -> list[Postproc]:

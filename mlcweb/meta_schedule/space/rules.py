@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
-from mlcweb.meta_schedule.space import of_kind
+from mlcweb.meta_schedule.space import TaskPart, of_kind
 from mlcweb.runtime.registry import get_global_func
-from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError
 from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
@@ -38,31 +36,14 @@ from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.expr import Call, Select
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, IfThenElse
 
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task import Task
 
-
-class ScheduleRule(ABC):
+class ScheduleRule(TaskPart, ABC):
     """Transforms a block; where there are several ways to do so, a schedule for each."""
-
-    cores: int = 1
-    """Cores of the target, which bound how much is made parallel."""
-
-    target: Target | None = None
-    """The target, by default the best for this machine."""
-
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        target = self.target = context.target
-        self.cores = int(target.attrs.get("num-cores", 1)) if target is not None else 1
 
     @abstractmethod
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedules that the rule makes of one, which it may change; `[sch]` where the rule
         does not concern the block."""
-
-    def clone(self) -> Self:
-        """A rule of the same options, for another task."""
-        return copy(self)
 
     @staticmethod
     def create(kind: str) -> list[ScheduleRule]:
@@ -78,30 +59,19 @@ SCHEDULE_RULE = "schedule_rule"
 """The annotation of a block with a rule of its own, which other rules leave alone."""
 
 
-def target_limit(context: Any, name: str) -> int:
-    """What a task's target has of something; 0 where that is not known."""
-    return int(context.target.limits.get(name, 0)) if context.target is not None else 0
-
-
 class ApplyCustomRule(ScheduleRule):
     """Applies to a block with the annotation `schedule_rule = "name"` the global function
     `meta_schedule.<key>.<name>`, for a key of the target: "cpu", or its kind. Where there is none,
     the annotation is taken away, and other rules apply."""
 
-    keys: tuple[str, ...] = ("cpu",)
-
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        super()._initialize_with_tune_context(context)
-        target: Any = context.target
-        if target is not None:
-            self.keys = (*target.keys, target.kind.name)
-
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         name = place_of(sch, block).block.annotations.get(SCHEDULE_RULE)
         if name is None or name == "None":
             return [sch]
+        target = self.target
+        keys = ("cpu",) if target is None else (*target.keys, target.kind.name)
         for prefix in ("meta_schedule", "s_tir.meta_schedule"):
-            for key in self.keys:
+            for key in keys:
                 function: Any = get_global_func(f"{prefix}.{key}.{name}", allow_missing=True)
                 if function is not None:
                     try:
@@ -247,11 +217,10 @@ class InlineConstantScalars(ScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         place = place_of(sch, block)
-        variants = place.block
-        makes_scalar = not variants.reads and len(variants.writes) == 1
-        if makes_scalar and not is_root(place) and not variants.writes[0].buffer.shape:
-            if not is_output_block(sch.state, place):
-                sch.compute_inline(block)
+        node = place.block
+        makes_scalar = not node.reads and len(node.writes) == 1 and not node.writes[0].buffer.shape
+        if makes_scalar and not is_root(place) and not is_output_block(sch.state, place):
+            sch.compute_inline(block)
         return [sch]
 
 

@@ -4,7 +4,7 @@ left, and whether a program is within the limits of the device."""
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.analysis.threads import is_shared
 from mlcweb.ir.errors import TVMError
@@ -21,7 +21,6 @@ from mlcweb.meta_schedule.space.multi_level_tiling import (
     WARP_EXECUTION,
 )
 from mlcweb.meta_schedule.space.postprocs import Postproc
-from mlcweb.meta_schedule.space.rules import target_limit
 from mlcweb.meta_schedule.space.thread_rules import bind_block
 from mlcweb.schedule import BlockRV, Schedule
 from mlcweb.schedule.analysis.block_facts import axis_of, extent_of, is_root, loop_of
@@ -30,9 +29,6 @@ from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc, prim_funcs
 from mlcweb.tir.stmt import AllocBuffer, Block, BufferStore, For, ForKind, Stmt, statements_in
 
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task import Task
-
 MAX_VECTOR_BYTES = 16
 
 
@@ -40,11 +36,6 @@ class RewriteCooperativeFetch(Postproc):
     """Binds the loop of each copy to shared memory to the threads that were bound before it, with
     as many neighbours for a thread as its annotation says. Where warps compute, the copies of the
     block are made by their threads."""
-
-    warp_size: int = 0
-
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        self.warp_size = target_limit(context, "thread_warp_size")
 
     def apply(self, sch: Schedule) -> bool:
         threads: dict[str, int] = {}
@@ -56,7 +47,7 @@ class RewriteCooperativeFetch(Postproc):
                 lanes = int(sch.get(inst.inputs[1])) if inst.inputs[1:] else 1  # type: ignore[call-overload]
                 fetches.append((inst.inputs[0], lanes, dict(threads)))
             elif inst.kind.name == "Annotate" and inst.attrs[0] == WARP_EXECUTION:
-                threads["threadIdx.x"] = self.warp_size
+                threads["threadIdx.x"] = self.limit("thread_warp_size")
         for block, lanes, around in fetches:
             self._fetch(sch, block, lanes, around)
         return True
@@ -89,11 +80,9 @@ class RewriteUnboundBlock(Postproc):
         self.max_threadblocks = max_threadblocks
         self.max_threads_per_block = max_threads_per_block
 
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        if self.max_threads_per_block == -1:
-            self.max_threads_per_block = target_limit(context, "max_threads_per_block")
-
     def apply(self, sch: Schedule) -> bool:
+        most = self.max_threads_per_block
+        most = self.limit("max_threads_per_block") if most == -1 else most
         for place in list(sch.state.index.blocks.values()):
             parents = [parent for parent in place.parents if isinstance(parent, Block)]
             if is_root(place) or len(parents) != 1:
@@ -102,7 +91,6 @@ class RewriteUnboundBlock(Postproc):
             if all(any(a.startswith(kind) for a in axes) for kind in ("blockIdx", "threadIdx")):
                 continue
             block = sch.get_block(place.block.name_hint, place.function)
-            most = self.max_threads_per_block
             bind_block(sch, block, self.max_threadblocks, most, lambda extent: extent)
         return True
 
@@ -110,15 +98,6 @@ class RewriteUnboundBlock(Postproc):
 class VerifyGPUCode(Postproc):
     """Refuses a program that goes beyond what a block of the target's threads has: their number,
     shared memory, bytes of a vector."""
-
-    max_threads_per_block: int = 0
-    shared_memory: int = 0
-    warp_size: int = 0
-
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        self.max_threads_per_block = target_limit(context, "max_threads_per_block")
-        self.shared_memory = target_limit(context, "max_shared_memory_per_block")
-        self.warp_size = target_limit(context, "thread_warp_size")
 
     def apply(self, sch: Schedule) -> bool:
         return all(map(self._fits, prim_funcs(sch.mod).values()))
@@ -138,19 +117,20 @@ class VerifyGPUCode(Postproc):
             annotations = statement.annotations
             if WARP_EXECUTION in annotations:
                 # What it becomes takes a whole warp.
-                around = {**around, "threadIdx.x": self.warp_size or 1}
+                around = {**around, "threadIdx.x": self.limit("thread_warp_size") or 1}
             threads = prod(n for axis, n in around.items() if axis.startswith("threadIdx"))
             if THREADS_LOW in annotations and not (
                 int(annotations[THREADS_LOW]) <= threads <= int(annotations[THREADS_HIGH])
             ):
                 return False
-            if threads > (self.max_threads_per_block or threads):
+            if threads > (self.limit("max_threads_per_block") or threads):
                 return False
         inside = (part for part in children(statement) if isinstance(part, Stmt))
         return all(self._has_fit_threads(part, around) for part in inside)
 
     def _has_fit_memory(self, func: PrimFunc) -> bool:
-        if not self.shared_memory:
+        shared = self.limit("max_shared_memory_per_block")
+        if not shared:
             return True
         try:
             for run in (
@@ -162,7 +142,7 @@ class VerifyGPUCode(Postproc):
                 func = run(func)
         except TVMError:
             return False
-        return all(_shared_bytes(kernel) <= self.shared_memory for kernel in kernels_in(func.body))
+        return all(_shared_bytes(kernel) <= shared for kernel in kernels_in(func.body))
 
 
 def _fits_vector(loop: For) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.meta_schedule.space.rules import (
     ScheduleRule,
     fuse_reduction_loops,
     one_of,
-    target_limit,
 )
 from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import (
@@ -28,9 +27,6 @@ from mlcweb.schedule.analysis.block_facts import (
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.tir.stmt import For, ForKind
-
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task import Task
 
 Factor = Callable[[int], "int | ExprRV"]
 """Threads of a block, at most."""
@@ -50,11 +46,6 @@ class AutoBind(ScheduleRule):
     thread_extents: Sequence[int] = (32, 64, 128, 256, 512, 1024)
     max_threads_per_block: int = -1
 
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        super()._initialize_with_tune_context(context)
-        if self.max_threads_per_block == -1:
-            self.max_threads_per_block = target_limit(context, "max_threads_per_block")
-
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         def factor(most: int) -> int | ExprRV:
             extents = [extent for extent in self.thread_extents if extent <= most]
@@ -62,7 +53,9 @@ class AutoBind(ScheduleRule):
                 return extents[0] if extents else most
             return one_of(sch, extents)
 
-        bind_block(sch, block, self.max_threadblocks, self.max_threads_per_block, factor)
+        most = self.max_threads_per_block
+        most = self.limit("max_threads_per_block") if most == -1 else most
+        bind_block(sch, block, self.max_threadblocks, most, factor)
         return [sch]
 
 
@@ -127,16 +120,9 @@ class CrossThreadReduction(ScheduleRule):
     """
 
     thread_extents: Sequence[int]
-    max_threads_per_block: int = 0
-    warp_size: int = 0
-
-    def _initialize_with_tune_context(self, context: Task) -> None:
-        super()._initialize_with_tune_context(context)
-        self.max_threads_per_block = target_limit(context, "max_threads_per_block")
-        self.warp_size = target_limit(context, "thread_warp_size")
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        most, warp = self.max_threads_per_block, self.warp_size
+        most, warp = self.limit("max_threads_per_block"), self.limit("thread_warp_size")
         if not most or not warp or not needs_rfactor(sch, block, most, 1):
             return [sch]
         together = sch.copy()
