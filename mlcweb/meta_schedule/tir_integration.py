@@ -152,6 +152,3 @@ def _programs(mod: IRModule | PrimFunc) -> list[tuple[str, IRModule]]:
     if len(functions) == 1:
         return [(functions[0][0], normalized(mod))]
     return [(name, normalized(func)) for name, func in functions]
-
-
-__all__ = ["TuneConfig", "compile_tir", "tune_tir", "tune_tir_async"]

@@ -192,6 +192,3 @@ def _reuse(
         nest.loops[still[-1]].extent if still else 1,
         sets[still[-1] + 1][0] if still else sets[0][0],
     ]
-
-
-__all__ = ["NAMES", "features", "features_of", "nest_features"]

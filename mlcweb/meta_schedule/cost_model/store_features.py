@@ -173,11 +173,11 @@ class _Stores(Visitor):
 
     def accesses(self, store: S.BufferStore) -> list[_Access]:
         """The buffers that a store accesses, those that most lines of are touched first."""
-        found: dict[Buffer, _Access] = {}
+        by_buffer: dict[Buffer, _Access] = {}
         loads = (node for node in walk(store.value) if isinstance(node, E.BufferLoad))
         for node in (store, *loads):
             buffer = node.buffer
-            access = found.setdefault(buffer, _Access(buffer, _shape(buffer, self.analyzer)))
+            access = by_buffer.setdefault(buffer, _Access(buffer, _shape(buffer, self.analyzer)))
             if node is store:
                 access.writes = True
                 access.indices.append(store.indices)
@@ -185,7 +185,7 @@ class _Stores(Visitor):
                 access.reads = True
                 if not access.writes:
                     access.indices.append(node.indices)
-        accesses = list(found.values())
+        accesses = list(by_buffer.values())
         starts = {loop.loop_var: loop.min for loop in self.loops}
         for var, start in starts.items():
             self.analyzer.bind(var, start)

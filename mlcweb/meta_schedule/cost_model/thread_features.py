@@ -173,6 +173,3 @@ def _kept_bytes(nests: Sequence[Nest]) -> tuple[int, int]:
         else:
             own += size
     return shared, own
-
-
-__all__ = ["NAMES", "features", "passes", "sectors"]

@@ -14,44 +14,42 @@ from mlcweb.meta_schedule.mutator import (
     MutateUnroll,
     Mutator,
 )
-from mlcweb.meta_schedule.space import DEFAULTS, Defaults
-from mlcweb.meta_schedule.space.intrin_tiling import (
-    MultiLevelTilingWideVector,
-    MultiLevelTilingWithIntrin,
-)
-from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
-from mlcweb.meta_schedule.space.postprocs import (
+from mlcweb.meta_schedule.postproc import (
     DisallowDynamicLoop,
     Postproc,
+    RewriteCooperativeFetch,
     RewriteLayout,
     RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
     RewriteTensorize,
-)
-from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
-from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
-from mlcweb.meta_schedule.space.rules import (
-    AddRFactor,
-    ApplyCustomRule,
-    AutoInline,
-    InlineConstantScalars,
-    ParallelizeVectorizeUnroll,
-    RandomComputeLocation,
-    ScheduleRule,
-)
-from mlcweb.meta_schedule.space.tensor_core_tiling import MultiLevelTilingTensorCore, wmma_groups
-from mlcweb.meta_schedule.space.thread_postprocs import (
-    RewriteCooperativeFetch,
     RewriteUnboundBlock,
-    VerifyGPUCode,
-)
-from mlcweb.meta_schedule.space.thread_rules import AutoBind, CrossThreadReduction
-from mlcweb.meta_schedule.space.vector_lanes import VectorLanes
-from mlcweb.meta_schedule.space.vector_postprocs import (
     VectorizeInnermost,
+    VerifyGPUCode,
     VerifyRegisters,
     VerifyVectorized,
 )
+from mlcweb.meta_schedule.schedule_rule import (
+    AddRFactor,
+    ApplyCustomRule,
+    AutoBind,
+    AutoInline,
+    CrossThreadReduction,
+    FuseRows,
+    InlineConstantScalars,
+    MultiLevelTiling,
+    MultiLevelTilingTensorCore,
+    MultiLevelTilingWideVector,
+    MultiLevelTilingWithIntrin,
+    ParallelizeVectorizeUnroll,
+    RandomComputeLocation,
+    ReduceInLanes,
+    RegisterTiling,
+    ReuseType,
+    ScheduleRule,
+    VectorLanes,
+)
+from mlcweb.meta_schedule.space import DEFAULTS, Defaults
+from mlcweb.meta_schedule.space.tensor_core_tiling import wmma_groups
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.runtime.thread_pool import has_threads
