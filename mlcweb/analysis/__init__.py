@@ -4,6 +4,7 @@ The questions that TVM's users ask are in queries.py.
 """
 
 from mlcweb.analysis.access_regions import AccessRegions, block_access_regions
+from mlcweb.analysis.gpu_limits import verify_gpu_code
 from mlcweb.analysis.queries import (
     OOBChecker, assert_pure_function, calculate_allocated_bytes, calculate_constant_bytes,
     calculate_workspace_bytes, detect_buffer_access_lca, estimate_tir_flops, expr_deep_equal,

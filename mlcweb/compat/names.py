@@ -248,6 +248,14 @@ _FILES: dict[tuple[str, ...], str] = {
     ),
     ("dlight.base",): "dlight.base.utils",
     ("tensor_intrin.dot_products", "tensor_intrin.cuda"): "tir.tensor_intrin",
+    ("topi.vision",): (
+        "topi.vision.multibox_transform_loc topi.vision.nms topi.vision.roi_align "
+        "topi.vision.roi_pool"
+    ),
+    ("relax.op.vision",): (
+        "relax.op.vision.multibox_transform_loc relax.op.vision.nms relax.op.vision.roi_align "
+        "relax.op.vision.roi_pool"
+    ),
     ("topi.image",): "topi.image.dilation2d topi.image.grid_sample topi.image.resize",
     ("script.printer",): "script.highlight",
     ("runtime.target", "runtime"): "runtime.target.target target.target target.tag",

@@ -39,7 +39,8 @@ _ROWS: dict[str, str] = {
     "relax.transform.StaticPlanBlockMemory plans that of models": (
         "tir.usmp ir.memory_pools testing.usmp"
     ),
-    "it is for accelerators that cannot be reached from here": (
+    "kernels for devices are functions whose loops are bound to threads; tvm.build(mod, target) "
+    "writes CUDA, OpenCL, Metal and WGSL (lesson 7)": (
         "tir.contrib tir.adreno tir.hexagon tir.trn tir.cuda tir.metal tir.opencl tir.rocm "
         "tir.vulkan tir.webgpu tir.operator tir._buffer_view "
         "script.ir_builder.tir.external_kernel testing.tir testing.aot.AOTTestModel"
@@ -105,7 +106,7 @@ _ROWS: dict[str, str] = {
         "contrib.ethosu contrib.tensorrt contrib.hexagon contrib.sparse contrib.random "
         "contrib.vllm"
     ),
-    "there is no other compiler here; tvm.build makes the machine code itself": (
+    "compilers are not called by name; tvm.build(mod, target) calls what a target needs": (
         "contrib.emcc contrib.ndk contrib.nvcc contrib.rocm "
         "contrib.xcode contrib.spirv contrib.tar contrib.tvmjs "
         "compat.support.emcc compat.support.ndk compat.support.nvcc "
@@ -119,12 +120,12 @@ _ROWS: dict[str, str] = {
         "contrib.dlpack"
     ),
     "there is one device here; a native TVM runs a program on several": (
-        "runtime.disco relax.distributed script.ir_builder.relax.distributed "
-        "script.relax.dist relax.script.parser.dist script.parser.relax.dist"
+        "runtime.disco relax.distributed relax.op.ccl relax.op.distributed "
+        "script.ir_builder.relax.distributed script.relax.dist relax.script.parser.dist "
+        "script.parser.relax.dist"
     ),
-    "it schedules for GPUs; write a tvm.tir.Schedule (lesson 7), or use ms.tune_tir": (
-        "tir.tensor_intrin.metal topi.cuda topi.gpu tir.backend"
-    ),
+    "it schedules for GPUs; dlight.ApplyDefaultSchedule and ms.tune_tir do, too, or write a "
+    "tvm.tir.Schedule (lesson 7)": ("tir.tensor_intrin.metal topi.cuda topi.gpu tir.backend"),
     "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
     "write the workload with te.create_prim_func, and look at the spaces that "
     "ms.space_generator makes": (
@@ -140,15 +141,16 @@ _ROWS: dict[str, str] = {
     "tiles and layouts of tirx are for GPUs; write T.block and a tvm.tir.Schedule": (
         "tir.tile_primitive tir.exec_scope tir.exec_context tir.script.tile tir.lang"
     ),
-    "it asks LLVM, which is not here; tvm.build makes the machine code itself": (
+    "it asks the LLVM of TVM itself; tvm.build makes the machine code": (
         "runtime.target.codegen runtime.target.intrin tir.tensor_intrin.riscv_cpu"
     ),
     "it is an operator of topi that is not here; write it with te.compute": (
         "topi.nn.bitserial_conv2d topi.nn.bitserial_dense topi.nn.bnn topi.nn.lstm topi.nn.qnn "
-        "topi.nn.winograd_util topi.vision.nms topi.sparse"
+        "topi.nn.winograd_util topi.sparse"
     ),
-    "the instructions of one kind of GPU or accelerator are not offered by name; "
-    'tvm.build(mod, target="cuda") writes its source (lesson 7)': "backend dlight.adreno",
+    "it is for one kind of GPU; the rules of dlight.gpu are for all": "dlight.adreno",
+    "tiles of tirx are for one kind of GPU or accelerator; instructions of CUDA are in "
+    "tvm.tir.tensor_intrin.cuda": "backend",
     "caches of language models are not here; keep the state in tensors that methods take and give "
     "back": "relax.frontend.nn.llm",
     "save the model as ONNX: relax.frontend.onnx.from_onnx reads it": (
@@ -165,9 +167,6 @@ _ROWS: dict[str, str] = {
         "relax.transform.legalize_ops.qdq relax.transform.legalize_ops.search "
         "relax.transform.legalize_ops.statistical relax.transform.legalize_ops.unary "
         "relax.transform.legalize_ops.vision"
-    ),
-    "it is an operator of relax that is not here; relax.op.call_tir calls a function of yours": (
-        "relax.op.ccl relax.op.distributed"
     ),
     "run a program with python -m mlcweb run": "exec",
     "mlcweb is Python; tvm.register_func and tvm.get_global_func reach its registry": (
@@ -255,7 +254,7 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "detect_target_from_device register_device_target_detector SUPPORTED_DEVICE "
             "SUPPORT_DEVICE"
         ),
-        "it asks LLVM, which is not here; tvm.build makes the machine code itself": (
+        "it asks the LLVM of TVM itself; tvm.build makes the machine code": (
             "llvm_lookup_intrinsic_id llvm_get_intrinsic_name llvm_version_major "
             "llvm_get_targets llvm_get_cpu_features"
         ),
@@ -348,9 +347,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "kernels share common parts when they are made": "detect_common_subexpr",
     },
     "analysis": {
-        "no target here has limits of a GPU; the postproc VerifyRegisters checks": (
-            "verify_gpu_code"
-        ),
         "there is no Hexagon target here": "get_vtcm_compaction_passes",
         "memory is not constrained here": (
             "apply_prim_func_arg_and_result_memory_constraints "
@@ -417,7 +413,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "a buffer is tvm.tir.Buffer, and its type is its dtype": (
             "BufferType BufferRegionType is_buffer_var DataProducer"
         ),
-        "there are no vectors of a scalable length here": "get_vscale_expr",
         "tvm.build splits host and device itself": (
             "split_host_device_mods codegen_build tir_to_runtime"
         ),

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any
 
 from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.builtins import BUILTINS, Builtin, call_builtin
@@ -35,6 +36,12 @@ def logaddexp(a: Any, b: Any, span: Any = None) -> E.PrimExpr:
     """log(exp(a) + exp(b))."""
     exp, log = unary_functions["exp"], unary_functions["log"]
     return log(arithmetic.add(exp(a), exp(b)))
+
+
+def get_vscale_expr(dtype: Any, min_size: int = 128) -> E.PrimExpr:
+    """How many elements of a type a vector of scalable length has, of at least `min_size` bits for
+    each `T.vscale()`."""
+    return arithmetic.multiply(min_size // dtypes.bits(str(dtype)), BUILTIN_FUNCTIONS["vscale"]())
 
 
 def infinity(dtype: Any) -> E.PrimExpr:
@@ -84,6 +91,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "indexdiv": _without_span(arithmetic.floordiv),
     "indexmod": _without_span(arithmetic.floormod),
     "ceildiv": _without_span(ceildiv),
+    "get_vscale_expr": get_vscale_expr,
     "infinity": infinity,
     "logaddexp": logaddexp,
     "convert": arithmetic.convert,

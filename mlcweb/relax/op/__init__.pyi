@@ -40,6 +40,7 @@ from mlcweb.relax.op.elementwise import (
     not_equal as not_equal, power as power, right_shift as right_shift, round as round,
     rsqrt as rsqrt, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh, sqrt as sqrt,
     square as square, subtract as subtract, tan as tan, tanh as tanh, trunc as trunc,
+    wrap_param as wrap_param,
 )
 from mlcweb.relax.op.index import (
     dynamic_strided_slice as dynamic_strided_slice, gather_elements as gather_elements,

@@ -6,8 +6,8 @@ from mlcweb.ir.op import Op
 from mlcweb.relax.expr import Call, ExprLike, convert_to_expr
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import InfoArgs, given_sinfo_args
-from mlcweb.relax.op.legalize import keep
-from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, operator
+from mlcweb.relax.op.legalize import first_argument, keep
+from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
 
 
 @operator(
@@ -32,3 +32,9 @@ def alloc_tensor(
         None,
         infos,
     )
+
+
+@operator("relax.builtin.stop_lift_params", "x", infer=infer.same, legalize=first_argument)
+def stop_lift_params(x: ExprLike) -> Call:
+    """The same tensor, but LiftTransformParams leaves in the function what is computed of it."""
+    return call(stop_lift_params, x)

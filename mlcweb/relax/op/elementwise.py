@@ -81,6 +81,15 @@ def astype(x: ExprLike, dtype: object) -> Call:
     return call(astype, x, dtype=str(dtype))
 
 
+@operator(
+    "relax.wrap_param", "data",
+    infer=_infer_astype, legalize=by("cast", "dtype"), layout=layout.as_data, precision=FOLLOW,
+)  # fmt: skip
+def wrap_param(data: ExprLike, dtype: object = "float32") -> Call:
+    """The elements of a parameter of a model, converted."""
+    return call(wrap_param, data, dtype=str(dtype))
+
+
 def _tensor(value: ExprLike, other: ExprLike) -> ExprLike:
     """A number as a tensor without dimensions, of the other operand's element type."""
     number = constant_value(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
@@ -51,11 +52,19 @@ def _split(func: E.Function, mod: IRModule) -> tuple[E.Function, E.Function]:
     inputs, weights = func.params[:count], func.params[count:]
     lifted = _liftable(func, inputs, weights, mod)
     moved = {binding.var for binding in lifted}
+    marks = {
+        binding.var: stopped
+        for block in func.body.blocks
+        for binding in block.bindings
+        if (stopped := _stopped(binding.value)) is not None
+    }
+    gone = moved | set(marks)
     blocks = [
-        replace(block, bindings=tuple(each for each in block.bindings if each.var not in moved))
+        replace(block, bindings=tuple(each for each in block.bindings if each.var not in gone))
         for block in func.body.blocks
     ]
     body = E.SeqExpr([block for block in blocks if block.bindings], func.body.body)
+    body = Substitution(marks).rewrite(body)
     needed = set(used_vars(body))
     passed = [weight for weight in weights if weight in needed]
     results = [binding.var for binding in lifted if binding.var in needed]
@@ -92,6 +101,7 @@ def _liftable(
             used = used_vars(binding.value)
             if (
                 used
+                and _stopped(binding.value) is None
                 and known.issuperset(used)
                 and isinstance(binding, E.VarBinding)
                 and of_inputs.isdisjoint(symbolic_vars_used(binding.value))
@@ -100,3 +110,11 @@ def _liftable(
                 lifted.append(binding)
                 known.add(binding.var)
     return lifted
+
+
+def _stopped(value: E.Value) -> E.Var | None:
+    """The variable of which a value is the mark that what is computed of it is not lifted."""
+    if isinstance(value, E.Call) and value.op is Op.get("relax.builtin.stop_lift_params"):
+        (stopped,) = value.args
+        return stopped if isinstance(stopped, E.Var) else None
+    return None

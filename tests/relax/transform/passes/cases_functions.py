@@ -306,6 +306,20 @@ for order in ("depth-first", "breadth-first"):
         )
 
 CASES["lift_params"] = ("relax.transform.LiftTransformParams()", _MODEL)
+CASES["lift_params_stopped"] = ("relax.transform.LiftTransformParams()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            a = R.add(w, R.const(1.0, "float32"))
+            b = R.builtin.stop_lift_params(a)
+            c = R.multiply(b, b)
+            d = R.add(c, x)
+            R.output(d)
+        return d
+''')  # fmt: skip
 CASES["lift_params_two"] = ("relax.transform.LiftTransformParams()", '''
 @I.ir_module
 class Module:
