@@ -3,9 +3,9 @@
 broadcast.py has operators on two operands, elementwise.py on one, reduction.py sums and maxima,
 transform.py what only moves elements, index.py picks them by index, dynamic_slices.py by positions
 in tensors, scan.py has running sums, sequences.py masks and windows, diagonals.py matrices,
-einsum.py sums by names of axes, fast_math.py approximations, image.py resizing, nn/ the layers of
-neural networks. Each function takes and gives `te.Tensor`; `te.create_prim_func` makes programs of
-them.
+einsum.py sums by names of axes, signal.py has Fourier transforms, fast_math.py approximations,
+image.py resizing, nn/ the layers of neural networks. Each function takes and gives `te.Tensor`;
+`te.create_prim_func` makes programs of them.
 """
 
 from mlcweb.topi import image, nn, tags as tag, utils, vision
@@ -37,6 +37,7 @@ from mlcweb.topi.reduction import (
 from mlcweb.topi.scatter import index_put, scatter_elements, scatter_nd, slice_scatter
 from mlcweb.topi.scan import cumprod, cumsum
 from mlcweb.topi.sequences import hamming_window, sequence_mask, sliding_window
+from mlcweb.topi.signal import dft, stft
 from mlcweb.topi.sorting import argsort, searchsorted, sort, topk
 from mlcweb.topi.transform import (
     arange, concatenate, dyn_tile, expand_dims, expand_like, flip, layout_transform, meshgrid,
