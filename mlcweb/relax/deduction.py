@@ -31,6 +31,7 @@ from mlcweb.relax.struct_info import (
     TupleStructInfo,
 )  # fmt: skip
 from mlcweb.tir.expr import Var as PrimVar
+from mlcweb.tir.function import PrimFunc
 
 Lookup = Callable[[GlobalVar], "StructInfo | None"]
 """What is known of a function of the module."""
@@ -102,7 +103,11 @@ def on_device(info: StructInfo, device: object) -> StructInfo:
 
 
 def function_struct_info(func: BaseFunc) -> StructInfo | None:
-    """What is known of a function of a module; None for functions of TensorIR."""
+    """What is known of a function of a module; None for functions of TensorIR, but those that
+    compute a number from numbers."""
+    if isinstance(func, PrimFunc) and func.ret_type and func.returned is not None:
+        params = [PrimStructInfo(dtype=param.dtype) for param in func.params]
+        return FuncStructInfo(params, PrimStructInfo(dtype=func.ret_type))
     return func.struct_info if isinstance(func, (E.Function, E.ExternFunc)) else None
 
 

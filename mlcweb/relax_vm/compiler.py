@@ -25,8 +25,10 @@ from mlcweb.relax_vm.packed import PYTHON_FUNCTIONS
 from mlcweb.relax_vm.sizes import ShapeTuple, known_sizes
 from mlcweb.relax_vm.text import one_line
 from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import substitute
 
 Value: TypeAlias = "int | tuple[Value, ...]"
 """What a variable stands for: a register, or a tuple of values."""
@@ -55,6 +57,12 @@ class Resolver:
         function = self.functions[kernel]
         assert isinstance(function, PrimFunc)
         return len(function.params)
+
+    def returned(self, kernel: str) -> tuple[Sequence[PrimVar], PrimExpr] | None:
+        """The parameters of a function of numbers and what it gives, if it does nothing else."""
+        function = self.functions[kernel]
+        assert isinstance(function, PrimFunc)
+        return None if function.returned is None else (function.params, function.returned)
 
     def graph_function(self, name: str) -> str | None:
         known = name if name in self.functions else self.symbols.get(name)
@@ -280,6 +288,9 @@ class FunctionCompiler:
         if isinstance(op, GlobalVar):
             kernel = self.resolver.kernel(op.name_hint)
             if kernel:
+                computed = self.resolver.returned(kernel)
+                if computed is not None:
+                    return self.number(call, *computed)
                 if len(call.args) != self.resolver.parameter_count(kernel):
                     raise self.error(
                         f'"{op.name_hint}" is a function of TensorIR: call it by R.call_tir, which '
@@ -290,6 +301,20 @@ class FunctionCompiler:
             function = self.graph_function(op.name_hint)
             return self.emit_to(vm.CallFunction, function, self.operands(call.args))
         return self.emit_to(vm.CallValue, self.operand(op), self.operands(call.args))
+
+    def number(self, call: E.Call, params: Sequence[PrimVar], value: PrimExpr) -> vm.Register:
+        """What a function of extents gives, which the machine computes itself."""
+        infos = [arg.struct_info for arg in call.args if isinstance(arg, E.Expr)]
+        given = {
+            param: info.value
+            for param, info in zip(params, infos, strict=False)
+            if isinstance(info, S.PrimStructInfo) and info.value is not None
+        }
+        if not len(given) == len(params) == len(call.args):
+            raise self.error(
+                f"{call.op} takes {len(params)} number(s) that follow from extents of tensors"
+            )
+        return self.scalar(E.PrimValue(substitute(value, given)))
 
     def packed(self, func: E.ExternFunc, args: Sequence[E.RelaxExpr]) -> vm.Register:
         operands = self.operands(args)

@@ -84,7 +84,9 @@ def _built(ready: IRModule, target: TargetLike) -> Executable:
     chosen = Target(target) if target is not None else Target.current()
     ready = schedule_by_default(ready, chosen)
     plans = compile_module(ready)
-    kernels = prim_funcs(ready)
+    # What computes numbers on the host, the machine computes itself.
+    host = {name for name, func in prim_funcs(ready).items() if "tir.is_host_func" in func.attrs}
+    kernels = {name: func for name, func in prim_funcs(ready).items() if name not in host}
     executable = Executable(plans, None, {}, ready)
     executable.linked = _external_functions(ready, executable.packed_names)
     registered = {

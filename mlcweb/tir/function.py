@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import definition, node, replace
+from mlcweb.ir.op import Op
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.expr import Var
-from mlcweb.tir.stmt import Block, BlockRealize, Stmt, declared_buffers, statements_in
+from mlcweb.tir.expr import Call, PrimExpr, Var
+from mlcweb.tir.stmt import Block, BlockRealize, Evaluate, Stmt, declared_buffers, statements_in
 
 
 @node
@@ -64,6 +65,15 @@ class PrimFunc(BaseFunc):
     def root_block(self) -> Block | None:
         """The root block, where the body has one."""
         return self.body.block if isinstance(self.body, BlockRealize) else None
+
+    @property
+    def returned(self) -> PrimExpr | None:
+        """What a function of numbers gives that does nothing else; None of other functions."""
+        value = self.body.value if isinstance(self.body, Evaluate) else None
+        if self.buffer_map or not (isinstance(value, Call) and value.op == Op.get("tir.ret")):
+            return None
+        (result,) = value.args
+        return result if isinstance(result, PrimExpr) else None
 
 
 def prim_funcs(module: IRModule) -> dict[str, PrimFunc]:

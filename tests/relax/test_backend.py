@@ -5,6 +5,7 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb import relax
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax.backend import pattern_registry, patterns, pipelines
 from mlcweb.relax.backend.utils import BackendDispatcher, has_leaking_intermediate_variables
 from mlcweb.relax.dpl import is_op, wildcard
@@ -161,6 +162,50 @@ def test_pipelines_of_targets_keep_the_results(name: str) -> None:
     vm = relax.VirtualMachine(executable, tvm.cpu())
     result = vm["main"](*map(tvm.nd.array, given)).numpy()
     np.testing.assert_allclose(result, np.cumsum(np.exp((given[0] @ given[1]).ravel())), rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["numpy", "wasm"])
+def test_numbers_of_extents_are_computed_in_a_pipeline(target: str) -> None:
+    mod = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", "m"), "float32")):
+        n = T.int64()
+        m = T.int64()
+        if R.prim_value(n % 2 == 0):
+            y = R.add(x, x)
+        else:
+            y = R.multiply(x, x)
+        z = (y, R.prim_value(n * m), R.prim_value(n - m))
+        return z
+""")
+    pipeline = pipelines.get_default_pipeline(Target(target))
+    assert "compute_symbolic_expr" in pipeline(mod).script()
+    vm = relax.VirtualMachine(relax.build(mod, target, relax_pipeline=pipeline), tvm.cpu())
+    for shape, factor in (((2, 3), 6), ((3, 5), 9)):
+        tensor, product, difference = vm["main"](tvm.nd.array(np.full(shape, 3, "float32")))
+        np.testing.assert_array_equal(tensor.numpy(), np.full(shape, factor, "float32"))
+        assert (product, difference) == (shape[0] * shape[1], shape[0] - shape[1])
+
+
+def test_a_function_of_numbers_takes_those_of_extents() -> None:
+    mod = from_source("""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def double(n: T.int64) -> T.int64:
+        T.func_attr({"tir.is_host_func": True})
+        T.ret(n * 2)
+
+    @R.function
+    def main(n: R.Prim("int64")):
+        cls = Module
+        a = cls.double(n)
+        return a
+""")
+    with pytest.raises(DiagnosticError, match=r"takes 1 number.* that follow from extents"):
+        relax.build(mod, "numpy")
 
 
 def test_a_dispatcher_asks_for_the_target_of_a_value() -> None:

@@ -15,6 +15,7 @@ from mlcweb.relax.transform.call_tir_rewrite import CallTIRRewrite
 from mlcweb.relax.transform.canonicalize import CanonicalizeBindings
 from mlcweb.relax.transform.combine_matmul import CombineParallelMatmul
 from mlcweb.relax.transform.common_subexpr import EliminateCommonSubexpr
+from mlcweb.relax.transform.compute_prim_value import ComputePrimValue
 from mlcweb.relax.transform.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from mlcweb.relax.transform.dataflow_reshape import RewriteDataflowReshape
 from mlcweb.relax.transform.dead_code import DeadCodeElimination
@@ -41,7 +42,7 @@ from mlcweb.relax.transform.legalize_ops import LegalizeOps
 from mlcweb.relax.transform.lift_params import LiftTransformParams
 from mlcweb.relax.transform.lower_alloc_tensor import LowerAllocTensor
 from mlcweb.relax.transform.machine_passes import (
-    AllocateWorkspace, ComputePrimValue, IPCAllReduceRewrite, LowerGPUIPCAllocStorage,
+    AllocateWorkspace, IPCAllReduceRewrite, LowerGPUIPCAllocStorage,
     LowerRuntimeBuiltin, RewriteCUDAGraph, VMBuiltinLower, VMShapeLower,
 )  # fmt: skip
 from mlcweb.relax.transform.matmul_rules import (

@@ -31,11 +31,6 @@ def _without(name: str, attribute: str) -> Pass:
     return pass_of(name, check)
 
 
-def ComputePrimValue() -> Pass:
-    """Leaves a module as it is: the virtual machine computes numbers in graphs itself."""
-    return _unchanged("ComputePrimValue")
-
-
 def VMShapeLower(*, emit_err_ctx: bool = True) -> Pass:
     """Leaves a module as it is: the virtual machine computes and checks shapes itself."""
     return _unchanged("VMShapeLower")
