@@ -310,7 +310,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "relax.op.call_tir, or BlockBuilder.emit_te, takes tensors": ("te_tensor TEPlaceholderOp")
     },
     "relax.analysis": {
-        "relax.transform.ConvertLayout chooses layouts": "suggest_layout_transforms",
         "an expression's struct info says what is known of it: x.struct_info": "get_static_type",
     },
     "relax.frontend.nn": {

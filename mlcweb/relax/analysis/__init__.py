@@ -1,6 +1,7 @@
 """What can be said about functions of the graph level without changing them."""
 
 from mlcweb.ir.lazy_attributes import lazy_attributes
+from mlcweb.relax.analysis.layout_transforms import suggest_layout_transforms
 from mlcweb.relax.analysis.recursion import computable_at_compile_time, detect_recursion
 from mlcweb.relax.analysis.reshape_pattern import has_reshape_pattern
 from mlcweb.relax.analysis.struct_info import (
