@@ -8,7 +8,7 @@ from mlcweb.arith import Analyzer, eval_set
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.arith.inverse_map import InverseMap
 from mlcweb.arith.iter_expr import IterMark, IterSum, sum_to_expr
-from mlcweb.arith.iter_map import NO_CHECK, analyzer_of, detect_iter_map
+from mlcweb.arith.iter_map import BIJECTIVE, NO_CHECK, analyzer_of, detect_iter_map
 from mlcweb.arith.linear import LinearForm
 from mlcweb.tir.arithmetic import const, constant_value, is_const_int, logical_and, logical_or
 from mlcweb.tir.buffer import Range
@@ -68,7 +68,17 @@ def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[I
     simplify = analyzer_of(axis_domains).simplify
     found = inverse_map(axes)
     inverse = {var: simplify(found.get(var, domain.min)) for var, domain in domains.items()}
-    _check_inverse(index_map, inverse, axes, domains)
+    doubtful = _not_led_back(index_map, inverse, axes, domains)
+    if doubtful is not None:
+        # Of extents that are variables more is known where all iterations are reached.
+        result = detect_iter_map(index_map.final_indices, domains, True, BIJECTIVE)
+        if result.indices is None:
+            raise IndexMapError(
+                f"{index_map!r} is not injective: elements that differ in {doubtful.name} get one "
+                "place"
+            )
+        found = InverseMap(result.indices, domains)(axes)
+        inverse = {var: simplify(found.get(var, domain.min)) for var, domain in domains.items()}
     analyzer = Analyzer(axis_domains)
     predicate: PrimExpr = const(False)
     for mark, block in _padded_marks(result.indices):
@@ -93,20 +103,20 @@ def padded_inverse_map(
     return None if result.indices is None else InverseMap(result.indices, domains)
 
 
-def _check_inverse(
+def _not_led_back(
     index_map: IndexMap,
     inverse: Mapping[Var, PrimExpr],
     axes: Sequence[Var],
     domains: Mapping[Var, Range],
-) -> None:
-    """The inverse must lead back, else the map gives two elements one place."""
+) -> Var | None:
+    """An iterator that the inverse is not known to lead back to: where there is one, the map gives
+    two elements one place."""
     there = dict(zip(axes, index_map.final_indices, strict=True))
     analyzer = Analyzer(domains)
     for var, value in inverse.items():
         if not analyzer.can_prove_equal(substitute(value, there), var):
-            raise IndexMapError(
-                f"{index_map!r} is not injective: elements that differ in {var.name} get one place"
-            )
+            return var
+    return None
 
 
 def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
