@@ -75,12 +75,23 @@ class LocalBuilder(Builder):
             of a registered one; by default `tvm.build`, after `RemoveWeightLayoutRewriteBlock`.
         f_export: writes a module to a file and gives its path; by default one that
             `tvm.runtime.load_module` reads, in a new folder.
+        initializer: called first, to register the functions that are given by name.
+
+    Raises:
+        ValueError: no function of that name is registered.
     """
 
     max_workers: int | None = None
     timeout_sec: float = 30.0
     f_build: Hook = None
     f_export: Hook = None
+    initializer: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.initializer is not None:
+            self.initializer()
+        hook_function(self.f_build)
+        hook_function(self.f_export)
 
     @property
     def is_default(self) -> bool:

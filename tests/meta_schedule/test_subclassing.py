@@ -31,6 +31,7 @@ from mlcweb.meta_schedule.search_strategy import MeasureCandidate, PySearchStrat
 from mlcweb.meta_schedule.space_generator import PySpaceGenerator
 from mlcweb.meta_schedule.utils import derived_object
 from mlcweb.runtime import Target, build
+from mlcweb.runtime.registry import register_func
 from mlcweb.schedule import BlockRV, Schedule, Trace
 from tests.lower.test_tvm_names import matmul
 
@@ -345,3 +346,17 @@ def test_profiler_sums_up() -> None:
     assert "part" in profiler.table()
     assert ms.Profiler.current() is None
     assert isinstance(matmul, tir.PrimFunc)
+
+
+def test_a_builder_looks_its_functions_up_after_the_initializer():
+    def initialize():
+        @register_func("test.refuses_to_build", override=True)
+        def refuse(mod, target, params):
+            raise ValueError("not today")
+
+    with pytest.raises(ValueError, match="wrong-name"):
+        LocalBuilder(f_build="wrong-name")
+    builder = LocalBuilder(f_build="test.refuses_to_build", initializer=initialize)
+    (failed,) = builder.build([BuilderInput(IRModule(), Target("llvm"))])
+    assert failed.artifact_path is None
+    assert failed.error_msg == "LocalBuilder: An exception occurred\nnot today"
