@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, NodeType, on
 from mlcweb.relax import dims
@@ -75,10 +76,12 @@ class Refinement(Substitution):
     @on(E.VarBinding)
     def binding(self, binding: E.VarBinding) -> Node:
         new = super().binding(binding)
-        old = new.var.struct_info
-        if new is binding or old is None or isinstance(new.value, E.Function):
+        value, old = new.value, new.var.struct_info
+        if new is binding or old is None or isinstance(value, E.Function):
             return new
-        info = new.value.struct_info
+        if isinstance(value, E.Call) and isinstance(value.op, GlobalVar):
+            return new  # only the module knows what it gives
+        info = value.struct_info
         if info == old or not is_base_of(old, info):
             return new
         var = self.variables[binding.var] = replace(new.var, struct_info=info)
