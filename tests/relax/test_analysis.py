@@ -224,3 +224,71 @@ def test_an_instrument_checks_modules_around_passes():
         relax.transform.DeadCodeElimination()(mod)
         with pytest.raises(AssertionError, match="not well formed after the pass Spoil: "):
             spoil(mod)
+
+
+def refusal(*functions, **others):
+    """Why a module is not well-formed."""
+    module = IRModule({**{f"f{i}": func for i, func in enumerate(functions)}, **others})
+    assert not relax.analysis.well_formed(module)
+    with pytest.raises(DiagnosticError) as error:
+        relax.analysis.check_well_formed(module)
+    return str(error.value)
+
+
+def test_functions_share_no_variables():
+    n = tir.Var("n", "int64")
+    x, y, z = (
+        relax.Var("x", Tensor((2,))),
+        relax.Var("y", Tensor((n,))),
+        relax.Var("z", Tensor((n,))),
+    )
+    assert refusal(relax.Function([x], x), relax.Function([x], x)) == (
+        "x is a variable of two functions, f0 and f1"
+    )
+    assert "n is a variable of two functions" in refusal(
+        relax.Function([y], y), relax.Function([z], z)
+    )
+
+
+def test_sequences_conditions_and_purity():
+    x, y, c = (relax.Var(name, Tensor((), "bool")) for name in "xyc")
+
+    def bound(value):
+        block = relax.BindingBlock([relax.VarBinding(y, value)])
+        return relax.Function([x, c], relax.SeqExpr([block], y))
+
+    assert "y is bound to a sequence" in refusal(bound(relax.SeqExpr([], x)))
+    first = relax.TupleGetItem(relax.Tuple([c]), 0)
+    assert "is not in normal form" in refusal(bound(relax.If(first, x, x)))
+    assert relax.analysis.well_formed(IRModule({"f": bound(relax.If(c, x, x))}))
+    forced = relax.Function([x], x, is_pure=False).with_attr("relax.force_pure", True)
+    assert "relax.force_pure" in refusal(forced)
+
+
+@pytest.mark.parametrize(
+    ("count", "extent", "result", "dtype", "message"),
+    [
+        (1, 4, 4, "float32", None),
+        (1, 5, 4, "float32", "Tensor 0 of double is A, of shape"),
+        (1, 4, 5, "float32", "Tensor 1 of double is B, of shape"),
+        (1, 4, 4, "int32", "and dtype float32; the call has"),
+        (2, 4, 4, "float32", "double takes 2 tensors, of arguments and results; the call has 3"),
+    ],
+)
+def test_calls_fit_the_functions_of_tensorir(count, extent, result, dtype, message):
+    @T.prim_func(private=True)
+    def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * T.float32(2)
+
+    x, y = relax.Var("x", Tensor((extent,), dtype)), relax.Var("y", Tensor((result,), "float32"))
+    name = tvm.ir.GlobalVar("double")
+    call = relax.call_tir(name, [x] * count, Tensor((result,), "float32"))
+    block = relax.BindingBlock([relax.VarBinding(y, call)])
+    function = relax.Function([x], relax.SeqExpr([block], y))
+    if message is None:
+        relax.analysis.check_well_formed(IRModule({"f": function, "double": double}))
+    else:
+        assert message in refusal(function, double=double)

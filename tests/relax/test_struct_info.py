@@ -4,6 +4,7 @@ import pytest
 
 from mlcweb import relax, tir
 from mlcweb.ir import DiagnosticError
+from mlcweb.ir.global_info import VDevice
 from mlcweb.relax import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -56,7 +57,7 @@ def V(name, *args, **options):
         (PrimStructInfo("int64"), PrimStructInfo(value=3), "PASS"),
         (PrimStructInfo(value=3), PrimStructInfo(value=4), "FAIL_L0"),
         (ShapeStructInfo(ndim=2), ShapeStructInfo((n, m)), "PASS"),
-        (FuncStructInfo([T((3,))], T()), FuncStructInfo([T()], T((2,))), "PASS"),
+        (FuncStructInfo([T()], T()), FuncStructInfo([T((3,))], T((2,))), "PASS"),
         (FuncStructInfo([T()], T()), FuncStructInfo([T()], T(), purity=False), "FAIL_L0"),
         (FuncStructInfo.opaque_func(), FuncStructInfo([T()], T()), "PASS"),
     ],
@@ -241,3 +242,42 @@ def test_results_forget_extents_that_parameters_do_not_tell():
     func = relax.Function([x], relax.SeqExpr([block], cast))
     assert func.ret_struct_info == T(ndim=1)
     assert func.struct_info == FuncStructInfo([T(ndim=1)], T(ndim=1))
+
+
+@pytest.mark.parametrize(
+    ("base", "derived", "result"),
+    [
+        (None, VDevice("cuda"), "PASS"),
+        (VDevice(), VDevice("cuda"), "PASS"),
+        (VDevice("cuda"), None, "FAIL_L1"),
+        (VDevice("cuda"), VDevice(), "FAIL_L1"),
+        (VDevice("cuda"), VDevice("cuda"), "PASS"),
+        (VDevice("cuda"), VDevice("cuda", 1), "FAIL_L0"),
+        (VDevice("cuda"), VDevice("cuda", 0, "shared"), "FAIL_L0"),
+        (VDevice("cuda"), VDevice("llvm"), "FAIL_L0"),
+    ],
+)
+def test_virtual_devices_are_compared(base, derived, result):
+    """The results are those of a real TVM."""
+    tensors = [TensorStructInfo((2,), "float32", device) for device in (base, derived)]
+    assert struct_info_base_check(*tensors) == BaseCheckResult[result]
+
+
+def test_functions_are_compared_with_extents_of_their_own():
+    def function(extents):
+        k = extents or tir.Var("k", "int64")
+        return FuncStructInfo([T((k, 2))], T((k,)))
+
+    erased = FuncStructInfo([T(ndim=2)], T(ndim=1))
+    assert struct_info_base_check(function(None), function(None)) == BaseCheckResult.PASS
+    assert struct_info_base_check(erased, function(None)) == BaseCheckResult.PASS
+    assert struct_info_base_check(function(None), erased) == BaseCheckResult.FAIL_L2
+    assert struct_info_base_check(function(3), function(4)) == BaseCheckResult.FAIL_L0
+
+
+def test_extents_may_be_replaced_by_numbers_and_calls_looked_at_in_a_builder():
+    assert erase_to_well_defined(T((m + 1, n)), {n: 2, m: 3}) == T((4, 2))
+    func, x = relax.Var("f", FuncStructInfo([T((n, m))], T((m, n)))), V("x", (3, 5))
+    call, builder = relax.Call(func, [x]), relax.BlockBuilder()
+    derive = relax.analysis.derive_call_ret_struct_info
+    assert derive(func.struct_info, call, builder) == derive(func.struct_info, call) == T((5, 3))

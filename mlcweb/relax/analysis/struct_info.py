@@ -18,13 +18,16 @@ from mlcweb.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    extent,
 )  # fmt: skip
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
+    from mlcweb.relax.block_builder import BlockBuilder
     from mlcweb.relax.deduction import Context
     from mlcweb.relax.expr import Call, Expr
+    from mlcweb.relax.struct_info import Extent
 
 Shaped: TypeAlias = ShapeStructInfo | TensorStructInfo
 
@@ -129,13 +132,23 @@ def _check_tensor(
     if base.dtype and base.dtype != derived.dtype:
         dtype = FAIL_L0 if derived.dtype else FAIL_L1
     ndim = _check_ndim(base, derived)
-    if min(dtype, ndim) is not PASS:
-        return min(dtype, ndim)
+    kind = min(dtype, ndim, _check_device(base.vdevice, derived.vdevice))
+    if kind is not PASS:
+        return kind
     if base.shape is None or base.shape is derived.shape:
         return PASS
     if base.values is None:
         return FAIL_L2
     return _check_values(base.values, derived.values, extents)
+
+
+def _check_device(base: object, derived: object) -> BaseCheckResult:
+    """A base without a device, or with one without a target, includes tensors of all devices."""
+    if getattr(base, "target", base) is None:
+        return PASS
+    if getattr(derived, "target", derived) is None:
+        return FAIL_L1
+    return PASS if base == derived else FAIL_L0
 
 
 def _check_tuple(
@@ -158,8 +171,10 @@ def _check_function(
         return FAIL_L1
     if len(base.params) != len(derived.params):
         return FAIL_L0
-    pairs = zip(derived.params, base.params, strict=True)
-    checks = [struct_info_base_check(d, b) for d, b in pairs]
+    if base == derived:  # with extents of the same use, which each has for itself
+        return PASS
+    pairs = zip(base.params, derived.params, strict=True)
+    checks = [struct_info_base_check(b, d) for b, d in pairs]
     return min([*checks, struct_info_base_check(base.ret, derived.ret)])
 
 
@@ -274,14 +289,15 @@ def _parts(info: StructInfo) -> Iterator[StructInfo]:
 @also_named(ty="info", sinfo="info")
 def erase_to_well_defined(
     info: StructInfo,
-    shape_var_map: Mapping[PrimVar, PrimExpr] | None = None,
+    shape_var_map: Mapping[PrimVar, Extent] | None = None,
     var_map: Mapping[Expr, Expr] | None = None,
 ) -> StructInfo:
     """`info` with symbolic extents replaced by the map; a shape with others loses its extents.
 
     Shapes that are variables are replaced by `var_map`, or become unknown.
     """
-    values, variables = shape_var_map or {}, var_map or {}
+    values = {var: extent(value) for var, value in (shape_var_map or {}).items()}
+    variables = var_map or {}
     return erase(info, lambda var: var in values, lambda var: var in variables, values, variables)
 
 
@@ -327,26 +343,28 @@ def _is_explicit(info: TensorStructInfo) -> bool:
 
 @also_named(func_ty="info", func_sinfo="info", ctx="context")
 def derive_call_ret_struct_info(
-    info: FuncStructInfo, call: Call, context: Context | None = None
+    info: FuncStructInfo, call: Call, context: BlockBuilder | Context | None = None
 ) -> StructInfo:
     """What a call of a function gives: its parameters' symbolic extents take the arguments' values.
+    The builder or context knows the functions of the module.
 
     Raises: DTypeError (a TypeError) that names the argument that does not fit.
     """
+    from mlcweb.relax.deduction import Context
+
+    known = getattr(context, "context", context)
+    if not isinstance(known, Context):
+        known = Context()
     if info.params is None:
-        return info.ret if info.derive_func is None else info.derive_func(call, context)
+        return info.ret if info.derive_func is None else info.derive_func(call, known)
     name = getattr(call.op, "name_hint", "the function")
     if len(call.args) != len(info.params):
         raise DTypeError(
             f"{name} takes {len(info.params)} argument(s); the call has {len(call.args)}"
         )
     values: dict[PrimVar, PrimExpr] = {}
-    if context is None:
-        from mlcweb.relax.deduction import Context
-
-        context = Context()
     for number, (param, arg) in enumerate(zip(info.params, call.args, strict=True)):
-        given = context.struct_info(arg)
+        given = known.struct_info(arg)
         if unify(param, given, values) <= FAIL_L1:
             raise DTypeError(
                 f"{name}: argument {number} type mismatch: expected {param}, given {given}"

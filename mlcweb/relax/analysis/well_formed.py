@@ -5,13 +5,23 @@ from __future__ import annotations
 from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
+from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
 from mlcweb.relax.analysis.uses import contains_impure_call
+from mlcweb.relax.analysis.variables import defined_symbolic_vars
 from mlcweb.relax.normalize import is_leaf
-from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
+from mlcweb.relax.struct_info import (
+    ObjectStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Var as PrimVar
+from mlcweb.tir.function import PrimFunc
 
 
 @also_named(check_ty="check_struct_info")
@@ -28,6 +38,7 @@ def well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> boo
 def check_well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> None:
     """Raise a DiagnosticError that says what is wrong with a module or function, if anything is."""
     if isinstance(obj, IRModule):
+        owners: dict[E.Var | PrimVar, GlobalVar] = {}
         for var, func in obj.functions.items():
             symbol = func.attrs.get("global_symbol", var.name_hint)
             if symbol != var.name_hint:
@@ -37,9 +48,33 @@ def check_well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) 
                     func.span,
                 )
             if isinstance(func, E.Function):
-                _Check(obj, check_struct_info).function(func)
+                check = _Check(obj, check_struct_info)
+                check.function(func)
+                for own in (*check.defined, *defined_symbolic_vars(func)):
+                    if owners.setdefault(own, var) != var:
+                        raise DiagnosticError(
+                            f"{own} is a variable of two functions, {owners[own].name_hint} and "
+                            f"{var.name_hint}",
+                            func.span,
+                        )
     elif isinstance(obj, E.Function):
         _Check(None, check_struct_info).function(obj)
+
+
+_CALLS_OF_TIR = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
+
+
+def _may_be(buffer: Buffer, info: StructInfo | None) -> bool:
+    """Whether a tensor of which this is known may be passed for a buffer."""
+    if not isinstance(info, TensorStructInfo):
+        return info is None or isinstance(info, ObjectStructInfo)
+    if info.dtype and info.dtype != buffer.dtype:
+        return False
+    if info.ndim not in (-1, len(buffer.shape)):
+        return False
+    pairs = zip(buffer.shape, info.values or (), strict=False)
+    known = [(E.constant_int(a), E.constant_int(b)) for a, b in pairs]
+    return all(None in pair or pair[0] == pair[1] for pair in known)
 
 
 class _Check:
@@ -69,6 +104,8 @@ class _Check:
             if param.struct_info is not None:
                 self.extents(param.struct_info, param)
         self.sequence(func.body)
+        if func.attrs.get("relax.force_pure") and not func.is_pure:
+            raise DiagnosticError("A function with relax.force_pure has no pure=False", func.span)
         impure = contains_impure_call(func, functions=self.module)
         if func.is_pure and impure and not func.attrs.get("relax.force_pure"):
             raise DiagnosticError(
@@ -110,13 +147,17 @@ class _Check:
         if isinstance(value, E.If):
             if dataflow:
                 raise DiagnosticError("A dataflow block has no branches", value.span)
+            if not is_leaf(value.cond):
+                raise DiagnosticError(
+                    f"The condition {value.cond} is not in normal form", value.span
+                )
             self.uses(value.cond)
             for branch in (value.true_branch, value.false_branch):
                 outside = set(self.visible)
                 self.sequence(branch)
                 self.visible = outside
         elif isinstance(value, E.SeqExpr):
-            self.sequence(value)
+            raise DiagnosticError(f"{binding.var} is bound to a sequence", binding.span)
         else:
             self.parts(value)
         if isinstance(binding, E.MatchCast):
@@ -131,6 +172,7 @@ class _Check:
             parts = [*value.args, *([value.op] if isinstance(value.op, E.Expr) else ())]
             if isinstance(value.op, GlobalVar):
                 self.global_var(value.op, value)
+            self.called_tir(value)
         elif isinstance(value, E.TupleGetItem):
             parts = [value.tuple_value]
         else:
@@ -139,6 +181,36 @@ class _Check:
             if not is_leaf(part):
                 raise DiagnosticError(f"{part} in {value} is not in normal form", value.span)
             self.uses(part)
+
+    def called_tir(self, call: E.Call) -> None:
+        """Refuse a `call_tir` whose arguments and results surely do not fit its function's."""
+        names = isinstance(call.op, Op) and call.op.name in _CALLS_OF_TIR
+        callee = call.args[0] if names else None
+        if self.module is None or not isinstance(callee, GlobalVar):
+            return
+        func, args = self.module.functions.get(callee), call.args[1]
+        if not isinstance(func, PrimFunc) or not isinstance(args, E.Tuple):
+            return
+        actual = [getattr(arg, "struct_info", None) for arg in args.fields]
+        for info in call.sinfo_args:
+            actual += info.fields if isinstance(info, TupleStructInfo) else [info]
+        buffers = [func.buffer_map.get(param) for param in func.params]
+        expected = [buffer for buffer in buffers if buffer is not None]
+        if call.op == Op.get("relax.call_tir_inplace") or len(expected) < len(buffers):
+            expected = expected[: len(args.fields)]
+        elif len(expected) != len(actual):
+            raise DiagnosticError(
+                f"{callee.name_hint} takes {len(expected)} tensors, of arguments and results; the "
+                f"call has {len(actual)}",
+                call.span,
+            )
+        for number, (buffer, info) in enumerate(zip(expected, actual, strict=False)):
+            if not _may_be(buffer, info):
+                raise DiagnosticError(
+                    f"Tensor {number} of {callee.name_hint} is {buffer.name}, of shape "
+                    f"{list(buffer.shape)} and dtype {buffer.dtype}; the call has {info}",
+                    call.span,
+                )
 
     def global_var(self, var: GlobalVar, at: E.Value) -> None:
         if self.module is not None and var not in self.module.functions:
