@@ -94,11 +94,7 @@ def _buffers_in(body: S.Stmt) -> Iterator[Buffer]:
 
 
 def _is_supported(func: PrimFunc) -> bool:
-    target = func.attrs.get("target")
-    if getattr(getattr(target, "kind", None), "name", "") != "cuda":
-        return False
-    arch = str(getattr(target, "attrs", {}).get("arch", "")).removeprefix("sm_")
-    return arch[:2].isdigit() and int(arch.rstrip("af")) >= SUPPORTED_SINCE
+    return getattr(func.attrs.get("target"), "compute_capability", 0) >= SUPPORTED_SINCE
 
 
 def _is_bfloat16(dtype: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -92,6 +93,12 @@ class Target(metaclass=NamedClass):
         """What makes its code for this machine's processor: "llvm", "wasm", "numpy", …; "" where
         its programs are for another device."""
         return "" if self.kind.name in SOURCE_KINDS else find_target(self.kind.name).name
+
+    @property
+    def compute_capability(self) -> int:
+        """That of the GPU of NVIDIA which `arch` names, times 10, as in "sm_80"; 0 if none is."""
+        version = re.fullmatch(r"sm_(\d+)[af]?", str(self.attrs.get("arch", "")))
+        return int(version[1]) if version and self.kind.name == "cuda" else 0
 
     @property
     def limits(self) -> dict[str, Any]:

@@ -55,9 +55,7 @@ def tensorized(func: PrimFunc, target: Target, product: object) -> Schedule | No
     compute the product, which is given in product form."""
     if not isinstance(product, Block) or DO_NOT_TENSORIZE in func.attrs:
         return None
-    architecture = str(target.attrs.get("arch", "")).removeprefix("sm_")
-    has_warps = target.kind.name == "cuda" and architecture.isdigit()
-    if not has_warps or int(architecture) < FIRST_ARCHITECTURE:
+    if target.compute_capability < FIRST_ARCHITECTURE:
         return None
     extents = [constant_value(axis.dom.extent) for axis in product.iter_vars[1:] if axis.dom]
     if any(extent is not None and extent <= LEAST for extent in extents):

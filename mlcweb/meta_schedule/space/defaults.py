@@ -66,7 +66,8 @@ def defaults_for(target: Target | None) -> Defaults:
         ValueError: nothing generates code for the target.
     """
     if target is not None and target.kind.name in DEVICE_KINDS:
-        return DEFAULTS["cuda-tensorcore" if _has_tensor_cores(target) else "cuda"]
+        tensor_cores = target.compute_capability >= TENSOR_CORES_SINCE
+        return DEFAULTS["cuda-tensorcore" if tensor_cores else "cuda"]
     generator = (target or Target("cpu")).code_generator
     if not generator:
         raise ValueError(
@@ -78,9 +79,8 @@ def defaults_for(target: Target | None) -> Defaults:
     return DEFAULTS["wasm" if compiled else "llvm"]
 
 
-def _has_tensor_cores(target: Target) -> bool:
-    name, _, version = str(target.attrs.get("arch", "")).partition("_")
-    return target.kind.name == "cuda" and name == "sm" and int(version.rstrip("af")) >= 75
+TENSOR_CORES_SINCE = 75
+"""The compute capability, times 10, from which the default space has tensor cores, as in TVM."""
 
 
 def _in_parallel(target: Target | None) -> bool:

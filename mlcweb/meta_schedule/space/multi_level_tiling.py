@@ -20,7 +20,7 @@ from mlcweb.schedule.analysis.block_facts import (
     needs_multi_level_tiling,
     place_of,
 )
-from mlcweb.tir.stmt import Block, IterType
+from mlcweb.tir.stmt import Block, For, IterType, SeqStmt
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext
@@ -42,6 +42,13 @@ _FETCHED_LENGTHS: dict[str, Callable[[int], bool]] = {
 }
 """Vector lengths that cooperative fetching may choose from, as in TVM: of these types those that
 one load of 128 bits can have; of other types all, and `VerifyGPUCode` refuses what is too long."""
+
+
+ASYNC_COPIES_SINCE = 80
+"""The compute capability, times 10, from which GPUs copy asynchronously to shared memory."""
+
+ASYNC_TILES_AHEAD = (2, 3)
+"""How many tiles ahead of the computation copies may be started, as in TVM."""
 
 
 class ReuseType(NamedTuple):
@@ -104,12 +111,17 @@ class MultiLevelTiling(ScheduleRule):
     filter_fn: Callable[[Schedule, Any], bool] | None = field(default=None)
     max_threads_per_block: int = field(default=0, init=False)
     warp_size: int = field(default=0, init=False)
+    tiles_ahead: Sequence[int] = field(default=(), init=False)
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         super()._initialize_with_tune_context(context)
         most, warp = self.limit("max_threads_per_block"), self.limit("thread_warp_size")
         if most and warp:
             self.max_threads_per_block, self.warp_size = most, warp
+        has_async_copies = (
+            context.target is not None and context.target.compute_capability >= ASYNC_COPIES_SINCE
+        )
+        self.tiles_ahead = ASYNC_TILES_AHEAD if has_async_copies else ()
 
     def __post_init__(self) -> None:
         if not self.structure or set(self.structure) - set("SR"):
@@ -137,7 +149,8 @@ class MultiLevelTiling(ScheduleRule):
     def tilings(self, state: Tiled) -> Iterable[Tiled]:
         """The ways to tile a block and to copy what it accesses."""
         for written in self.with_write_reuse(self.tile_loops(state)):
-            yield from self.with_read_reuse(written)
+            for read in self.with_read_reuse(written):
+                yield from self.with_async_copies(read)
 
     def tile_loops(self, state: Tiled, spatial_loops: int | None = None) -> Tiled:
         """Tile the loops, with factors chosen by chance.
@@ -236,6 +249,22 @@ class MultiLevelTiling(ScheduleRule):
             copies.append(copy)
         return copies
 
+    def with_async_copies(self, state: Tiled) -> Iterable[Tiled]:
+        """The ways to overlap two copies with what computes with them: not at all and, where the
+        target copies asynchronously, each number of tiles ahead. The loop over the outermost tiles
+        of the reduction is then a pipeline."""
+        tilings = [state]
+        if self.tiles_ahead and _is_two_copies_and_a_tile(state, self.structure):
+            for ahead in self.tiles_ahead:
+                pipelined = state.copy()
+                sch = pipelined.sch
+                loop = sch.fuse(*pipelined.tiles[self.structure.index("R")])
+                sch.annotate(loop, "software_pipeline_stage", [0, 0, ahead])
+                sch.annotate(loop, "software_pipeline_order", [0, 1, 2])
+                sch.annotate(loop, "software_pipeline_async_stages", [0])
+                tilings.append(pipelined)
+        return tilings
+
     def annotate_fetching(self, sch: Schedule, copy: BlockRV, dtype: str) -> None:
         """Have the threads of a block fetch a copy together, some elements at a time."""
         fits = _FETCHED_LENGTHS.get(dtype, lambda lanes: True)
@@ -246,6 +275,13 @@ class MultiLevelTiling(ScheduleRule):
 
 def _iterator_types(sch: Schedule, block: BlockRV) -> list[IterType]:
     return [iter_var.iter_type for iter_var in place_of(sch, block).block.iter_vars]
+
+
+def _is_two_copies_and_a_tile(state: Tiled, structure: str) -> bool:
+    """Whether this is the body of the loop over the outermost tiles of the reduction."""
+    tiles = state.tiles[structure.index("R")] if "R" in structure else ()
+    loop = state.sch.get(tiles[-1]) if tiles else None
+    return isinstance(loop, For) and isinstance(loop.body, SeqStmt) and len(loop.body.seq) == 3
 
 
 def _is_cache(sch: Schedule, block: BlockRV) -> bool:

@@ -180,6 +180,10 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
             self.overlap(state, copies)
         return [state]
 
+    def with_async_copies(self, state: Tiled) -> Iterable[Tiled]:
+        """As in TVM, pipelines of tensor cores are those of `use_software_pipeline` alone."""
+        return [state]
+
     def overlap(self, state: Tiled, copies: Sequence[BlockRV]) -> None:
         """Annotate the loops over two levels of tiles as pipelines: one loads the next tile to
         registers, and puts it into shared memory late; one loads the next fragments."""

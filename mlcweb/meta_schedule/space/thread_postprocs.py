@@ -12,6 +12,7 @@ from mlcweb.ir.visitor import children
 from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.lower_init_block import lower_init_block
+from mlcweb.lower.overlap import overlap
 from mlcweb.lower.place_allocations import place_outside_of_threads
 from mlcweb.lower.thread_axes import kernels_in
 from mlcweb.meta_schedule.space.multi_level_tiling import (
@@ -138,6 +139,7 @@ class VerifyGPUCode(Postproc):
                 convert_blocks_to_loops,
                 place_outside_of_threads,
                 compact_shared_buffers,
+                overlap,
             ):
                 func = run(func)
         except TVMError:

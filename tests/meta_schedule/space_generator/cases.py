@@ -259,6 +259,21 @@ _SHORT_ROWS = (
 """
 )
 
+_THREE_OPERANDS = (
+    _HEAD.format(
+        'A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), '
+        'S: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")'
+    )
+    + """
+    for i, j, k in T.grid(64, 64, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] * S[vi, vk]
+"""
+)
+
 PROGRAMS = {
     "matmul": _MATMUL,
     "linear0": _LINEAR0,
@@ -276,11 +291,15 @@ TILED_BY_INSTRUCTIONS = {
     "conv_nchw16c": _CONV_NCHW16C,
     "short_rows": _SHORT_ROWS,
 }
+NOT_TWO_COPIES = {"three_operands": _THREE_OPERANDS}
+"""Tiles of it have no asynchronous copies in TVM."""
 
 
 def module(name: str) -> IRModule:
     """The module of a program, whose only function is "main"."""
-    return IRModule({"main": from_source({**PROGRAMS, **TILED_BY_INSTRUCTIONS}[name])})
+    return IRModule(
+        {"main": from_source({**PROGRAMS, **TILED_BY_INSTRUCTIONS, **NOT_TWO_COPIES}[name])}
+    )
 
 
 _TILING = "ms.schedule_rule.MultiLevelTiling({})"
@@ -317,7 +336,21 @@ _INSTRUCTIONS: dict[str, Any] = {
 }  # fmt: skip
 """Targets whose default rules know vectors or instructions, by the kind of these rules."""
 
+_AMPERE = "nvidia/nvidia-a100"
+"""A GPU of compute capability 8.0, which copies asynchronously to shared memory."""
+
 _REUSE = 'ms.schedule_rule.ReuseType("{}", {}, "{}")'
+
+_DP4A = {
+    "rules": "[ms.schedule_rule.MultiLevelTilingWithIntrin("
+    '"dp4a_s8s8s32", structure="SSSRRSRS", '
+    'tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"], max_innermost_factor=64, '
+    "vector_load_lens=[1, 2, 3, 4, 8, 16], "
+    f"reuse_read={_REUSE.format('must', [4], 'shared')}, "
+    f"reuse_write={_REUSE.format('must', [3], 'local')})]",
+    "postprocs": "[ms.postproc.DisallowDynamicLoop(), ms.postproc.RewriteCooperativeFetch(), "
+    "ms.postproc.RewriteReductionBlock(), ms.postproc.RewriteTensorize()]",
+}
 
 CASES: dict[str, dict[str, Any]] = {
     **{name: _case(name) for name in PROGRAMS},
@@ -386,19 +419,12 @@ CASES: dict[str, dict[str, Any]] = {
         }.items()
         for program in programs.split()
     },
-    "dense_i8_dp4a": _case(
-        "dense_i8",
-        "[ms.schedule_rule.MultiLevelTilingWithIntrin("
-        '"dp4a_s8s8s32", structure="SSSRRSRS", '
-        'tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"], max_innermost_factor=64, '
-        "vector_load_lens=[1, 2, 3, 4, 8, 16], "
-        f"reuse_read={_REUSE.format('must', [4], 'shared')}, "
-        f"reuse_write={_REUSE.format('must', [3], 'local')})]",
-        "[ms.postproc.DisallowDynamicLoop(), ms.postproc.RewriteCooperativeFetch(), "
-        "ms.postproc.RewriteReductionBlock(), ms.postproc.RewriteTensorize()]",
-        target="nvidia/tesla-p100",
-        seeds=1,
-    ),
+    "dense_i8_dp4a": _case("dense_i8", **_DP4A, target="nvidia/tesla-p100", seeds=1),
+    "dense_i8_dp4a_ampere": _case("dense_i8", **_DP4A, target=_AMPERE, seeds=1),
+    **{
+        f"{name}_ampere": _case(name, target=_AMPERE)
+        for name in ("matmul", "bmm_relu", "conv2d", "norm", "three_operands")
+    },
     "wide_vectors_read": _case(
         "short_rows",
         '[ms.schedule_rule.MultiLevelTilingWideVector("SRSRS", 256, None, '

@@ -1,0 +1,118 @@
+"""Spaces of GPUs that copy asynchronously: programs of their pipelines are right, and compile."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.space_generator import PostOrderApply
+from mlcweb.runtime.target import Target
+from mlcweb.schedule import Trace
+from mlcweb.script import from_source
+from mlcweb.tir import Schedule
+from tests.gpu import compile_cuda, nvrtc
+
+TARGET = "nvidia/nvidia-a100"
+
+_HEAD = """
+@T.prim_func
+def main({}):
+    T.func_attr({{"global_symbol": "main", "tir.noalias": True}})
+"""
+
+MATMUL = (
+    _HEAD.format(
+        'A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32"), '
+        'C: T.Buffer((32, 32), "float32")'
+    )
+    + """
+    for i, j, k in T.grid(32, 32, 32):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+)
+
+BATCHES = (
+    _HEAD.format(
+        'A: T.Buffer((2, 16, 16), "float32"), B: T.Buffer((2, 16, 16), "float32"), '
+        'C: T.Buffer((2, 16, 16), "float32")'
+    )
+    + """
+    for n, i, j, k in T.grid(2, 16, 16, 16):
+        with T.block("C"):
+            vn, vi, vj, vk = T.axis.remap("SSSR", [n, i, j, k])
+            with T.init():
+                C[vn, vi, vj] = T.float32(0)
+            C[vn, vi, vj] = C[vn, vi, vj] + A[vn, vi, vk] * B[vn, vk, vj]
+"""
+)
+
+CONVOLUTION = (
+    _HEAD.format(
+        'A: T.Buffer((1, 8, 10, 10), "float32"), B: T.Buffer((8, 8, 3, 3), "float32"), '
+        'C: T.Buffer((1, 8, 8, 8), "float32")'
+    )
+    + """
+    for n, f, y, x, c, p, q in T.grid(1, 8, 8, 8, 8, 3, 3):
+        with T.block("C"):
+            vn, vf, vy, vx, vc, vp, vq = T.axis.remap("SSSSRRR", [n, f, y, x, c, p, q])
+            with T.init():
+                C[vn, vf, vy, vx] = T.float32(0)
+            C[vn, vf, vy, vx] = (
+                C[vn, vf, vy, vx] + A[vn, vc, vy + vp, vx + vq] * B[vf, vc, vp, vq])
+"""
+)
+
+
+def convolved(a, b):
+    windows = np.lib.stride_tricks.sliding_window_view(a, b.shape[2:], (2, 3))
+    return np.einsum("ncyxpq,fcpq->nfyx", windows, b)
+
+
+def pipelines(module, seeds):
+    """The first accepted program of each pipelined sketch."""
+    space = PostOrderApply()
+    task = SimpleNamespace(mod=module, target=Target(TARGET), rand_state=5)
+    space._initialize_with_tune_context(task)
+    for sketch in space.generate_design_space(module):
+        if "software_pipeline_async_stages" not in str(sketch.trace):
+            continue
+        for seed in range(1, seeds + 1):
+            sch = Schedule(module, seed=seed)
+            Trace(sketch.trace.insts, {}).apply_to_schedule(sch, remove_postproc=False)
+            sch.enter_postproc()
+            if all(each.apply(sch) for each in space.postprocs or ()):
+                yield sch.mod
+                break
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"), [(MATMUL, np.matmul), (BATCHES, np.matmul), (CONVOLUTION, convolved)]
+)
+def test_pipelines_are_right_and_compile(source, expected):
+    func = from_source(source)
+    module = IRModule({"main": func})
+    arrays = [
+        np.random.default_rng(n).integers(-4, 5, [int(x) for x in buffer.shape]).astype("float32")
+        for n, buffer in enumerate(func.parameter_buffers)
+    ]
+    expected = expected(*arrays[:2])
+    mods = list(pipelines(module, 40))
+    assert len(mods) == 2
+    for mod in mods:
+        with tvm.transform.PassContext(config={"tir.use_async_copy": True}):
+            library = tvm.build(mod, target=TARGET)
+            simulated = tvm.build(mod, target="simulated")
+        text = library.imported_modules[0].get_source()
+        assert "cp_async_wait_<" in text
+        if nvrtc() is not None:
+            assert compile_cuda(text, "compute_80") == ""
+        inputs = map(tvm.nd.array, arrays[:2])
+        result = tvm.nd.array(np.full_like(arrays[2], 77))
+        simulated["main"](*inputs, result)
+        np.testing.assert_array_equal(result.numpy(), expected)
