@@ -22,6 +22,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.transform import PassContext, checked_config
+from mlcweb.runtime.cuda_callbacks import postprocessed
 from mlcweb.runtime.device import cpu
 from mlcweb.runtime.host.gpu import (
     GpuDevice,
@@ -104,7 +105,10 @@ def build(
         from mlcweb.codegen.gpu import device_source
 
         kind = chosen.kind.name
-        source = SourceModule(*device_source(functions, kind, chosen.limits))
+        language, text = device_source(functions, kind, chosen.limits)
+        if language == "cuda":
+            text = postprocessed(text, chosen)
+        source = SourceModule(language, text)
         return Module(_on_gpu(functions, chosen, options), main, kind, [source])
     entry = find_target(chosen.kind.name) if chosen else default_target()
     if chosen:
@@ -319,6 +323,15 @@ def _say_what_is_meant(asked: str, meant: str) -> None:
 
 def say_once(key: str, line: str) -> None:
     """Print a line, unless one of this key has been printed since the program began."""
-    if key not in _said:
+    if key not in _said and not _is_worker:
         _said.add(key)
         print(line, file=sys.stderr)
+
+
+_is_worker = False
+
+
+def leave_warnings_to_parent() -> None:
+    """Say nothing once from now on: this process works for another, which says it."""
+    global _is_worker
+    _is_worker = True

@@ -9,6 +9,7 @@ from concurrent.futures import CancelledError
 import pytest
 
 from mlcweb.meta_schedule.measure.process_pool import ProcessPool, WorkerDied
+from mlcweb.runtime.build import reset_warnings, say_once
 from tests.waiting import HANG_S
 
 
@@ -74,3 +75,13 @@ def test_shutdown_without_waiting_cuts_a_call_off():
     pool.shutdown(wait=False, cancel_futures=True)
     with pytest.raises((WorkerDied, CancelledError)):
         hanging.result(timeout=HANG_S)
+
+
+def test_what_is_said_once_comes_from_the_parent_alone(capfd):
+    with ProcessPool(2) as pool:
+        futures = [pool.submit(say_once, f"worker {n}", "from a worker") for n in range(4)]
+        for future in futures:
+            future.result()
+    say_once("the parent", "from the parent")
+    assert capfd.readouterr().err == "from the parent\n"
+    reset_warnings()

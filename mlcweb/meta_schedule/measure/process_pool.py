@@ -32,6 +32,7 @@ from mlcweb.meta_schedule.measure.runner import (
     Timing,
     run_here,
 )
+from mlcweb.runtime.build import leave_warnings_to_parent
 from mlcweb.runtime.speed_calibration import Timed
 
 _Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
@@ -238,6 +239,7 @@ def _serve(connection: Connection) -> None:
     # a small product would take a thousand times as long.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
+    leave_warnings_to_parent()
     connection.send((True, None))
     calls = 0
     while True:

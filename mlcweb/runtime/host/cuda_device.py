@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.runtime.cuda_callbacks import compiled, postprocessed
 from mlcweb.runtime.host.gpu import GpuMemoryError, Launch, NoGpu, check_lost
 from mlcweb.runtime.host.nvrtc import checked, compile_cuda
+from mlcweb.runtime.target import Target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,7 +105,9 @@ class CudaDevice:
     def create_pipeline(self, source: str, entry: str) -> Any:
         """A function, and the module that it is of, which has to stay."""
         self._enter()
-        code = compile_cuda(source, self.architecture)
+        target = Target({"kind": "cuda", "arch": self.architecture})
+        source = postprocessed(source, target)
+        code = compiled(source, target) or compile_cuda(source, self.architecture)
         module = self._call(self.driver.cuModuleLoadData, code)
         return self._call(self.driver.cuModuleGetFunction, module, entry.encode()), module
 
