@@ -53,7 +53,7 @@ def register(
     title: str,
     trace: Trace,
     originals: Iterable[IRModule],
-    result: IRModule | None = None,
+    result: IRModule | None,
 ) -> ShownTrace:
     """Keep a trace in a document.
 

@@ -19,9 +19,9 @@ def words(step: ReplayedStep) -> str:
         return made_of(step)
     text = method.replace("_", " ")
     things = _named(step.inputs)
-    if not step.changed:
-        return f"does {text}{_of(things)}, which leaves the program as it is"
-    return f"does {text}{_of(things)}"
+    on = f" on {things}" if things else ""
+    rest = "" if step.changed else ", which leaves the program as it is"
+    return f"does {text}{on}{rest}"
 
 
 def part_names(loop: str, parts: int) -> list[str]:
@@ -35,7 +35,7 @@ _PLACES = LoopPlace | BlockPlace
 def _split(step: ReplayedStep) -> str:
     loops = _loops(step.outputs)
     names = TIMES.join(place.loop.loop_var.name for place in loops)
-    extents = TIMES.join(_extent(place) for place in loops)
+    extents = TIMES.join(extent_text(place.loop.extent) for place in loops)
     return f"splits {_sized(step.inputs[0])} into {names} = {extents}"
 
 
@@ -204,13 +204,6 @@ def _name(value: Any) -> str:
     return "it"
 
 
-def _extent(place: LoopPlace) -> str:
-    return extent_text(place.loop.extent)
-
-
 def _sized(value: Any) -> str:
-    return f"{_name(value)} ({_extent(value)})" if isinstance(value, LoopPlace) else _name(value)
-
-
-def _of(things: str) -> str:
-    return f" on {things}" if things else ""
+    extent = f" ({extent_text(value.loop.extent)})" if isinstance(value, LoopPlace) else ""
+    return _name(value) + extent

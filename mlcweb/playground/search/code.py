@@ -6,12 +6,12 @@ from mlcweb.playground.search.program import Program
 from mlcweb.schedule import Trace
 
 
-def schedule_code(program: Program, trace: Trace, title: str, seconds: float | None) -> str:
+def schedule_code(program: Program, trace: Trace, title: str, seconds: float) -> str:
     """Repeats the steps on the program, decisions included, and shows what they make."""
     return _text([*_steps(program, trace, title, seconds), "sch.mod.show()"])
 
 
-def replacing_code(program: Program, trace: Trace, title: str, seconds: float | None) -> str:
+def replacing_code(program: Program, trace: Trace, title: str, seconds: float) -> str:
     """Repeats the steps and replaces the function in its module."""
     name, module = program.function, program.name
     function = f'sch.mod["{program.main}"]'
@@ -28,13 +28,12 @@ def replacing_code(program: Program, trace: Trace, title: str, seconds: float | 
     )
 
 
-def _steps(program: Program, trace: Trace, title: str, seconds: float | None) -> list[str]:
-    time = "" if seconds is None else f", {seconds * 1000:.4g} ms"
+def _steps(program: Program, trace: Trace, title: str, seconds: float) -> list[str]:
     start = program.variable
     if not program.alone:
         start += f'["{program.function}"].with_attr("global_symbol", "main")'
     return [
-        f"# {title} of a search{time}.",
+        f"# {title} of a search, {seconds * 1000:.4g} ms.",
         f"sch = tvm.tir.Schedule({start})",
         *trace.as_python(),
     ]
