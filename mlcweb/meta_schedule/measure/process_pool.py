@@ -37,6 +37,9 @@ from mlcweb.runtime.speed_calibration import Timed
 
 _Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
 
+START_TIMEOUT_S = 60.0
+"""Limit for starting a worker, and for preparing it."""
+
 LOADING_CALLS = 2
 """Calls that load all modules a worker needs: one prepares, one builds."""
 
@@ -59,14 +62,10 @@ class ProcessPool(Executor):
         max_workers: calls at one time. Keep the default of one where times are compared, so
             that candidates do not disturb each other.
         timeout_s: limit for one call, in seconds; starting a worker does not count.
-        start_timeout_s: limit for starting a worker.
     """
 
-    def __init__(
-        self, max_workers: int = 1, *, timeout_s: float = 10.0, start_timeout_s: float = 60.0
-    ):
+    def __init__(self, max_workers: int = 1, *, timeout_s: float = 10.0) -> None:
         self.timeout_s = timeout_s
-        self.start_timeout_s = start_timeout_s
         self._max_workers = max_workers
         self._started = False
         # One thread supervises one worker: it waits for the answer, and ends it if none comes.
@@ -82,11 +81,11 @@ class ProcessPool(Executor):
             raise PoolClosed("the pool was shut down")
         return self._supervisors.submit(self._call, (fn, args, kwargs))
 
-    def prepare_workers(self, fn: Callable[..., Any], /, *args: Any) -> None:
-        """Have every worker, also one to come, call ``fn(*args)`` before its next call."""
+    def prepare_workers(self, fn: Callable[[Any], Any], argument: Any) -> None:
+        """Have every worker, also one to come, call ``fn(argument)`` before its next call."""
         current = self._preparation
-        if current is None or current[0] is not fn or not _same_objects(current[1], args):
-            self._preparation = (fn, args, {})
+        if current is None or current[0] is not fn or current[1][0] is not argument:
+            self._preparation = (fn, (argument,), {})
 
     def start_workers(self) -> None:
         """Start and prepare the workers now, beside whatever else there is to do before the first
@@ -121,7 +120,7 @@ class ProcessPool(Executor):
     def _prepared_worker(self) -> _Worker:
         worker, preparation = self._worker(), self._preparation
         if preparation is not None and worker.preparation is not preparation:
-            worker.call(preparation, self.start_timeout_s)
+            worker.call(preparation, START_TIMEOUT_S)
             worker.preparation = preparation
         return worker
 
@@ -135,7 +134,7 @@ class ProcessPool(Executor):
             self._workers.add(worker)
             if self._closed:
                 worker.end()
-            worker.receive(self.start_timeout_s)
+            worker.receive(START_TIMEOUT_S)
         return worker
 
 
@@ -205,21 +204,12 @@ def _without_main_program() -> Iterator[None]:
             sys.modules["__main__"] = main
 
 
-def _same_objects(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
-
-
 def _ending(exitcode: int | None) -> str:
     if exitcode is None:
         return "closed its connection"
     if exitcode < 0:
         return f"was killed by {signal.Signals(-exitcode).name}"
     return f"ended with exit code {exitcode}"
-
-
-def _portable(error: Exception) -> Exception:
-    """The error, or its text where the other side could not make it again."""
-    return error if is_portable(error) else RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def is_portable(value: Any) -> bool:
@@ -250,7 +240,9 @@ def _serve(connection: Connection) -> None:
         try:
             answer = (True, fn(*args, **kwargs))
         except Exception as error:
-            answer = (False, _portable(error))
+            # Its text, where the other side could not make it again.
+            text = f"{type(error).__name__}: {error}"
+            answer = (False, error if is_portable(error) else RuntimeError(text))
         try:
             connection.send(answer)
         except Exception as error:
