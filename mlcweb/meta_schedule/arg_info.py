@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
-from mlcweb.tir.expr import IntImm
+from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc
 
 
@@ -42,8 +42,8 @@ class ArgInfo:
             raise TVMError("A tuning record describes buffers only, and the function takes others")
         infos: list[ArgInfo] = []
         for buffer in func.parameter_buffers:
-            shape = tuple(e.value for e in buffer.shape if isinstance(e, IntImm))
-            if len(shape) != len(buffer.shape):
+            shape = constant_shape(buffer)
+            if shape is None:
                 raise TVMError(f'The buffer "{buffer.name}" has no constant shape; bind its sizes')
             infos.append(TensorInfo(buffer.dtype, shape))
         return infos

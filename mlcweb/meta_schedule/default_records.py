@@ -23,7 +23,7 @@ from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
 from mlcweb.relax.transform.split_layout_rewrite import PREPACKED
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import cpu
-from mlcweb.runtime.ndarray import NDArray, array
+from mlcweb.runtime.ndarray import array
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.schedule import Schedule
@@ -73,15 +73,13 @@ def record_faster_defaults(
 
 def share_of_time(mod: IRModule, other: IRModule, target: Target) -> float:
     """How much of the time of another program's "main" that of a program takes, timed in turn."""
-    timers = [partial(_timer(each, target), *_arguments(each)) for each in (mod, other)]
+    timers = [_timer(each, target) for each in (mod, other)]
     times = [[timer().median for timer in timers] for _ in range(ROUNDS)]
     own, others = (median(each) for each in zip(*times, strict=True))
     return own / others
 
 
 def _timer(mod: IRModule, target: Target) -> Callable[..., Any]:
-    return build(mod, target).time_evaluator("main", cpu(), 1, 3, min_repeat_ms=MIN_REPEAT_MS)
-
-
-def _arguments(mod: IRModule) -> list[NDArray]:
-    return [array(content) for content in random_inputs(mod).inputs]
+    library = build(mod, target)
+    timer = library.time_evaluator("main", cpu(), 1, 3, min_repeat_ms=MIN_REPEAT_MS)
+    return partial(timer, *map(array, random_inputs(mod).inputs))

@@ -223,7 +223,6 @@ async def tune_extracted_async(
     **options: Any,
 ) -> Database:
     """Tune what `extract_tasks` or `tasks_of` found; the arguments are those of `tune_relax`."""
-    check_options("tune_relax", options, OWN_OPTIONS)
     if op_names:
         tasks = [task for task in tasks if any(name in task.task_name for name in op_names)]
     contexts, weights = [], []

@@ -85,7 +85,7 @@ def test_correct_programs_are_timed_and_wrong_ones_refused(
 def test_results_may_be_infinite_or_not_a_number_where_the_program_has_them_so() -> None:
     def check(result: list[float], expected: list[float]) -> None:
         got, wanted = (np.array(values, "float32") for values in (result, expected))
-        TrialInputs("main", ("B",), (got,)).expecting((wanted,)).check((got,))
+        TrialInputs("main", ("B",), (got,), (wanted,)).check((got,))
 
     nan, infinite = float("nan"), float("inf")
     check([nan, infinite, -infinite, 1.00001], [nan, infinite, -infinite, 1.0])

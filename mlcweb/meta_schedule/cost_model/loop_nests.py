@@ -121,10 +121,7 @@ def _collect(stmt: Node | None, around: _Around) -> None:
 
 
 def _loop(stmt: S.For, around: _Around) -> None:
-    limit = around.unroll_limit
-    annotated = stmt.annotations.get("pragma_auto_unroll_max_step")
-    if annotated is not None:
-        limit = int(constant_value(annotated) or 0)
+    limit = _unroll_limit(stmt.annotations, around)
     axis = axis_of(stmt)
     loops, bindings = around.loops, around.bindings
     same = next(
@@ -138,6 +135,11 @@ def _loop(stmt: S.For, around: _Around) -> None:
     _collect(stmt.body, _Around(loops, bindings, limit, around.is_init, around.nests))
 
 
+def _unroll_limit(annotations: Mapping[str, Any], around: _Around) -> int:
+    annotated = annotations.get("pragma_auto_unroll_max_step")
+    return around.unroll_limit if annotated is None else int(constant_value(annotated) or 0)
+
+
 def _is_launched(axis: str) -> bool:
     """Whether an axis is one of a launch: neither none, nor virtual threads."""
     return axis.startswith(("blockIdx", "threadIdx"))
@@ -146,8 +148,7 @@ def _is_launched(axis: str) -> bool:
 def _block(stmt: S.BlockRealize, around: _Around) -> None:
     block = stmt.block
     pairs = zip((iterator.var for iterator in block.iter_vars), stmt.iter_values, strict=True)
-    annotated = block.annotations.get("pragma_auto_unroll_max_step")
-    limit = around.unroll_limit if annotated is None else int(constant_value(annotated) or 0)
+    limit = _unroll_limit(block.annotations, around)
     bindings = (*around.bindings, *pairs)
     if block.init is not None:
         _collect(block.init, _Around(around.loops, bindings, limit, True, around.nests))
@@ -188,11 +189,10 @@ _STATEMENTS: dict[Any, Callable[[Any, _Around], None]] = {
     S.SeqStmt: _sequence,
     S.IfThenElse: _branch,
     S.BufferStore: _store,
-    S.LetStmt: lambda stmt, around: _collect(stmt.body, around),
-    S.AttrStmt: lambda stmt, around: _collect(stmt.body, around),
-    S.While: lambda stmt, around: _collect(stmt.body, around),
-    S.AllocBuffer: lambda stmt, around: _collect(stmt.body, around),
-    S.DeclBuffer: lambda stmt, around: _collect(stmt.body, around),
+    **dict.fromkeys(
+        (S.LetStmt, S.AttrStmt, S.While, S.AllocBuffer, S.DeclBuffer),
+        lambda stmt, around: _collect(stmt.body, around),
+    ),
 }
 
 OPERATIONS = ("add", "multiply", "divide", "compare", "call", "cast")

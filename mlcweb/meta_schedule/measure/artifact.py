@@ -18,7 +18,7 @@ from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.host.gpu import why_no_gpu
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
-from mlcweb.tir import IntImm, PrimFunc, Var
+from mlcweb.tir import PrimFunc, Var
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import prim_funcs
 
@@ -253,10 +253,6 @@ class TrialInputs:
     inputs: tuple[np.ndarray, ...]
     expected: tuple[np.ndarray, ...] | None = None
 
-    def expecting(self, results: tuple[np.ndarray, ...]) -> TrialInputs:
-        """The same with the content of the buffers after a correct call."""
-        return replace(self, expected=results)
-
     def arranged(self, layouts: Sequence[ParamLayout]) -> TrialInputs:
         """The same for a kernel that takes parameters, which it only reads, in other layouts."""
         inputs, expected = list(self.inputs), list(self.expected or ())
@@ -302,8 +298,8 @@ def random_inputs(module: IRModule, function: str | None = None) -> TrialInputs:
         raise TVMError(f'"{name}" takes more than buffers, so it cannot be run on random content')
     kinds = []
     for buffer in buffers:
-        shape = tuple(extent.value for extent in buffer.shape if isinstance(extent, IntImm))
-        if len(shape) != len(buffer.shape):
+        shape = constant_shape(buffer)
+        if shape is None:
             raise TVMError(
                 f'The buffer "{buffer.name}" of "{name}" has no constant shape; '
                 "bind its sizes to numbers before searching"

@@ -296,7 +296,7 @@ class CalibratingRunner(ABC):
 
     async def begin(self, reference: Artifact) -> Seconds:
         timed, results = await self.run(reference, self.timing, True)
-        self.workload = self.workload.expecting(results)
+        self.workload = replace(self.workload, expected=results)
         # It is no measure for others.
         return self._calibration.corrected(timed)
 

@@ -1,6 +1,7 @@
 """Small programs for rules, and what they compute on each target."""
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 import mlcweb as tvm
@@ -137,7 +138,7 @@ def computed(mod, workload, target):
 def expected(name):
     """Random inputs of a program, and what the interpreter makes of them."""
     workload = random_inputs(module(name), "main")
-    return workload.expecting(computed(module(name), workload, "interpreter"))
+    return replace(workload, expected=computed(module(name), workload, "interpreter"))
 
 
 def check(name, mod, targets=TARGETS):
