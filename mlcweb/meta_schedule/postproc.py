@@ -21,3 +21,20 @@ from mlcweb.meta_schedule.space.vector_postprocs import (
 )
 
 create = Postproc.create
+
+__all__ = [
+    "DisallowDynamicLoop",
+    "Postproc",
+    "PyPostproc",
+    "RewriteCooperativeFetch",
+    "RewriteLayout",
+    "RewriteParallelVectorizeUnroll",
+    "RewriteReductionBlock",
+    "RewriteTensorize",
+    "RewriteUnboundBlock",
+    "VectorizeInnermost",
+    "VerifyGPUCode",
+    "VerifyRegisters",
+    "VerifyVectorized",
+    "create",
+]

@@ -22,3 +22,26 @@ from mlcweb.meta_schedule.space.thread_rules import AutoBind, CrossThreadReducti
 from mlcweb.meta_schedule.space.vector_lanes import VectorLanes
 
 create = ScheduleRule.create
+
+__all__ = [
+    "AddRFactor",
+    "ApplyCustomRule",
+    "AutoBind",
+    "AutoInline",
+    "CrossThreadReduction",
+    "FuseRows",
+    "InlineConstantScalars",
+    "MultiLevelTiling",
+    "MultiLevelTilingTensorCore",
+    "MultiLevelTilingWideVector",
+    "MultiLevelTilingWithIntrin",
+    "ParallelizeVectorizeUnroll",
+    "PyScheduleRule",
+    "RandomComputeLocation",
+    "ReduceInLanes",
+    "RegisterTiling",
+    "ReuseType",
+    "ScheduleRule",
+    "VectorLanes",
+    "create",
+]

@@ -121,9 +121,19 @@ class CrossThreadReduction(ScheduleRule):
 
     thread_extents: Sequence[int]
 
+    @property
+    def max_threads_per_block(self) -> int:
+        """Of the target; 0 where that is not known."""
+        return self.limit("max_threads_per_block")
+
+    @property
+    def warp_size(self) -> int:
+        """Threads of a warp of the target; 0 where that is not known."""
+        return self.limit("thread_warp_size")
+
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        most, warp = self.limit("max_threads_per_block"), self.limit("thread_warp_size")
-        if not most or not warp or not needs_rfactor(sch, block, most, 1):
+        most = self.max_threads_per_block
+        if not most or not self.warp_size or not needs_rfactor(sch, block, most, 1):
             return [sch]
         together = sch.copy()
         target = _where_to_compute(together, block)
