@@ -96,7 +96,10 @@ def test_targets_without_limits_have_no_common_reductions():
 
 def test_tuning_for_a_gpu_that_is_not_here(tmp_path):
     mod = module("columns")
-    database = ms.tune_tir(mod, TARGET, str(tmp_path), max_trials_global=4, num_trials_per_iter=4)
+    database = ms.tune_tir(
+        mod, TARGET, str(tmp_path), max_trials_global=4, num_trials_per_iter=4,
+        runner=ms.runner.LocalRunner(timeout_sec=100),
+    )  # fmt: skip
     sch = ms.tir_integration.compile_tir(database, mod, TARGET)
     check("columns", sch.mod, targets=("wasm",))
     assert "threadIdx.x" in tvm.build(sch.mod, TARGET).imported_modules[0].get_source()
