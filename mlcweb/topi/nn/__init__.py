@@ -4,6 +4,7 @@ from mlcweb.topi.nn.activation import (
     gelu, gelu_tanh, hard_sigmoid, hard_swish, leaky_relu, prelu, relu, selu,
     silu, softplus,
 )  # fmt: skip
+from mlcweb.topi.nn.blocked_convolution import conv2d_NCHWc
 from mlcweb.topi.nn.conv_transpose import (
     conv1d_transpose_ncw, conv2d_transpose_nchw, conv3d_transpose_ncdhw, conv_transpose, dilate,
     group_conv1d_transpose_ncw, group_conv2d_transpose_nchw, group_conv3d_transpose_ncdhw,
