@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
-from mlcweb.ir.dialect import takes_newer_keywords
+from mlcweb.ir.dialect import KEYWORDS, also_named, takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
 from mlcweb.relax import dims
@@ -161,7 +161,7 @@ def call_pure_packed(
 
 
 @operator("relax.call_py_func", "func_name", "args", infer=infer.sinfo_args, legalize=keep)
-@takes_newer_keywords
+@also_named(**KEYWORDS, py_func_name="func_name")
 def call_py_func(
     func_name: Expr | str, *args: ExprLike, out_sinfo: OutInfo | None = None,
     sinfo_args: InfoArgs = None,
