@@ -38,6 +38,7 @@ from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, check_one_index, check_same_extent
 from mlcweb.lower.thread_reductions import reduce_through_shared_memory, share_results
 from mlcweb.lower.thread_sync import insert_barriers
+from mlcweb.lower.uniform_conditions import drop_uniform_marks
 from mlcweb.lower.unroll_loop import UnrollLoop
 from mlcweb.lower.warp_registers import registers_of_lanes
 from mlcweb.tir import expr as E
@@ -127,7 +128,7 @@ def _reduce_in_steps(func: PrimFunc) -> PrimFunc:
 
 def _insert_barriers_where_possible(func: PrimFunc) -> PrimFunc:
     passed = passed_through_global_memory(func, refuses=False)
-    return insert_barriers(store_once(func), passed, refuses=False)
+    return drop_uniform_marks(insert_barriers(store_once(func), passed, refuses=False))
 
 
 def launch_threads(func: PrimFunc) -> PrimFunc:
@@ -277,7 +278,7 @@ class _Pragmas(Mutator):
 
 def unfold_virtual_threads(func: PrimFunc) -> PrimFunc:
     """Each thread runs the virtual ones in it one after the other, from barrier to barrier."""
-    return func.with_body(_VirtualThreads().rewrite(func.body))
+    return drop_uniform_marks(func.with_body(_VirtualThreads().rewrite(func.body)))
 
 
 class _VirtualThreads(Mutator):

@@ -23,6 +23,7 @@ from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, Varying, copies_of, unify_thread_bindings
 from mlcweb.lower.thread_sync import insert_barriers
+from mlcweb.lower.uniform_conditions import drop_uniform_marks
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, logical_and
@@ -67,7 +68,7 @@ def give_memory_to_its_owners(func: PrimFunc) -> PrimFunc:
 
 def split_at_barriers(func: PrimFunc) -> PrimFunc:
     """Serial loops for those over threads that share memory; barriers must be in place."""
-    return func.with_body(_Serialization().rewrite(func.body))
+    return drop_uniform_marks(func.with_body(_Serialization().rewrite(func.body)))
 
 
 class _Serialization(Mutator):
@@ -191,7 +192,7 @@ class Fission(Dispatcher):
                 statement.span,
             )
         copies = _PerThread(buffer, self.varying.axes)
-        return S.AllocBuffer(copies.new, self.split(copies.rewrite(statement.body)))
+        return S.AllocBuffer(copies.new, copies.rewrite(self.split(statement.body)))
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
@@ -213,11 +214,25 @@ class Fission(Dispatcher):
 
 
 class _PerThread(Mutator):
-    """Gives each thread a copy of a buffer."""
+    """Gives each thread a copy of a buffer. Outside of the loops over threads, where the condition
+    is the same in all of them, it is that of the first."""
 
     def __init__(self, buffer: Buffer, axes: Sequence[S.For]) -> None:
         self.old = buffer
-        self.new, self.thread = copies_of(buffer, axes)
+        self.new, indices = copies_of(buffer, axes)
+        self.own = dict(zip((loop.loop_var for loop in axes), indices, strict=True))
+        self.thread = [const(0, index.dtype) for index in indices]
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        if loop.loop_var not in self.own:
+            return self.rewrite_children(loop)
+        outer = self.thread
+        number = list(self.own).index(loop.loop_var)
+        self.thread = [*outer[:number], self.own[loop.loop_var], *outer[number + 1 :]]
+        new = self.rewrite_children(loop)
+        self.thread = outer
+        return new
 
     @on(E.BufferLoad, S.BufferStore)
     def access(self, node: E.BufferLoad | S.BufferStore) -> Node:

@@ -15,7 +15,7 @@ from mlcweb.analysis.threads import (
 from mlcweb.arith import same_expression
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.ir.visitor import Mutator, children, on
 from mlcweb.lower.optimize.accesses import Touched
 from mlcweb.schedule.state import with_substatements
 from mlcweb.tir import expr as E
@@ -23,6 +23,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, constant_value, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import substitute, variables_in
 
 WARP_SIZE = 32
@@ -43,32 +44,37 @@ class Varying:
 
     def __init__(self) -> None:
         self.axes: list[S.For] = []
-        self._tags: dict[E.Var, Tags] = {}
+        self.tags: dict[E.Var, Tags] = {}
 
     def enter(self, loop: S.For) -> str:
         """A loop begins. The tag, if it is one over threads: then the caller leaves it again."""
         tag = thread_tag(loop)
         tags = self.of(loop.min) | self.of(loop.extent)
-        self._tags[loop.loop_var] = tags | {tag} if tag else tags
+        self.tags[loop.loop_var] = tags | {tag} if tag else tags
         if tag:
             self.axes.append(loop)
         return tag
 
     def let(self, var: E.Var, value: E.PrimExpr) -> None:
-        self._tags[var] = self.of(value)
+        self.tags[var] = self.of(value)
 
     def allocate(self, buffer: Buffer) -> None:
         """A buffer that each of the threads around has for itself."""
-        self._tags[buffer.data] = frozenset(map(thread_tag, self.axes))
+        self.tags[buffer.data] = frozenset(map(thread_tag, self.axes))
 
     def of(self, node: Node) -> Tags:
-        """The axes along which the value, or the effect, of a part may differ."""
+        """The axes along which the value, or the effect, of a part may differ: none of what is
+        said to be the same in all threads."""
         tags: Tags = frozenset()
-        for part in walk(node):
+        parts = [node]
+        for part in parts:  # which grows
+            if isinstance(part, E.Call) and operator_name(part) == "tvm_thread_invariant":
+                continue
+            parts += children(part)
             if isinstance(part, E.Var):
-                tags |= self._tags.get(part, frozenset())
+                tags |= self.tags.get(part, frozenset())
             elif isinstance(part, (E.BufferLoad, S.BufferStore)):
-                tags |= self._tags.get(part.buffer.data, frozenset())
+                tags |= self.tags.get(part.buffer.data, frozenset())
         return tags
 
 

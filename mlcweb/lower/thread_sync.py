@@ -37,6 +37,7 @@ from mlcweb.lower.thread_conflicts import (
     read_of_another,
     write_different_values,
 )
+from mlcweb.lower.uniform_conditions import drop_uniform_marks, mark_uniform_conditions
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -55,14 +56,16 @@ def thread_sync(func: PrimFunc) -> PrimFunc:
     Raises a ThreadError where one is needed, or written, in a place that not all threads reach
     alike.
     """
-    return insert_barriers(func)
+    return drop_uniform_marks(insert_barriers(func))
 
 
 def insert_barriers(
     func: PrimFunc, passed: Sequence[Buffer] = (), refuses: bool = True
 ) -> PrimFunc:
     """The same where the threads of a block pass data through some buffers more. If it does not
-    refuse, barriers are left out where not all threads would reach them."""
+    refuse, barriers are left out where not all threads would reach them. Conditions that are the
+    same in all threads are marked (see `uniform_conditions.py`)."""
+    func = mark_uniform_conditions(func)
     shared = {buffer.data: buffer for buffer in passed}
     blocks = _Blocks(reduced_across_threads(func), shared, refuses)
     return func.with_body(blocks.rewrite(func.body))
