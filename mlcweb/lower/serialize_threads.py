@@ -29,6 +29,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import reads_memory, substitute
 
 
@@ -56,6 +57,7 @@ def synchronize_threads(func: PrimFunc, passed: Sequence[Buffer] = ()) -> PrimFu
 def give_memory_to_its_owners(func: PrimFunc) -> PrimFunc:
     """One loop for each axis of threads, around it the memory that threads share, inside it what
     each has for itself; no blocks before and after."""
+    check_no_allreduce(func)
     for run in (
         place_outside_of_threads,
         compact_shared_buffers,
@@ -64,6 +66,18 @@ def give_memory_to_its_owners(func: PrimFunc) -> PrimFunc:
     ):
         func = run(func)
     return func
+
+
+def check_no_allreduce(func: PrimFunc) -> None:
+    """Refuse the call that TVM's lowering makes of a reduction, where a script has it."""
+    for part in S.statements_in(func.body):
+        if isinstance(part, S.Evaluate) and operator_name(part.value) == "tvm_thread_allreduce":
+            raise ThreadError(
+                "T.tvm_thread_allreduce is what TVM lowers a reduction across threads to, and is "
+                "not carried out here; write the reduction as a block with T.init whose "
+                "T.axis.reduce is bound to the loop over threads, or add up in shared memory",
+                part.span,
+            )
 
 
 def split_at_barriers(func: PrimFunc) -> PrimFunc:
