@@ -1,4 +1,5 @@
-"""Attributes of functions by either of their names: "tir.noalias" is "tirx.noalias" since 2026."""
+"""Attributes of functions by either of their names and values: "tir.noalias" is "tirx.noalias"
+since 2026, and "Primitive" is True where it was 1."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ class FunctionAttrs(dict[str, Any]):
 
     def __init__(self, attrs: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         super().__init__((without_prefix(name), value) for name, value in dict(attrs).items())
+        if super().get("Primitive") is True:
+            self["Primitive"] = 1
 
     def __getitem__(self, name: str) -> Any:
         return super().__getitem__(without_prefix(name))

@@ -441,10 +441,11 @@ class Function(BaseFunc, Expr):
         params = [param.struct_info for param in self.params]
         return FuncStructInfo(params, self.ret_struct_info, self.is_pure)
 
-    if TYPE_CHECKING:  # binding.py implements these two
+    if TYPE_CHECKING:  # binding.py and transform/inline_functions.py implement these
 
         def bind_params(self, /, binding_map: ByParameter) -> Function: ...
         def bind_symbolic_vars(self, /, binding_map: ByExtent) -> Function: ...
+        def inline_functions(self, /, function_map: ByName) -> Function: ...
 
     __repr__ = BaseFunc.__repr__
 
@@ -508,6 +509,9 @@ ByParameter: TypeAlias = "Mapping[Var, Expr | ArrayLike] | Mapping[str, Expr | A
 
 ByExtent: TypeAlias = "Mapping[PrimVar, Extent] | Mapping[str, Extent]"
 """What symbolic extents are bound to."""
+
+ByName: TypeAlias = "Mapping[GlobalVar, Function] | Mapping[str, Function]"
+"""Functions by their names in a module."""
 
 ExprLike: TypeAlias = (
     "Expr | BaseFunc | GlobalVar | Op | PrimExpr | str | float | Sequence[ExprLike]"

@@ -77,8 +77,7 @@ _ROWS = {
         "*.tune_tir:work_dir *.tune_tir:max_trials_global"
     ),
     "candidates are built and measured in this process, and the defaults are for its kernels": (
-        "*.LocalBuilder:* *.LocalRunner:* *.EvaluatorConfig:* *.RandomModel:* *.XGBModel:* "
-        "*.EvolutionarySearch:*"
+        "*.LocalRunner:* *.EvaluatorConfig:* *.RandomModel:* *.XGBModel:* *.EvolutionarySearch:*"
     ),
 }
 

@@ -1,7 +1,8 @@
-"""InlinePrivateFunctions: the bodies of private functions in place of their calls."""
+"""The bodies of functions in place of their calls: inline_functions, InlinePrivateFunctions."""
 
 from __future__ import annotations
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.transform import Pass
@@ -48,6 +49,25 @@ def inline_private(mod: IRModule) -> IRModule:
         elif any(var in each for each in called.values()):
             del functions[var]
     return mod.with_functions(functions)
+
+
+def inline_functions(func: E.Function, function_map: E.ByName) -> E.Function:
+    """`func` with the bodies of functions, by name, in place of their calls.
+
+    Raises:
+        DiagnosticError: one of the functions calls itself, directly or through others.
+        ValueError: a call has more or fewer arguments than its function has parameters.
+    """
+    mod = IRModule(function_map)
+    called = callees(mod)
+    for var in called:
+        if var in reached(var, called):
+            raise DiagnosticError(f'"{var.name_hint}" calls itself, and cannot be inlined')
+    graphs = {var: each for var, each in mod.functions.items() if isinstance(each, E.Function)}
+    return _Inliner(mod, graphs).visit_expr(func)
+
+
+E.Function.inline_functions = inline_functions
 
 
 @mutator

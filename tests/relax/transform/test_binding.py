@@ -6,7 +6,7 @@ import pytest
 import mlcweb as tvm
 from mlcweb import relax
 from mlcweb.ir import DiagnosticError, TVMError
-from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.analysis import all_global_vars, check_well_formed
 from mlcweb.relax.transform.op_pattern import OpPatternKind, op_pattern_kind
 from mlcweb.script import ir as I
 from mlcweb.script import relax as R
@@ -280,3 +280,54 @@ def test_extents_of_casts_differ_between_branches():
     mod = relax.transform.CanonicalizeBindings()(tvm.IRModule({"main": main}))
     assert run(mod, np.array(True), X[0, :2], X[1, :3]) == pytest.approx(X[0, :2].sum())
     assert run(mod, np.array(False), X[0, :2], X[1, :3]) == pytest.approx(X[1, :3].sum())
+
+
+@I.ir_module
+class Nested:
+    @R.function
+    def main(x: R.Tensor((3, 4), "float32")):
+        with R.dataflow():
+            y = Nested.double(R.add(x, x))
+            R.output(y)
+        return y
+
+    @R.function(private=True)
+    def double(a: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n", "m"), "float32"):
+        b = Nested.negate(a)
+        return R.multiply(b, R.const(2.0, "float32"))
+
+    @R.function(private=True)
+    def negate(a: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n", "m"), "float32"):
+        return R.negative(a)
+
+
+def test_functions_are_inlined_by_name():
+    functions = {"double": Nested["double"], Nested.get_global_var("negate"): Nested["negate"]}
+    func = Nested["main"].inline_functions(functions)
+    mod = tvm.IRModule({"main": func})
+    check_well_formed(mod)
+    ops = [binding.value.op.name for binding in func.body.blocks[0].bindings]
+    assert ops == ["relax.add", "relax.negative", "relax.multiply"]
+    np.testing.assert_allclose(run(mod, X), -4 * X)
+    outer = Nested["main"].inline_functions({"double": Nested["double"]})
+    assert [var.name_hint for var in all_global_vars(outer)] == ["negate"]
+
+
+def test_functions_that_cannot_be_inlined():
+    @I.ir_module
+    class Recursive:
+        @R.function
+        def f(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return Recursive.f(x)
+
+    with pytest.raises(DiagnosticError, match='"f" calls itself'):
+        Nested["main"].inline_functions({"f": Recursive["f"]})
+    one, two = (relax.Var(name, relax.TensorStructInfo((3, 4), "float32")) for name in "ab")
+    with pytest.raises(ValueError, match="argument"):
+        Nested["main"].inline_functions({"double": relax.Function([one, two], one)})
+
+
+def test_a_fused_function_is_primitive_by_either_spelling():
+    func = Nested["negate"].with_attr("Primitive", True)
+    assert tvm.ir.structural_equal(func, Nested["negate"].with_attr("Primitive", 1))
+    assert func.attrs["Primitive"] == 1
