@@ -405,3 +405,20 @@ def test_allocations_have_no_side_effects():
     assert_structural_equal(relax.transform.EliminateCommonSubexpr()(mod), mod)
     (left,) = relax.transform.DeadCodeElimination()(mod)["main"].body.blocks[0].bindings
     assert left.var.name_hint == "b"
+
+
+def test_a_function_inside_of_another_gives_more_than_its_annotation():
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        @R.function
+        def outer(a: R.Tensor((2, 3), "float32")) -> R.Callable((R.Tensor(ndim=2),), R.Tensor):
+            @R.function
+            def inner(b: R.Tensor(ndim=2)) -> R.Tensor((2, 3), "float32"):
+                return a
+
+            return inner
+
+        return outer(x)
+
+    assert main.body.blocks[0].bindings[0].var.struct_info.ret.ret == Tensor((2, 3), "float32")
+    assert round_trip(main)

@@ -472,7 +472,7 @@ def _local_function(self: FunctionReader, node: ast.FunctionDef, last: bool) -> 
     var = self.variable(node.name, info, node)
     self.scopes.bind(node.name, var)
     func = reader.read(node, options, local=True)
-    if ret is None and var not in used_vars(func):
+    if func.struct_info != info and var not in used_vars(func):
         var = self.variable(node.name, func.struct_info, node)
         self.scopes.bind(node.name, var)
     self.builder.emit_normalized(E.VarBinding(var, func, span=self.evaluator.span(node)))
