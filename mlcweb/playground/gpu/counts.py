@@ -9,7 +9,7 @@ hang together are they taken of a sample.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.ir import TVMError
+from mlcweb.playground.gpu.fragments import Pieces, UnknownFragment, all_values, pieces_of
 from mlcweb.playground.gpu.memory import INACTIVE, LANES, LINE, SECTOR, bank_use, units
 from mlcweb.playground.gpu.sites import Loop, Site
 from mlcweb.playground.protocol.gpu import GpuCost
@@ -81,10 +82,11 @@ def _extent(kernel: DeviceKernel, tag: str) -> int:
 
 
 def count(site: Site, launch: Launch) -> GpuCost | None:
-    """What an access costs; None where its addresses depend on data."""
+    """What an access costs; None where its addresses depend on data, or where it is not known
+    which threads of a warp access what of a fragment together."""
     try:
         return _Count(site, launch).result()
-    except NotConstant:
+    except (NotConstant, UnknownFragment):
         return None
 
 
@@ -117,8 +119,11 @@ class _Count:
         self.launch = launch
         loops = {loop.var: Axis(loop.low, loop.extent) for loop in site.loops}
         self.axes = launch.axes | loops
+        self.of_lanes = launch.thread_values.keys() | {loop.var for loop in site.tile}
         self.exact = True
         self.terms = [(scale * site.item_bytes, term) for scale, term in _terms(site.index, 1)]
+        self.pieces: Pieces | None = pieces_of(site) if site.tile and site.shared else None
+        self.width = self.pieces.bytes if self.pieces else site.bytes
 
     def result(self) -> GpuCost:
         joint = self._joint()
@@ -136,7 +141,7 @@ class _Count:
         return self._sum(addresses, active, shifts, weight)
 
     def _is_near(self, term: E.PrimExpr, joint: set[E.Var]) -> bool:
-        return not variables_in(term).isdisjoint(joint | self.launch.thread_values.keys())
+        return not variables_in(term).isdisjoint(joint | self.of_lanes)
 
     def _joint(self) -> set[E.Var]:
         """The loops and axes of blocks that hang together with threads and conditions."""
@@ -209,7 +214,11 @@ class _Count:
         )
         active = np.broadcast_to(holds(self.site.conditions, environment) & exists, shape)
         rows = (points * launch.warps, shape[2])
-        return np.broadcast_to(total, shape).reshape(rows), active.reshape(rows)
+        addresses = np.broadcast_to(total, shape).reshape(rows)
+        active = active.reshape(rows)
+        if self.pieces is not None:
+            return addresses[:, self.pieces.first], active[:, self.pieces.first]
+        return addresses, active
 
     def _sum(
         self,
@@ -223,7 +232,7 @@ class _Count:
         launches = shifts.sum() * weight
         if not len(addresses) or not launches:
             return GpuCost(0, 0, 0, 0, 0, 0, 0, self.exact)
-        width = self.site.bytes
+        width = self.width
         placed = np.where(active, addresses, INACTIVE)
         useful = units(placed, width) * width
         if self.site.shared:
@@ -253,13 +262,6 @@ def _fewest_passes(placed: np.ndarray, width: int) -> np.ndarray:
     groups = max(1, width * LANES // LINE)
     parts = placed.reshape(len(placed), groups, -1)
     return (parts != INACTIVE).any(2).sum(1)
-
-
-def all_values(loops: Sequence[Loop], shape: tuple[int, ...]) -> dict[E.Var, np.ndarray]:
-    """The values of loops in all their iterations, along an axis of arrays of that shape."""
-    extents = [loop.extent for loop in loops]
-    digits = np.indices(extents, np.int64).reshape(len(extents), *shape)
-    return {loop.var: digit + loop.low for loop, digit in zip(loops, digits, strict=True)}
 
 
 def _size(values: Values) -> tuple[int, int, int]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.ir.visitor import walk
-from mlcweb.playground.gpu.counts import Launch, all_values, holds
+from mlcweb.playground.gpu.counts import Launch, holds
+from mlcweb.playground.gpu.fragments import all_values
 from mlcweb.playground.gpu.memory import LANES
 from mlcweb.playground.gpu.sites import Site
 from mlcweb.tir import expr as E

@@ -9,6 +9,11 @@ from mlcweb.playground.compared import differ
 from mlcweb.playground.gpu.names import Access
 from mlcweb.playground.protocol.gpu import GpuCost
 
+FRAGMENTS = (
+    "NVIDIA does not say how wmma moves fragments; bank conflicts are counted as if A and B came "
+    "by ldmatrix (eight rows of 16 bytes at a time), and accumulators in pairs, as mma has them."
+)
+
 
 def describe(accesses: Sequence[Access]) -> list[str]:
     """What is to be said of kernels by themselves."""
@@ -28,9 +33,20 @@ def describe(accesses: Sequence[Access]) -> list[str]:
         costs = [counts for access, counts in counted if access.site.shared == shared]
         if costs and not any(_is_costly(counts, shared) for counts in costs):
             sentences.append(good)
-    unknown = ", ".join(access.text for access in accesses if access.counts is None)
-    if unknown:
-        sentences.append(f"Not counted, since their addresses depend on data: {unknown}.")
+    if any(access.site.tile and access.site.shared for access, _ in counted):
+        sentences.append(FRAGMENTS)
+    for why, in_fragments in (
+        ("their addresses depend on data", False),
+        ("NVIDIA does not say how a warp moves a fragment that lies so", True),
+    ):
+        unknown = [
+            access.text
+            for access in accesses
+            if access.counts is None
+            and bool(access.site.tile and access.site.shared) == in_fragments
+        ]
+        if unknown:
+            sentences.append(f"Not counted, since {why}: {', '.join(unknown)}.")
     return sentences
 
 

@@ -6,12 +6,18 @@ import random
 import numpy as np
 import pytest
 
+import mlcweb as tvm
 from mlcweb.codegen.numpy.evaluate import evaluate
 from mlcweb.playground.gpu import counts as counting
 from mlcweb.playground.gpu.counts import count, lane_addresses
 from mlcweb.playground.gpu.memory import INACTIVE, units
+from mlcweb.playground.gpu.names import accesses
 from mlcweb.playground.gpu.profile import KernelProfile, profiles
+from mlcweb.playground.gpu.sentences import FRAGMENTS, describe
+from mlcweb.playground.source_lines import listing
 from mlcweb.script import from_source
+from mlcweb.tensor_intrin.tensor_cores import get_wmma_intrin_group
+from tests.codegen.gpu.test_tensor_cores import product, schedule
 from tests.playground.gpu.kernels import costs, kernel
 
 
@@ -267,3 +273,80 @@ def test_addresses_count_in_64_bits_whatever_numpy_counts_in() -> None:
     assert units(half, 32).tolist() == [2]
     launch = kernel("B[x] = A[x]").launch
     assert {value.dtype for value in launch.thread_values.values()} == {np.dtype("int64")}
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("padding", "passes"), [(0, 16), (8, 4)])
+def test_fragments_are_counted_as_rows_of_ldmatrix(
+    transposed: bool, padding: int, passes: int
+) -> None:
+    """16 x 16 of float16 are four times eight rows of 16 bytes. Rows of 64 bytes begin in two
+    banks, so that four of eight meet in one; rows of 80 bytes are all in different ones."""
+    func = tensor_core_product(transposed, padding)
+    [profile] = profiles(func, "main")
+    fragments = [
+        counts
+        for site, counts in zip(profile.sites, profile.counts, strict=True)
+        if site.tile and site.shared
+    ]
+    assert len(fragments) == 2
+    sentences = describe(accesses(profile, listing(func)))
+    assert FRAGMENTS in sentences
+    for counts in fragments:
+        assert counts is not None
+        assert counts.passes == passes * counts.requests
+        assert counts.ideal == 4 * counts.requests
+        assert counts.most == passes // 4
+
+
+@pytest.mark.parametrize(("stride", "passes"), [(16, 16), (24, 8), (32, 32)])
+def test_accumulators_are_counted_as_pairs_of_mma(stride: int, passes: int) -> None:
+    """Half a warp stores four rows of four pairs, 32 bytes of each; 16 x 16 are eight of them."""
+    text = f"""
+@T.prim_func
+def main(B: T.Buffer((16, {stride}), "float32")):
+    for x in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("root"):
+            T.reads()
+            T.writes(B[0:16, 0:{stride}])
+            C = T.alloc_buffer((16, 16), "float32", scope="wmma.accumulator")
+            S = T.alloc_buffer((16, {stride}), "float32", scope="shared")
+            T.tvm_fill_fragment(C.data, 16, 16, 16, 0, T.float32(1))
+            T.tvm_store_matrix_sync(
+                C.data, 16, 16, 16, 0, S.access_ptr("w"), {stride}, "row_major")
+            for i in range({stride // 2}):
+                B[x // 2, x % 2 * {stride // 2} + i] = S[x // 2, x % 2 * {stride // 2} + i]
+"""
+    [profile] = profiles(from_source(text), "main")
+    found = costs(profile, "S", "store")
+    assert (found.requests, found.passes, found.ideal) == (1, passes, 8)
+
+
+def tensor_core_product(transposed: bool, padding: int):
+    group = get_wmma_intrin_group("shared", "global", "float16", "float32", transposed)
+    sch = tvm.tir.Schedule(schedule(product(64, 96, 64, transposed), group))
+    for name in "AB":
+        sch.storage_align(sch.get_block(f"{name}_shared"), 0, axis=-2, factor=32, offset=padding)
+    return sch.mod["main"]
+
+
+def test_fragments_that_lie_otherwise_are_not_counted() -> None:
+    """Rows of B with 8 elements of int8 are no rows of 16 bytes."""
+    func = from_source("""
+@T.prim_func
+def main(B: T.Buffer((16, 8), "int8")):
+    for x in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("root"):
+            T.reads(B[0:16, 0:8])
+            T.writes()
+            S = T.alloc_buffer((16, 8), "int8", scope="shared")
+            b = T.alloc_buffer((16, 8), "int8", scope="wmma.matrix_b")
+            for i in range(4):
+                S[x // 2, x % 2 * 4 + i] = B[x // 2, x % 2 * 4 + i]
+            T.tvm_load_matrix_sync(b.data, 32, 8, 16, 0, S.access_ptr("r"), 8, "row_major")
+""")
+    [profile] = profiles(func, "main")
+    sites = zip(profile.sites, profile.counts, strict=True)
+    assert [counts for site, counts in sites if site.tile] == [None]
+    sentences = describe(accesses(profile, listing(func)))
+    assert any("how a warp moves a fragment that lies so: " in line for line in sentences)
