@@ -310,7 +310,9 @@ class Simulation:
         base = self.bases.get(id(array))
         if base is None:
             base = self.bases[id(array)] = array, array.__array_interface__["data"][0]
-        offsets = (i * stride for i, stride in zip(indices, array.strides, strict=True))
+        # Lanes are int32, and addresses are not.
+        wide = (i.astype(np.int64) if isinstance(i, np.ndarray) else i for i in indices)
+        offsets = (i * stride for i, stride in zip(wide, array.strides, strict=True))
         where = sum(offsets, base[1])
         return where.tolist() if isinstance(where, np.ndarray) else [where]
 

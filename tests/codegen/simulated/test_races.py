@@ -388,3 +388,22 @@ def main(A: T.Buffer((48,), "float32"), B: T.Buffer((48,), "float32")):
     a = np.arange(48, dtype="float32")
     expected = np.where(np.arange(48) % 16 < 15, a + 1, 0)
     np.testing.assert_array_equal(run(func, a, a, own_barriers=own_barriers), expected)
+
+
+def test_slices_that_threads_read_and_write_as_vectors():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), C: T.Buffer((256,), "float32")):
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            with T.block("C"):
+                T.reads(A[0:256])
+                T.writes(C[0:256])
+                v = T.alloc_buffer((4,), "float32", scope="local")
+                v[0:4] = A[bx * 128 + tx * 4 : bx * 128 + tx * 4 + 4]
+                C[bx * 128 + tx * 4 : bx * 128 + tx * 4 + 4] = v[0:4] * T.Broadcast(T.float32(3), 4)
+""")
+    a = np.arange(256, dtype="float32")
+    c = mlcweb.nd.array(np.zeros_like(a))
+    mlcweb.build(func, target="simulated")(mlcweb.nd.array(a), c)
+    np.testing.assert_array_equal(c.numpy(), 3 * a)
