@@ -62,7 +62,7 @@ class _Vectorize(Rewriter):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         marked = loop.kind == S.ForKind.VECTORIZED
-        wanted = marked or (loop.kind in SEQUENTIAL and self.is_innermost(loop))
+        wanted = marked or (loop.kind in SEQUENTIAL and is_innermost(loop))
         new = super().loop(loop)
         if not wanted or not isinstance(new, S.For) or new.loop_var is not loop.loop_var:
             return new
@@ -70,12 +70,6 @@ class _Vectorize(Rewriter):
             return self.vectorized(new, marked)
         except NoVectorForm:
             return replace(new, kind=S.ForKind.SERIAL) if marked else new
-
-    def is_innermost(self, loop: S.For) -> bool:
-        """Whether a loop has no others in it but such as are written out."""
-        inside = [inner for inner in loops_in(loop.body) if inner.kind != S.ForKind.UNROLLED]
-        extents = [inner.extent.value for inner in inside if isinstance(inner.extent, E.IntImm)]
-        return len(extents) == len(inside) and prod(extents) <= SMALL_NEST
 
     def vectorized(self, loop: S.For, marked: bool) -> S.Stmt:
         body = loop.body
@@ -261,6 +255,13 @@ class _Vectorize(Rewriter):
                 loop, loop_var=chunk, min=start, extent=count, body=in_sequence(body), kind=kind
             )
         )
+
+
+def is_innermost(loop: S.For) -> bool:
+    """Whether a loop has no others in it but such as are written out."""
+    inside = [inner for inner in loops_in(loop.body) if inner.kind != S.ForKind.UNROLLED]
+    extents = [inner.extent.value for inner in inside if isinstance(inner.extent, E.IntImm)]
+    return len(extents) == len(inside) and prod(extents) <= SMALL_NEST
 
 
 def _factors(term: E.PrimExpr) -> tuple[E.PrimExpr, ...]:

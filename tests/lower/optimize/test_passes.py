@@ -128,6 +128,32 @@ for j in range(4):
     )
 
 
+def test_loops_too_large_to_split_have_a_version_for_the_interior():
+    large = "".join(f"    C[i * 64 + {n}] = A[i * 64 + {n}] * A[i]\n" for n in range(64))
+    becomes(
+        loop_partition,
+        "for i in range(56):\n"
+        + large
+        + """
+    for k in range(64):
+        for r in range(2):
+            C[i] = C[i] + T.if_then_else(1 <= i + r and i + r < 56, A[i + r - 1], T.float32(0))
+""",
+        "for i in range(56):\n"
+        + large.replace(" * 64 + 0]", " * 64]")
+        + """
+    if i >= 1 and i <= 54:
+        for k in range(64):
+            for r in range(2):
+                C[i] = C[i] + A[i + r - 1]
+    else:
+        for k in range(64):
+            C[i] = C[i] + T.if_then_else(1 <= i, A[i - 1], T.float32(0))
+            C[i] = C[i] + T.if_then_else(i + 1 < 56, A[i], T.float32(0))
+""",
+    )
+
+
 def test_conditions_on_data_do_not_split():
     func = normalize(program("for i in range(10):\n    if N[i] < 5:\n        C[i] = A[i]"))
     assert loop_partition(func) is func
