@@ -48,6 +48,7 @@ def machine_model(processor: Processor) -> MachineModel:
         vector_sums=4,
         jammed_vectors=8,
         scalar_sums=2,
+        limits_copies=True,
         computed_in_float64=COMPUTED_IN_FLOAT64,
         has_vector_operator=has_vector_operator,
         has_vectors=lambda dtype: processor.has_half or dtype != "float16",

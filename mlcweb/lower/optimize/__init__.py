@@ -44,7 +44,7 @@ def optimizations(machine: MachineModel) -> tuple[LoweringPass, ...]:
     return (
         normalize,
         peel_init,
-        loop_partition,
+        told(loop_partition, "LoopPartition"),
         told(vectorize, "VectorizeLoop", switch=DISABLE_VECTORIZE),
         told(unroll_and_jam, "UnrollAndJam"),
         told(unroll, "UnrollLoop"),

@@ -5,9 +5,9 @@ A condition that compares sums of loop variables holds for every iteration of so
 and for none of another. The loop becomes one loop for each part, in order, in which the condition
 is decided; only the small parts at the ends still ask. Splits are made at constants only.
 
-Each part is compiled, with all that it writes out. Where that would be too much, the loops in it
-are looked at instead, and one of them becomes two, between which a branch decides that only asks
-for the variables around it: where all conditions hold throughout the loop, it has none.
+Each part is compiled, with all that it writes out. Where that is too much for a machine's compiler,
+the loops in it are looked at instead, and one of them becomes two, between which a branch decides
+that only asks for the variables around it: where all conditions hold throughout, it has none.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mlcweb.ir.transform import PassContext, register_option
 from mlcweb.ir.visitor import children, on, walk
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.optimize.interior import Difference, interior
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, is_choice, loops_in, variables_of
 from mlcweb.lower.optimize.unroll import REGISTER_EXTENT, SMALL_LOOP, operations_of
 from mlcweb.lower.optimize.vectorize import is_innermost
@@ -44,19 +45,18 @@ MAX_PARTS = 4
 """A loop is not split into more parts."""
 
 MAX_NODES = 20_000
-"""A function does not grow beyond this many nodes by splitting where that is asked for."""
+"""A function does not grow beyond this many nodes by splits alone."""
 
 MIN_GROWTH = 300
-"""Unasked it grows by half, and by so many operations in any case."""
+"""With versions it grows by half, and by so many operations in any case."""
 
 VECTOR_LENGTH = 8
 """So many iterations of a vectorized loop count as one."""
 
 
-@lowering_pass("LoopPartition")
-def loop_partition(func: PrimFunc) -> PrimFunc:
+def loop_partition(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Split loops where conditions inside them change from false to true or back."""
-    return _LoopPartition(func).run()
+    return (_LoopPartition if machine.limits_copies else _Splits)(func).run()
 
 
 LOOP_PARTITION = register_option("tir.LoopPartition", dict)
@@ -275,7 +275,20 @@ def _parts(condition: E.PrimExpr) -> Iterator[E.ComparisonExpr]:
             yield node  # type: ignore[misc]
 
 
-class _Partition(_LoopPartition):
+class _Splits(_LoopPartition):
+    """Splits alone, as far as a function stays within `MAX_NODES`."""
+
+    def growth(self) -> int:
+        return MAX_NODES
+
+    def size_of(self, node: Node) -> int:
+        return sum(1 for _ in walk(node))
+
+    def in_versions(self, loop: S.For) -> S.Stmt:
+        return self.whole(loop)
+
+
+class _Partition(_Splits):
     """Splits for programs that go on being scheduled or lowered: nothing else changes."""
 
     keeps_threads = True
@@ -287,12 +300,3 @@ class _Partition(_LoopPartition):
     def breakpoints(self, loop: S.For, first: int, end: int) -> list[int]:
         hinted = any(loop.annotations.get(hint) for hint in HINTS)
         return super().breakpoints(loop, first, end) if self.all_loops or hinted else []
-
-    def growth(self) -> int:
-        return MAX_NODES
-
-    def size_of(self, node: Node) -> int:
-        return sum(1 for _ in walk(node))
-
-    def in_versions(self, loop: S.For) -> S.Stmt:
-        return self.whole(loop)

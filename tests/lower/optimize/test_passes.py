@@ -18,6 +18,7 @@ from mlcweb.tir.stmt import AllocBuffer, BufferStore, LetStmt, sequence
     normalize, peel_init, loop_partition, vectorize, unroll_and_jam, unroll, place_in_registers,
     promote_accumulators, hoist, common_subexpr_elim,
 ) = optimizations(dataclasses.replace(MACHINE, jammed_vectors=8))  # fmt: skip
+limited = optimizations(dataclasses.replace(MACHINE, limits_copies=True))[2]
 
 HEADER = """
 @T.prim_func
@@ -131,7 +132,7 @@ for j in range(4):
 def test_loops_too_large_to_split_have_a_version_for_the_interior():
     large = "".join(f"    C[i * 64 + {n}] = A[i * 64 + {n}] * A[i]\n" for n in range(64))
     becomes(
-        loop_partition,
+        limited,
         "for i in range(56):\n"
         + large
         + """
