@@ -23,8 +23,8 @@ class MachineModel:
         scalar_sums: As many scalar sums of neighbouring iterations go on side by side.
         shifts_alike: Whether all lanes of a vector are shifted by the same amount.
         computed_in_float64: Functions computed in float64 for float32, too: they take its room.
-        limits_copies: Whether loops are copied, for conditions in them, only as far as the code that
-            is written out stays small, since the compiler behind takes long for more.
+        limits_copies: Whether loops are copied, for conditions in them, only as far as the code
+            written out stays small, since the compiler behind takes long for more.
         pair_products: The instruction, by its name in LLVM, that multiplies two vectors of int16
             and adds neighbours, in int32; "" where there is none, or the code generator finds it.
         has_vector_operator: Whether vectors with operands of an element type have an operator.
