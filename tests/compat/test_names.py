@@ -332,7 +332,7 @@ def test_variables_as_they_were_made_until_2023(tvm):
 
 
 def test_functions_that_are_modules_too(tvm):
-    import tvm.topi.testing  # type: ignore[import-not-found]
+    import tvm.topi.testing
 
     x = tvm.te.placeholder((8,), name="x")
     func = tvm.te.create_prim_func([x, tvm.te.compute((8,), lambda i: x[i] + 1, name="y")])

@@ -223,7 +223,7 @@ def test_dataflow_of_2022_is_that_of_relax():
             "        relax.output(lv1)\n"
             "    return lv1\n"
         )
-        import tvm.relax  # type: ignore[import-not-found]
+        import tvm.relax
 
         func = parse(source, {"relax": tvm.relax, "R": R})
     finally:

@@ -119,7 +119,7 @@ def models(nn: Any) -> dict[str, tuple[Any, Any]]:  # noqa: C901
 
 
 def record() -> None:
-    from tvm.relax.frontend import nn  # type: ignore[import-not-found]
+    from tvm.relax.frontend import nn
 
     for name, (model, spec) in models(nn).items():
         mod, _ = model.export_tvm(spec)
