@@ -26,7 +26,7 @@ _ROWS = {
     "spans come from the source text; nodes are made by position without one": "*:span",
     "what a subclass defines is called by position": "*.visit_*_:*",
     "nodes that TVM's users get from functions (te.compute, tir.decl_buffer) and look at": (
-        "tvm.ir.ExprWithOp:* tvm.ir.*Expr:* *.relax.*.Expr:ty *.relax.Expr:ty "
+        "tvm.ir.ExprWithOp:* tvm.ir.*Expr:* *.relax.*.Expr:ty *.relax.Expr:ty tvm.tirx.Expr:ty "
         "tvm.ir.BaseFunc:* tvm.ir.FuncType:* "
         "tvm.ir.Op:name *.Span:* *.Call:ret_ty *.relax.*Var:name *.relax.*Var:name_hint "
         "tvm.ir.Constant:data *.Buffer:* "

@@ -123,7 +123,7 @@ class Mixed(BasePyModule):
 
     @I.pyfunc
     def halve(x):
-        return x / 2
+        return array(np.asarray(x) / np.float32(2))
 
     @R.function
     def main(x: R.Tensor(("n",), "float32")):

@@ -61,9 +61,6 @@ def check_well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) 
         _Check(None, check_struct_info).function(obj)
 
 
-_CALLS_OF_TIR = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
-
-
 def _may_be(buffer: Buffer, info: StructInfo | None) -> bool:
     """Whether a tensor of which this is known may be passed for a buffer."""
     if not isinstance(info, TensorStructInfo):
@@ -184,7 +181,7 @@ class _Check:
 
     def called_tir(self, call: E.Call) -> None:
         """Refuse a `call_tir` whose arguments and results surely do not fit its function's."""
-        names = isinstance(call.op, Op) and call.op.name in _CALLS_OF_TIR
+        names = isinstance(call.op, Op) and call.op.name.startswith("relax.call_tir")
         callee = call.args[0] if names else None
         if self.module is None or not isinstance(callee, GlobalVar):
             return

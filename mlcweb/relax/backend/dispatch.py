@@ -7,11 +7,6 @@ from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass, PassInfo
 from mlcweb.relax.transform.legalize_ops import LegalizeOps
 
-_SORT_SCAN = tuple(
-    f"relax.{name}" for name in ("bucketize", "sort", "argsort", "topk", "cumprod", "cumsum")
-)
-_SAMPLING = ("relax.multinomial_from_uniform",)
-
 
 def DispatchSortScan(index_bits: int | None = None) -> Pass:
     """Lower sorts, `topk`, cumulative sums and products, and `bucketize`. One lowering serves all
@@ -23,17 +18,17 @@ def DispatchSortScan(index_bits: int | None = None) -> Pass:
     """
     if index_bits not in (None, 32, 64):
         raise ValueError(f"index_bits is 32, 64 or None, not {index_bits!r}")
-    return _lowering("DispatchSortScan", _SORT_SCAN)
+    return _lowering("DispatchSortScan")
 
 
 def DispatchSampling() -> Pass:
-    """Lower `multinomial_from_uniform`, where a lowering of it is registered."""
-    return _lowering("DispatchSampling", _SAMPLING)
+    """Lower `multinomial_from_uniform`."""
+    return _lowering("DispatchSampling")
 
 
-def _lowering(name: str, operators: tuple[str, ...]) -> Pass:
-    """The pass that lowers some operators alone."""
-    others = [each for each in Op.list_op_names() if each not in operators]
+def _lowering(name: str) -> Pass:
+    """The pass that lowers the operators that are registered for it, and no others."""
+    others = [each for each in Op.list_op_names() if Op.get(each).get_attr("TDispatched") != name]
     lowering = LegalizeOps(skip_ops=others)
     lowering.info = PassInfo(0, name)
     return lowering

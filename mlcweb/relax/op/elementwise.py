@@ -11,7 +11,7 @@ from mlcweb.relax.expr import Call, Expr, ExprLike, const
 from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.layout import Decision, Layout
 from mlcweb.relax.op.legalize import by, number, te, topi
-from mlcweb.relax.op.registry import FOLLOW, Infer, Legalize, call, operator
+from mlcweb.relax.op.registry import FOLLOW, Infer, Legalize, call, may_write_in_place, operator
 from mlcweb.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.dtype import is_float
@@ -141,6 +141,7 @@ add = _binary("add")
 subtract = _binary("subtract")
 multiply = _binary("multiply")
 divide = _binary("divide")
+may_write_in_place(add, subtract, multiply, divide)
 floor_divide = _binary("floor_divide")
 mod = _binary("mod")
 floor_mod = _binary("floor_mod")

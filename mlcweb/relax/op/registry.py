@@ -75,6 +75,7 @@ def operator(
     allocates: bool = False,
     differentiable: bool = True,
     data_dependent: bool = False,
+    dispatched: str = "",
 ) -> Callable[[Function], Function]:
     """Decorates the function that builds calls of an operator, and registers the operator.
 
@@ -92,6 +93,7 @@ def operator(
         differentiable: False where the gradient is zero for all arguments.
         data_dependent: the shape of the result depends on elements of the arguments; calls are
             lowered although it is not known.
+        dispatched: the pass that may lower calls ahead of all others.
     """
 
     def decorate(build: Function) -> Function:
@@ -107,12 +109,21 @@ def operator(
             op.set_attr("FRelaxInferLayout", layout)
         if data_dependent:
             op.set_attr("FDataDependent", True)
+        if dispatched:
+            op.set_attr("TDispatched", dispatched)
         if not differentiable:
             op.set_attr("FPrimalGradient", _no_gradients)
         build.op = op  # type: ignore[attr-defined]
         return builder(name)(build)
 
     return decorate
+
+
+def may_write_in_place(*builds: Builder) -> None:
+    """Of operators that write each element after they have read it: DataflowUseInplaceCalls may let
+    them write over an argument."""
+    for build in builds:
+        build.op.set_attr("TInPlace", True)  # type: ignore[attr-defined]
 
 
 def _no_gradients(var: Var, call: Call, gradient: Var, builder: BlockBuilder) -> list[Expr]:

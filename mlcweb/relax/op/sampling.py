@@ -55,7 +55,7 @@ def _drawn(prob: te.Tensor, uniform: te.Tensor, rows: te.Tensor, dtype: str) -> 
 @operator(
     "relax.multinomial_from_uniform", "prob", "uniform_sample", "sample_indices",
     infer=_infer_samples, legalize=by(_drawn, "dtype", hint="get_sample_index"),
-    differentiable=False,
+    differentiable=False, dispatched="DispatchSampling",
 )  # fmt: skip
 def multinomial_from_uniform(
     prob: ExprLike, uniform_sample: ExprLike, sample_indices: ExprLike, dtype: str = "int64"

@@ -77,7 +77,7 @@ def _legalize_bucketize(builder: BlockBuilder, call: Call) -> Expr:
 
 @operator(
     "relax.bucketize", "input_tensor", "boundaries",
-    infer=_infer_bucketize, legalize=_legalize_bucketize,
+    infer=_infer_bucketize, legalize=_legalize_bucketize, dispatched="DispatchSortScan",
 )  # fmt: skip
 def bucketize(
     input_tensor: ExprLike, boundaries: ExprLike, out_int32: bool = False, right: bool = False

@@ -42,7 +42,10 @@ def _legalize_sort(builder: BlockBuilder, call: Call) -> Expr:
     return builder.call_te(topi.sort, call.args[0], axis, not descending)
 
 
-@operator("relax.sort", "x", infer=_infer_sort, legalize=_legalize_sort)
+@operator(
+    "relax.sort", "x",
+    infer=_infer_sort, legalize=_legalize_sort, dispatched="DispatchSortScan",
+)  # fmt: skip
 def sort(x: ExprLike, axis: int = -1, descending: bool = False) -> Call:
     """The elements along an axis in the order of their values."""
     return call(sort, x, axis=int(axis), descending=bool(descending))
@@ -54,7 +57,10 @@ def _legalize_argsort(builder: BlockBuilder, call: Call) -> Expr:
     return builder.call_te(topi.argsort, call.args[0], axis=axis, is_ascend=ascending, dtype=dtype)
 
 
-@operator("relax.argsort", "data", infer=_infer_argsort, legalize=_legalize_argsort)
+@operator(
+    "relax.argsort", "data",
+    infer=_infer_argsort, legalize=_legalize_argsort, dispatched="DispatchSortScan",
+)  # fmt: skip
 def argsort(data: ExprLike, axis: int = -1, descending: bool = False, dtype: str = "int32") -> Call:
     """Positions along an axis in the order of the elements there; of equal ones the first comes
     first."""
@@ -97,7 +103,10 @@ def _legalize_topk(builder: BlockBuilder, call: Call) -> Expr:
     )
 
 
-@operator("relax.topk", "data", infer=_infer_topk, legalize=_legalize_topk)
+@operator(
+    "relax.topk", "data",
+    infer=_infer_topk, legalize=_legalize_topk, dispatched="DispatchSortScan",
+)  # fmt: skip
 def topk(
     data: ExprLike,
     k: int = 1,

@@ -94,7 +94,10 @@ def _infer_scan(call: Call, context: Context) -> StructInfo:
 def _scan(name: str, what: str):
     legalize = by(name, "axis", "dtype", "exclusive")
 
-    @operator(f"relax.{name}", "data", infer=_infer_scan, legalize=legalize)
+    @operator(
+        f"relax.{name}", "data",
+        infer=_infer_scan, legalize=legalize, dispatched="DispatchSortScan",
+    )  # fmt: skip
     def build(
         data: ExprLike, axis: int | None = None, dtype: str | None = None, exclusive: bool = False
     ) -> Call:

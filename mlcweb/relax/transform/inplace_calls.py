@@ -20,11 +20,6 @@ from mlcweb.relax.transform.registration import CALL_TIR, pass_of, rewritten_by
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute
 
-_OPERATORS = frozenset(
-    f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "nn.silu", "nn.relu")
-)
-"""Operators that write each element after they have read it."""
-
 
 def DataflowUseInplaceCalls() -> Pass:
     """Let additions, subtractions, products, quotients, `relu` and `silu` in dataflow blocks write
@@ -102,7 +97,7 @@ def _targets(mod: IRModule, block: E.DataflowBlock) -> dict[E.Var, _Target]:
         for n, binding in enumerate(block.bindings)
         if isinstance(binding.value, E.Call)
         and isinstance(binding.value.op, Op)
-        and binding.value.op.name in _OPERATORS
+        and binding.value.op.get_attr("TInPlace")
     ]
     if not candidates:
         return {}

@@ -11,13 +11,14 @@ from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.elementwise import clip, unary
 from mlcweb.relax.op.layout import Decision, Layout
 from mlcweb.relax.op.legalize import by, te, topi
-from mlcweb.relax.op.registry import FOLLOW, builder, call, operator
+from mlcweb.relax.op.registry import FOLLOW, builder, call, may_write_in_place, operator
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 
 relu = unary("nn.relu")
 gelu, gelu_tanh, silu, selu = (
     unary(f"nn.{name}", infer.elementwise_float) for name in ("gelu", "gelu_tanh", "silu", "selu")
 )
+may_write_in_place(relu, silu)
 
 
 @builder("relax.nn.relu6")

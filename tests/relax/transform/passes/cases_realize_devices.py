@@ -61,30 +61,6 @@ CASES["realize_result_tuple"] = (
         ' -> R.Tuple(R.Tensor((2, 3), "float32", "metal"), R.Tensor((2, 3), "float32", "cuda"))',
     ),
 )
-CASES["realize_call"] = (
-    _REALIZE,
-    """
-@I.ir_module
-class Module:
-    I.module_global_infos({
-        "vdevice": [I.vdevice({"kind": "llvm"}, 0), I.vdevice({"kind": "cuda"}, 0)]
-    })
-
-    @R.function
-    def inner(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        a = R.hint_on_device(x, tvm.cuda())
-        b = R.exp(a)
-        return b
-
-    @R.function
-    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        cls = Module
-        a = R.exp(x)
-        b = cls.inner(a)
-        return b
-""",
-)
-
 _EVERYWHERE = (
     "a = R.to_vdevice(y, 'cuda')\nb = R.add(x, a)\nc = R.to_vdevice(b, 'metal')\ngv = R.exp(c)"
 )
