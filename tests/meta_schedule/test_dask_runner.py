@@ -86,7 +86,9 @@ def test_what_is_wrong_or_hangs_costs_its_own_trial_alone(client, monkeypatch) -
         # The worker is back, and so is what it computes on.
         opened.timeout_s = HANG_S
         assert await opened.measure(await opened.build(programs.Double, "llvm"))
+        # The worker may give up soon, but this side has to wait until it has begun.
         opened.timeout_s = 1.0
+        monkeypatch.setattr(dask_runner, "GRACE_S", HANG_S)
         waiting = asyncio.ensure_future(opened.measure(build_artifact(programs.Hangs, "main")))
         await asyncio.to_thread(until, lambda: any(client.run(is_executing).values()))
         opened.close()
@@ -102,7 +104,10 @@ def is_executing(dask_worker) -> bool:
     return bool(dask_worker.state.executing)
 
 
-def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(client) -> None:
+def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(
+    client, monkeypatch
+) -> None:
+    monkeypatch.setattr(dask_runner, "GRACE_S", HANG_S)
     before = client.run(os.getpid)
     hanging: set[int] = set()
 
