@@ -86,10 +86,10 @@ class Tab:
     def _run(self, program: str) -> list[float]:
         self._view.run_to_end(program)
         shown = self._view["console"].inner_text()
-        found = re.search(r"^parts: (.*)$", shown, re.MULTILINE)
-        if found is None:
+        parts = re.search(r"^parts: (.*)$", shown, re.MULTILINE)
+        if parts is None:
             raise RuntimeError(f"the page says: {shown.strip()}")
-        return [float(part) for part in found[1].split()]
+        return [float(part) for part in parts[1].split()]
 
 
 class Peer:

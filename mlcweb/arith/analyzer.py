@@ -213,8 +213,8 @@ class Analyzer:
                 | E.Mod(E.Var() as variable, E.IntImm(value=divisor)),
                 E.IntImm(value=remainder),
             ):
-                known = self.modular_set_of_variable.get(variable, modular.ANY_INTEGER)
-                both = modular.intersection(known, modular.modular_set(divisor, remainder))
+                before = self.modular_set_of_variable.get(variable, modular.ANY_INTEGER)
+                both = modular.intersection(before, modular.modular_set(divisor, remainder))
                 if both is not None:
                     self.modular_set_of_variable[variable] = both
         bound = bound_by_constant(condition)

@@ -15,10 +15,10 @@ class NotAffine(Exception):
 
 def _exact(value: int, dtype: str) -> E.IntImm:
     """A constant; NotAffine where it would wrap around."""
-    made = folding.integer(value, dtype)
-    if made.value != value:
+    constant = folding.integer(value, dtype)
+    if constant.value != value:
         raise NotAffine(f"{value}, which an iterator steps by or covers, exceeds {dtype}")
-    return made
+    return constant
 
 
 def add(a: Any, b: Any) -> E.PrimExpr:

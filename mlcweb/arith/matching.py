@@ -214,8 +214,8 @@ def _matcher(node: Any) -> Match:
 
 def _variable(name: str) -> Match:
     def match(given: Any, bound: Bound) -> bool:
-        known = bound.setdefault(name, given)
-        return known is given or same_expression(known, given)
+        first = bound.setdefault(name, given)
+        return first is given or same_expression(first, given)
 
     return match
 

@@ -77,8 +77,8 @@ def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[I
                 f"{index_map!r} is not injective: elements that differ in {doubtful.name} get one "
                 "place"
             )
-        found = InverseMap(result.indices, domains)(axes)
-        inverse = {var: simplify(found.get(var, domain.min)) for var, domain in domains.items()}
+        values = InverseMap(result.indices, domains)(axes)
+        inverse = {var: simplify(values.get(var, domain.min)) for var, domain in domains.items()}
     analyzer = Analyzer(axis_domains)
     predicate: PrimExpr = const(False)
     for mark, block in _padded_marks(result.indices):

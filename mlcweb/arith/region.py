@@ -91,11 +91,11 @@ def _strict_sets(
     """The sides of a region over all iterations; `within` these, where that is enough."""
     if not all(isinstance(dimension.extent, E.IntImm) for dimension in region):
         return None
-    found = _sums(region, domains, predicate, analyzer, within)
-    if found is None:
+    sums = _sums(region, domains, predicate, analyzer, within)
+    if sums is None:
         return None
     result = []
-    for index, dimension in zip(found, region, strict=True):
+    for index, dimension in zip(sums, region, strict=True):
         touched = _set_of_sum(index, dimension.extent, analyzer)
         if touched is None:
             return None

@@ -68,9 +68,9 @@ def _rewritten(expression: Any, analyzer: Analyzer) -> E.PrimExpr:
     if turned is not None:
         return _rewritten(turned(expression.b, expression.a), analyzer)
     if isinstance(expression, (E.BinaryExpr, E.ComparisonExpr)):
-        made = matching.applied(expression, analyzer)
-        if made is not None:
-            return rewrite(made, analyzer)
+        rewritten = matching.applied(expression, analyzer)
+        if rewritten is not None:
+            return rewrite(rewritten, analyzer)
     return apply_rule(expression, analyzer)
 
 
@@ -126,11 +126,11 @@ def rebuilt(
 def _changed_branches(
     expression: Any, change: Callable[..., E.PrimExpr], analyzer: Analyzer
 ) -> tuple[E.PrimExpr, E.PrimExpr]:
-    given = negation if isinstance(expression, E.Or) else lambda condition: condition
+    constraint_of = negation if isinstance(expression, E.Or) else lambda condition: condition
     a = change(expression.a, analyzer)
-    with analyzer.constraint(given(a)):
+    with analyzer.constraint(constraint_of(a)):
         b = change(expression.b, analyzer)
-    with analyzer.constraint(given(b)):
+    with analyzer.constraint(constraint_of(b)):
         return change(a, analyzer), b
 
 

@@ -166,9 +166,9 @@ def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
         shared = _common_factor(a, b, _difference)
         if shared is not None:
             return shared
-        found = _without_rounding(a, b, analyzer)
-        if found is not None:
-            return found
+        unrounded = _without_rounding(a, b, analyzer)
+        if unrounded is not None:
+            return unrounded
         remaining = _cancelled(a, b, -1)
         if remaining is not None:
             return remaining

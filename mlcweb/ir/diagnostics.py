@@ -59,6 +59,6 @@ def rendered_diagnostics() -> Iterator[None]:
     except DiagnosticError as error:
         render = _renderer.get()
         if render is not None:
-            found = Diagnostic(DiagnosticLevel.ERROR, error.span, error.message)
-            render(DiagnosticContext((found,)))
+            diagnostic = Diagnostic(DiagnosticLevel.ERROR, error.span, error.message)
+            render(DiagnosticContext((diagnostic,)))
         raise

@@ -301,9 +301,9 @@ class _Hash:
         cls = type(item)
         binding = cls in BINDING_CLASSES
         if binding or cls in VARIABLE_CLASSES:
-            known = self.numbers.get(item)
-            if known is not None:
-                self.parts.append(b"#%d" % known)
+            number = self.numbers.get(item)
+            if number is not None:
+                self.parts.append(b"#%d" % number)
                 return
             self.numbers[item] = self.count
             self.count += 1

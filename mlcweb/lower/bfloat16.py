@@ -68,9 +68,9 @@ def emulate_bfloat16(func: PrimFunc) -> PrimFunc:
         if not _is_bfloat16(param.dtype):
             params.append(param)
             continue
-        given = E.Var(param.name, "float32")
-        params.append(given)
-        body = S.LetStmt(rounding.variables[param], _nearest(given), body)
+        argument = E.Var(param.name, "float32")
+        params.append(argument)
+        body = S.LetStmt(rounding.variables[param], _nearest(argument), body)
     return _in_16_bits(replace(func, params=tuple(params), body=body))
 
 

@@ -227,8 +227,8 @@ def _text(item: Instruction, names: list[str]) -> str:
 
     match item:
         case Call(function, args, dst):
-            given = ", ".join(map(argument_text, args))
-            return f"call  {names[function]:<16} in: {given:<12} dst: {_register_text(dst)}"
+            texts = ", ".join(map(argument_text, args))
+            return f"call  {names[function]:<16} in: {texts:<12} dst: {_register_text(dst)}"
         case Ret(result):
             return f"ret   {_register_text(result)}"
         case Goto(offset):
@@ -247,9 +247,9 @@ def _python(item: Instruction, names: list[str]) -> str:
 
     match item:
         case Call(function, args, dst):
-            given = ", ".join(map(argument_python, args))
+            texts = ", ".join(map(argument_python, args))
             result = "" if dst == SpecialReg.VOID_ARG else f", dst=ib.r({dst})"
-            return f'emit_call("{names[function]}", args=[{given}]{result})'
+            return f'emit_call("{names[function]}", args=[{texts}]{result})'
         case Ret(result):
             return f"emit_ret(ib.r({result}))"
         case Goto(offset):

@@ -352,11 +352,11 @@ def derive_call_ret_struct_info(
     """
     from mlcweb.relax.deduction import Context
 
-    known = getattr(context, "context", context)
-    if not isinstance(known, Context):
-        known = Context()
+    scope = getattr(context, "context", context)
+    if not isinstance(scope, Context):
+        scope = Context()
     if info.params is None:
-        return info.ret if info.derive_func is None else info.derive_func(call, known)
+        return info.ret if info.derive_func is None else info.derive_func(call, scope)
     name = getattr(call.op, "name_hint", "the function")
     if len(call.args) != len(info.params):
         raise DTypeError(
@@ -364,7 +364,7 @@ def derive_call_ret_struct_info(
         )
     values: dict[PrimVar, PrimExpr] = {}
     for number, (param, arg) in enumerate(zip(info.params, call.args, strict=True)):
-        given = known.struct_info(arg)
+        given = scope.struct_info(arg)
         if unify(param, given, values) <= FAIL_L1:
             raise DTypeError(
                 f"{name}: argument {number} type mismatch: expected {param}, given {given}"

@@ -169,8 +169,8 @@ def _infer_valid_counts(call: Call, context: Context) -> StructInfo:
 
 def _info(dtype: str, *extents: PrimExpr | None) -> TensorStructInfo:
     """The tensor of some extents, of which all are None if one is."""
-    known = [extent for extent in extents if extent is not None]
-    shape = known if len(known) == len(extents) else None
+    axes = [extent for extent in extents if extent is not None]
+    shape = axes if len(axes) == len(extents) else None
     return TensorStructInfo(shape, dtype, ndim=len(extents))
 
 
