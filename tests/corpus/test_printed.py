@@ -1,7 +1,8 @@
 """Programs that a real TVM printed are read, and what we print of them is read as the same.
 
-`generate.py` made the programs. `make test` reads a sample of them; the thorough tests read all of
-the newest TVM, and a third of what only older ones print.
+`generate.py` made the programs. `make test` reads a sample of them; the thorough tests read of the
+newest TVM what it was given and a third of what its passes made of that, and a sixth of what only
+older ones print.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ LEAST = {"0.25": 0.997, "0.26": 0.997, "0.27": 0.997}
 
 SAMPLE = 100
 
+SHARES = 5
+"""So that several processes can read them."""
+
 EXCEPTIONS: dict[str, str] = {
     "scalable vectors": "a number of lanes that only the machine knows",
     "R has no": "operators of the graph that are not here",
@@ -45,6 +49,18 @@ def printed_programs(version: str = "0.27") -> tuple[tuple[str, str], ...]:
     path = Path(__file__).with_name(f"printed-{version}.json.xz")
     stored = json.loads(lzma.decompress(path.read_bytes()))
     return tuple((origin, text) for origin, text in stored["programs"])
+
+
+def thinned(programs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The first that was printed of each operator or network, and a third of what the passes for
+    its targets made of it."""
+    first: dict[str, tuple[str, str]] = {}
+    later: list[tuple[str, str]] = []
+    for origin, text in programs:
+        name = origin.partition(" for a ")[0]
+        if first.setdefault(name, (origin, text))[1] is not text:
+            later.append((origin, text))
+    return [*first.values(), *later[::3]]
 
 
 def fault_of(text: str) -> str:
@@ -116,8 +132,9 @@ def test_sample_in_the_older_spelling_is_read_as_the_same() -> None:
 
 
 @pytest.mark.thorough
-def test_a_quarter_in_the_older_spelling_is_read_as_the_same() -> None:
-    programs = printed_programs()[::4]
+@pytest.mark.parametrize("first", (0, 8))
+def test_an_eighth_in_the_older_spelling_is_read_as_the_same(first: int) -> None:
+    programs = printed_programs()[first::16]
     check_older(programs, most=len(programs) // 200)
 
 
@@ -128,6 +145,12 @@ def test_sample_of_printed_programs_is_read(version: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("version", "stride"), [("0.25", 3), ("0.26", 3), ("0.27", 1)])
-def test_all_printed_programs_are_read(version: str, stride: int) -> None:
-    check(printed_programs(version)[::stride], LEAST[version])
+@pytest.mark.parametrize("version", ["0.25", "0.26"])
+def test_a_sixth_of_what_older_ones_print_is_read(version: str) -> None:
+    check(printed_programs(version)[::6], LEAST[version])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_share_of_what_the_newest_prints_is_read(share: int) -> None:
+    check(thinned(printed_programs())[share::SHARES], LEAST["0.27"])
