@@ -4,20 +4,44 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+
 
 @pytest.fixture(scope="session")
-def ask_tvm(oracle_python: str) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
-    """A function that puts a question of `ask_tvm.py` to TVM.
+def ask_tvm(oracle_python: str) -> Iterator[Ask]:
+    """A function that puts a question of `ask_tvm.py` to TVM."""
+    with answering(oracle_python, "ask_tvm.py") as ask:
+        yield ask
+
+
+@pytest.fixture(scope="session")
+def replay(oracle_python: str) -> Iterator[Ask]:
+    """The same of `replay_walks.py`."""
+    with answering(oracle_python, "replay_walks.py") as ask:
+        yield ask
+
+
+@pytest.fixture(scope="session")
+def try_arguments(oracle_python: str) -> Iterator[Ask]:
+    """The same of `try_arguments.py`."""
+    with answering(oracle_python, "try_arguments.py") as ask:
+        yield ask
+
+
+@contextmanager
+def answering(python: str, script: str) -> Iterator[Ask]:
+    """A TVM that answers what a script of this folder is asked.
 
     Its interpreter lives on, so that each of several test processes asks what it needs itself, and
     no more.
     """
-    command = [oracle_python, str(Path(__file__).parent / "ask_tvm.py")]
+    command = [python, str(Path(__file__).parent / script)]
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
@@ -28,6 +52,7 @@ def ask_tvm(oracle_python: str) -> Iterator[Callable[[dict[str, Any]], dict[str,
         to_tvm, from_tvm = tvm.stdin, tvm.stdout
 
         def ask(question: dict[str, Any]) -> dict[str, Any]:
+            """The answer to a question, both what JSON can hold."""
             try:
                 to_tvm.write(json.dumps(question) + "\n")
                 to_tvm.flush()
