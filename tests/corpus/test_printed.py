@@ -132,7 +132,7 @@ def test_sample_in_the_older_spelling_is_read_as_the_same() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("first", (0, 8))
+@pytest.mark.parametrize("first", [0, 8])
 def test_an_eighth_in_the_older_spelling_is_read_as_the_same(first: int) -> None:
     programs = printed_programs()[first::16]
     check_older(programs, most=len(programs) // 200)
