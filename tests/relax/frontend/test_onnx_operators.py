@@ -1,15 +1,13 @@
 """The operator tests that the `onnx` package carries."""
 
-from unittest import mock
-
 import pytest
 
-from mlcweb.ir import structural_hash
 from mlcweb.relax.frontend.onnx.graph import CONTROL
 from mlcweb.relax.frontend.onnx.node import CONVERTERS
 from mlcweb.runtime.host import wasm_target
 
 pytest.importorskip("onnx")
+from tests.relax.frontend.compiling import equal_kernels_compiled_once
 from tests.relax.frontend.onnx_operators import cases, operators, outcome
 
 PASSING = 0.7
@@ -32,20 +30,7 @@ ELSEWHERE = {
 
 @pytest.fixture(scope="module", autouse=True)
 def equal_kernels_are_compiled_once():
-    """Most kernels of these tests are equal to one before."""
-    compile_functions, compiled = wasm_target.compile_functions, {}
-
-    def compile_once(functions, options, shared, *others):
-        ((name, func),) = functions.items()
-        key = name, structural_hash(func), options, shared
-        if key not in compiled:
-            made = compile_functions(functions, options, shared, *others)
-            if made.python_calls:
-                return made
-            compiled[key] = made
-        return compiled[key]
-
-    with mock.patch.object(wasm_target, "compile_functions", compile_once):
+    with equal_kernels_compiled_once(wasm_target):
         yield
 
 

@@ -1,16 +1,21 @@
 """Operators of PyTorch that TVM imports give what PyTorch gives: traced by torch.fx, exported, and
 exported and decomposed."""
 
+from functools import cache
+from unittest import mock
+
 import numpy as np
 import pytest
 
 import mlcweb
 from mlcweb import relax
 from mlcweb.relax.frontend.torch import from_exported_program, from_fx
+from mlcweb.runtime.host import llvm_target
 
 torch = pytest.importorskip("torch", reason="PyTorch comes with `make test-all`")
 from torch import fx, nn  # noqa: E402
 
+from tests.relax.frontend.compiling import equal_kernels_compiled_once  # noqa: E402
 from tests.relax.frontend.torch_operators import (  # noqa: E402
     FUNCTIONS,
     LAYERS,
@@ -26,17 +31,29 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_is_equal_is_done_once():
+    """Kernels are compiled, and the operators of a namespace of PyTorch are listed, which every
+    decomposition does for all of them several times."""
+    utils = torch._export.utils
+    listed = cache(utils._collect_all_valid_cia_ops_for_namespace)
+    with (
+        equal_kernels_compiled_once(llvm_target),
+        mock.patch.object(utils, "_collect_all_valid_cia_ops_for_namespace", listed),
+    ):
+        yield
+
+
 def traced(model, inputs):
-    return from_fx(fx.symbolic_trace(model), [(tuple(x.shape), str(x.dtype)) for x in inputs])
+    return [from_fx(fx.symbolic_trace(model), [(tuple(x.shape), str(x.dtype)) for x in inputs])]
 
 
 def exported(model, inputs):
+    """As it is, and decomposed."""
     program = torch.export.export(model, inputs)
-    return from_exported_program(program, run_ep_decomposition=False)
-
-
-def decomposed(model, inputs):
-    return from_exported_program(torch.export.export(model, inputs))
+    return [
+        from_exported_program(program, run_ep_decomposition=False), from_exported_program(program)
+    ]  # fmt: skip
 
 
 def flat(value):
@@ -48,15 +65,16 @@ def flat(value):
 def check(model, inputs, way):
     with torch.no_grad():
         expected = flat(model(*inputs))
-    machine = relax.VirtualMachine(relax.build(way(model, inputs), "llvm"), mlcweb.cpu())
-    results = flat(machine["main"](*[mlcweb.nd.array(x.numpy()) for x in inputs]))
-    for found, value in zip(results, expected, strict=True):
-        assert found.numpy().dtype == value.numpy().dtype
-        np.testing.assert_allclose(found.numpy(), value.numpy(), rtol=1e-4, atol=1e-5)
+    for mod in way(model, inputs):
+        machine = relax.VirtualMachine(relax.build(mod, "llvm"), mlcweb.cpu())
+        results = flat(machine["main"](*[mlcweb.nd.array(x.numpy()) for x in inputs]))
+        for found, value in zip(results, expected, strict=True):
+            assert found.numpy().dtype == value.numpy().dtype
+            np.testing.assert_allclose(found.numpy(), value.numpy(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("way", [traced, exported, decomposed])
+@pytest.mark.parametrize("way", [traced, exported])
 def test_a_function(name, way):
     if way is traced and name in ONLY_EXPORTED:
         pytest.skip("torch.fx computes a part of it while it traces")
@@ -76,7 +94,7 @@ def test_a_function(name, way):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-@pytest.mark.parametrize("way", [traced, exported, decomposed])
+@pytest.mark.parametrize("way", [traced, exported])
 def test_a_layer(name, way):
     torch.manual_seed(1)
     make, inputs = LAYERS[name]
