@@ -7,9 +7,10 @@ touches. What cannot be listed, or is too much, may meet.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from mlcweb.analysis.threads import thread_tag
@@ -91,7 +92,7 @@ class Access:
             rows = eval(f"[{point}{clauses}]" if loops else f"[{point}]", dict(FUNCTIONS))
         except (ArithmeticError, ValueError):
             return None
-        return Points(list(names), rows)
+        return Points(list(names), rows, {row[len(names) :] for row in rows})
 
     def _loops_used(self) -> list[S.For]:
         """The loops around that indices and guards depend on, outermost first."""
@@ -106,10 +107,12 @@ class Access:
 
 
 class Points(NamedTuple):
-    """Variables, and for each iteration their values followed by the indices."""
+    """Variables, for each iteration their values followed by the indices, and the elements: all
+    indices, each once."""
 
     variables: list[E.Var]
     rows: list[tuple[int, ...]]
+    elements: set[tuple[int, ...]]
 
 
 def _fixed_by(guards: Sequence[E.PrimExpr]) -> dict[E.Var, E.IntImm]:
@@ -158,6 +161,8 @@ def may_conflict(
     second = None if first is None else b.points(limit)
     if first is None or second is None:
         return True
+    if first.elements.isdisjoint(second.elements):
+        return False
     joined = [var for var in first.variables if var in same and var in second.variables]
     tags = sorted(wide)
     touched: dict[Values, set[tuple[int | None, Values]]] = defaultdict(set)
@@ -165,10 +170,7 @@ def may_conflict(
         touched[key].add((iteration, thread))
     for key, iteration, thread in _taken_apart(b, second, joined, tags, carried):
         for other, other_thread in touched.get(key, ()):
-            if iteration is not None and other is not None:
-                if iteration == other or (following and iteration != other + 1):
-                    continue
-            if _differ(thread, other_thread):
+            if _in_turn(other, iteration, following) and _differ(thread, other_thread):
                 return True
     return False
 
@@ -258,16 +260,24 @@ def _taken_apart(
     carried: E.Var | None,
 ) -> Iterator[tuple[Values, int | None, Values]]:
     """Of each iteration: what has to be equal, the iteration of the carried loop, the thread."""
+    assert access.indices is not None
     position = {var: number for number, var in enumerate(points.variables)}
     axes = {thread_tag(loop): position.get(loop.loop_var) for loop in access.loops}
-    key = [position[var] for var in joined]
     start = len(points.variables)
-    where = [axes.get(tag) for tag in tags]
+    key = [position[var] for var in joined]
+    equal = _values_at([*key, *range(start, start + len(access.indices))])
+    thread = _values_at([axes.get(tag) for tag in tags])
     at = position.get(carried) if carried is not None else None
     for row in points.rows:
-        equal = (*(row[i] for i in key), *row[start:])
-        thread = tuple([None if i is None else row[i] for i in where])
-        yield equal, None if at is None else row[at], thread
+        yield equal(row), None if at is None else row[at], thread(row)
+
+
+def _values_at(positions: Sequence[int | None]) -> Callable[[Values], Values]:
+    """A function that gives the values of a row at some positions; None where there is none."""
+    known = [position for position in positions if position is not None]
+    if not known or len(known) < len(positions):
+        return lambda row: tuple([None if i is None else row[i] for i in positions])
+    return itemgetter(*known) if len(known) > 1 else itemgetter(slice(known[0], known[0] + 1))
 
 
 def _wide_axes(access: Access) -> set[str]:
@@ -277,6 +287,13 @@ def _wide_axes(access: Access) -> set[str]:
         for loop in access.loops
         if thread_tag(loop) and not is_const_int(loop.extent, 1)
     }
+
+
+def _in_turn(first: int | None, second: int | None, following: bool) -> bool:
+    """Whether two iterations of the carried loop may be those that are asked for."""
+    if first is None or second is None:
+        return True
+    return second == first + 1 if following else second != first
 
 
 def _differ(a: Values, b: Values) -> bool:

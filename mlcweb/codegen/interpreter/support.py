@@ -245,7 +245,8 @@ def index_checker(sites: Sequence[tuple[str, str, str, Span | None]]) -> Callabl
     def at(site: int, array: np.ndarray[Any, Any], *indices: Any) -> tuple[Any, ...]:
         for index, extent in zip(indices, array.shape, strict=True):
             outside = (index < 0) | (index >= extent)
-            if np.any(outside):
+            # Most indices are plain numbers, for which NumPy takes many times as long.
+            if outside.any() if isinstance(outside, np.ndarray) else outside:
                 action, buffer, block, span = sites[site]
                 where = f' in block "{block}"' if block else ""
                 raise IndexOutOfBounds(

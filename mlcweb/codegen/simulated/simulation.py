@@ -158,6 +158,7 @@ class Simulation:
         """
         self.block_number += 1
         self.block, self.threads = block, threads
+        self.block_indices = tuple(index for _, index in block)
         if prod(extent for _, extent in threads) > MAX_THREADS:
             extents = " * ".join(f"{extent} ({tag})" for tag, extent in threads)
             raise ThreadError(f"A block has {extents} threads, and GPUs have {MAX_THREADS} at most")
@@ -258,16 +259,24 @@ class Simulation:
     def read(self, number: int, array: Array, indices: tuple[Any, ...]) -> tuple[Any, ...]:
         """Notes a read, and hands the indices on."""
         self.check_arrived(number, array, indices)
-        for address in self.addresses(array, indices):
+        addresses = self.addresses(array, indices)
+        for address in addresses:
             for rival, other in self.rivals(number, address):
                 self.race = self.race or self.error(number, rival, other, indices)
-        return self.own_read(number, array, indices)
+        if id(array) in self.fresh:
+            self.check_value(number, indices, addresses)
+        return indices
 
     def own_read(self, number: int, array: Array, indices: tuple[Any, ...]) -> tuple[Any, ...]:
         """Checks that what is read has a value, and hands the indices on."""
-        if id(array) in self.fresh and not self.written.issuperset(self.addresses(array, indices)):
-            self.unset = self.unset or (self.thread, number, indices)
+        if id(array) in self.fresh:
+            self.check_value(number, indices, self.addresses(array, indices))
         return indices
+
+    def check_value(self, number: int, indices: tuple[Any, ...], addresses: list[int]) -> None:
+        """Notes it where an element is read before it has a value."""
+        if not self.written.issuperset(addresses):
+            self.unset = self.unset or (self.thread, number, indices)
 
     def own_write(self, value: Any, number: int, array: Array, indices: tuple[Any, ...]) -> None:
         """Stores a value in memory of one thread."""
@@ -310,17 +319,14 @@ class Simulation:
         base = self.bases.get(id(array))
         if base is None:
             base = self.bases[id(array)] = array, array.__array_interface__["data"][0]
-        # Lanes are int32, and addresses are not.
-        wide = (i.astype(np.int64) if isinstance(i, np.ndarray) else i for i in indices)
-        offsets = (i * stride for i, stride in zip(wide, array.strides, strict=True))
-        where = sum(offsets, base[1])
+        where: Any = base[1]
+        for index, stride in zip(indices, array.strides, strict=True):
+            # Lanes are int32, and addresses are not.
+            wide = index.astype(np.int64) if isinstance(index, np.ndarray) else index
+            where = where + wide * stride
         return where.tolist() if isinstance(where, np.ndarray) else [where]
 
     # What errors say
-
-    @property
-    def block_indices(self) -> tuple[int, ...]:
-        return tuple(index for _, index in self.block)
 
     def who(self, thread: int, block: tuple[int, ...]) -> str:
         """Such as "thread (threadIdx.x=3) of block (blockIdx.x=0)"."""
