@@ -46,9 +46,10 @@ def test_programs_that_try_every_path(name):
     check_compiled(func, run(interpreter.build, func), exact=name not in ("softmax", "floatmath"))
 
 
-@examples(100, 600)
+@pytest.mark.parametrize("steps", [(0, 2), (3, 6)])
+@examples(50, 150)
 @given(prim_funcs(), st.data())
-def test_programs_and_schedules(func, data):
+def test_programs_and_schedules(steps, func, data):
     schedule = Schedule(func, seed=1)
 
     def choose(items):
@@ -56,7 +57,7 @@ def test_programs_and_schedules(func, data):
             raise IndexError("nothing to choose from")
         return data.draw(st.sampled_from(list(items)))
 
-    for _ in range(data.draw(st.integers(0, 6))):
+    for _ in range(data.draw(st.integers(*steps))):
         random_step(schedule, choose)
     scheduled = schedule.mod["main"]
     expected = run(interpreter.build, scheduled)

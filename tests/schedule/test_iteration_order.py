@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlcweb.ir import IRModule
 from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.schedule import ScheduleError
 from mlcweb.tir import Schedule
@@ -149,8 +150,8 @@ def random_nest(random: Random, extents: tuple[int, ...] | None = None) -> Nest:
     return Nest(extents, tuple(blocks))
 
 
-def is_accepted(nest: Nest, step: Callable[[Schedule, list], object]) -> bool:
-    sch = Schedule(module(program([nest])), error_render_level="none")
+def is_accepted(mod: IRModule, step: Callable[[Schedule, list], object]) -> bool:
+    sch = Schedule(mod, error_render_level="none")
     try:
         step(sch, sch.get_loops("B0"))
     except ScheduleError:
@@ -158,34 +159,35 @@ def is_accepted(nest: Nest, step: Callable[[Schedule, list], object]) -> bool:
     return True
 
 
-def reorders(nest: Nest) -> Iterator[tuple[bool, bool]]:
+def reorders(nest: Nest, mod: IRModule) -> Iterator[tuple[bool, bool]]:
     """Whether each new order of the loops is legal, and accepted."""
     wanted = nest.result(nest.in_order(range(len(nest.extents))))
     for order in permutations(range(len(nest.extents))):
         legal = nest.result(nest.in_order(order)) == wanted
         yield (
             legal,
-            is_accepted(nest, lambda sch, loops, o=order: sch.reorder(*(loops[n] for n in o))),
+            is_accepted(mod, lambda sch, loops, o=order: sch.reorder(*(loops[n] for n in o))),
         )
 
 
-def parallels(nest: Nest, random: Random) -> Iterator[tuple[bool, bool]]:
+def parallels(nest: Nest, mod: IRModule, random: Random) -> Iterator[tuple[bool, bool]]:
     """Whether the iterations of each loop may run at once, as far as some tries tell, and may for
     the schedule."""
     wanted = nest.result(nest.in_order(range(len(nest.extents))))
     for loop in range(len(nest.extents)):
         tries = [list.reverse, *[random.shuffle] * 4]
         legal = all(nest.result(nest.at_once(loop, shuffle)) == wanted for shuffle in tries)
-        yield legal, is_accepted(nest, lambda sch, loops, n=loop: sch.parallel(loops[n]))
+        yield legal, is_accepted(mod, lambda sch, loops, n=loop: sch.parallel(loops[n]))
 
 
-@examples(80, 1500)
+@examples(80, 750)
 @given(seed=st.integers(0, 2**30))
 def test_accepted_orders_are_legal(seed):
     random = Random(seed)
     nest = random_nest(random)
-    for legal, accepted in (*reorders(nest), *parallels(nest, random)):
-        assert legal or not accepted, program([nest])
+    mod = module(program([nest]))
+    for legal, accepted in (*reorders(nest, mod), *parallels(nest, mod, random)):
+        assert legal or not accepted, mod.script()
 
 
 MOVES = [
@@ -221,7 +223,7 @@ def random_chain(random: Random) -> tuple[list[Nest], list[str]]:
     return nests, allocated
 
 
-@examples(60, 2000)
+@examples(60, 1000)
 @given(seed=st.integers(0, 2**30))
 def test_moves_keep_what_a_chain_of_nests_computes(seed):
     random = Random(seed)

@@ -80,7 +80,7 @@ def test_small_integers_wrap_at_each_step() -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@examples(12, 150)
+@examples(12, 75)
 @given(seed=st.integers(0, 2**30))
 def test_kernels_compute_what_the_interpreter_does(kind: str, seed: int) -> None:
     func, arrays, dtype = elementwise(Random(seed), TYPES[kind])
