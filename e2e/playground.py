@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 LIMIT_MS = 120_000
 """After this time something hangs. No test may depend on anything being faster."""
@@ -71,6 +71,19 @@ _IS_KEPT = """([id, runs, scroll]) => new Promise((resolve, reject) => {
 })"""
 
 
+def without_promise_integration(context: BrowserContext) -> None:
+    """Makes the next pages such as browsers show that cannot suspend Python."""
+
+    def without(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=NO_INTEGRATION + answer.text())
+
+    context.route("**/assets/worker-*.js", without)
+
+
+NO_INTEGRATION = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"
+
+
 class Playground:
     """A page of the playground; `problems` are the errors that the browser has reported."""
 
@@ -118,6 +131,13 @@ class Playground:
         """Runs a program and waits for its end, however it ends."""
         with self.to_end():
             self.run(code)
+
+    def run_to_good_end(self, program: str) -> str:
+        """Runs a program that has to end well and returns what is in the console then."""
+        self.run_to_end(program + "\nprint('the ' + 'end')")
+        expect(self["console"]).to_contain_text("the end")
+        self.expect_state("ready")
+        return self["console"].inner_text()
 
     def run_first_program(self) -> None:
         """Runs the program that a new page shows."""

@@ -6,6 +6,7 @@ it counts that they run, and that the network knows the picture that is drawn.
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,16 @@ def expect_predictions(playground: Playground) -> None:
     expect(playground["console"].get_by_role("img")).to_have_count(pictures)
 
 
-def run(playground: Playground, program: str) -> None:
+@pytest.fixture
+def playground(used_playground: Callable[..., Playground]) -> Iterator[Playground]:
+    """A page that can fetch matplotlib, or has it from the chapter before."""
+    playground: Playground = used_playground()
     packages.serve_as_cdn(playground.page.context, "matplotlib")
+    yield playground
+    playground.page.context.unroute_all()
+
+
+def run(playground: Playground, program: str) -> None:
     playground.run_to_end(f"{program}\nprint('the end')")
     expect(playground["console"]).to_contain_text("the end")
     playground.expect_state("ready")

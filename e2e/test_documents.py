@@ -153,8 +153,10 @@ def test_scroll_and_view_of_a_notebook_are_kept_over_a_reload(playground: Playgr
 @pytest.mark.thorough
 @pytest.mark.parametrize("view", VIEWS)
 def test_with_any_view_open_programs_run_and_searches_and_measurements_end(
-    playground: Playground, view: str
+    used_playground, view: str
 ):
+    playground: Playground = used_playground()
+    playground.page.locator("#reset").click()
     playground.run_first_program()
     playground.open_view(view)
     # The view is at work on the result while the reader goes on.

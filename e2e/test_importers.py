@@ -105,7 +105,8 @@ def test_an_onnx_model_is_read_and_run(run):
 
 
 @pytest.mark.thorough
-def test_an_operator_that_is_not_there_is_named(playground):
+def test_an_operator_that_is_not_there_is_named(used_playground):
+    playground = used_playground()
     program = """
 from tvm.relax.frontend.onnx import from_onnx
 
@@ -119,7 +120,8 @@ from_onnx(
 
 
 @pytest.mark.thorough
-def test_what_needs_pytorch_says_so_in_a_line(playground):
+def test_what_needs_pytorch_says_so_in_a_line(used_playground):
+    playground = used_playground()
     playground.run_to_end(
         """
 from tvm.relax.frontend.torch import from_fx

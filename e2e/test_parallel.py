@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from e2e.playground import Playground
+
 KERNELS = """\
 import js
 import numpy as np
@@ -61,8 +63,9 @@ def until_all_run(call, count):
 )
 
 
-def test_threads_compute_what_numpy_computes(run):
-    printed = run(
+def test_threads_compute_what_numpy_computes(playground: Playground):
+    # The threads are none that programs before have left.
+    printed = playground.run_to_good_end(
         THREADS
         + """
 import os
@@ -138,6 +141,7 @@ def fails_with(expected, row, column, value):
 until_all_run(lambda: fails_with("divided an integer by zero", 3, 499999, 0), 2)
 until_all_run(lambda: fails_with("too large", 3, 1, 8), 2)
 until_all_run(lambda: fails_with("too large", 0, 1, 8), 2)
+tvm.runtime.config_threadpool()
 """
     )
 

@@ -119,7 +119,8 @@ for x, result in zip(inputs, results):
 
 
 @pytest.mark.thorough
-def test_an_error_names_the_binding(playground):
+def test_an_error_names_the_binding(used_playground):
+    playground = used_playground()
     playground.run_to_end(
         MODELS
         + NAMES

@@ -61,7 +61,8 @@ def test_runs_are_kept_and_two_are_compared(playground):
     expect(dialog).to_be_hidden()
 
 
-def test_runs_from_the_keyboard(playground):
+def test_runs_from_the_keyboard(used_playground):
+    playground = used_playground()
     playground.write("print(6 * 7)")
     playground.page.keyboard.press("ControlOrMeta+Enter")
     expect(playground["console"]).to_contain_text("42")
@@ -70,7 +71,8 @@ def test_runs_from_the_keyboard(playground):
 @pytest.mark.parametrize(
     "waiting", ["await asyncio.sleep(1000)", "await asyncio.gather(asyncio.sleep(1000), spin())"]
 )
-def test_stop_ends_what_a_program_waits_for(playground, waiting):
+def test_stop_ends_what_a_program_waits_for(used_playground, waiting):
+    playground = used_playground()
     playground.run(
         "import asyncio\n\nasync def spin():\n    while True:\n        await asyncio.sleep(0)\n\n"
         f"print('begun')\ntry:\n    {waiting}\nfinally:\n    print('cleared ' + 'up')\n"
@@ -95,14 +97,16 @@ def test_a_stop_that_ends_python_leaves_text_and_results(playground):
 
 
 @pytest.mark.thorough
-def test_a_syntax_error_is_underlined(playground):
+def test_a_syntax_error_is_underlined(used_playground):
+    playground = used_playground()
     playground.run_to_end("a = 1\nb = (2 +\nc = 3\n")
     playground.expect_state("error")
     expect(playground["console"]).to_contain_text("SyntaxError")
     expect(playground.underlined_line()).to_have_text("b = (2 +")
 
 
-def test_an_error_is_underlined_where_the_user_is_at_fault(playground):
+def test_an_error_is_underlined_where_the_user_is_at_fault(used_playground):
+    playground = used_playground()
     console, line = playground["console"], playground.underlined_line()
     playground.run_to_end("import numpy as np\n\nnp.zeros(3) + np.zeros(4)\n")
     expect(console).to_contain_text("ValueError")
@@ -124,7 +128,8 @@ def test_an_error_is_underlined_where_the_user_is_at_fault(playground):
 
 
 @pytest.mark.thorough
-def test_integers_of_numpy_go_into_programs_of_64_bits(playground):
+def test_integers_of_numpy_go_into_programs_of_64_bits(used_playground):
+    playground = used_playground()
     # Chapter 2's exercise as it stands: its arrays have 64-bit integers on all but 32-bit hosts.
     playground.run_to_end("""
 import numpy as np
@@ -147,7 +152,8 @@ print(c)
 
 
 @pytest.mark.thorough
-def test_input_says_that_nobody_is_there(playground):
+def test_input_says_that_nobody_is_there(used_playground):
+    playground = used_playground()
     playground.run_to_end("name = input('Your name? ')")
     expect(playground["console"]).to_contain_text("EOFError: input() has nobody to ask in the page")
     expect(playground.underlined_line()).to_contain_text("input")

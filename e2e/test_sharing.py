@@ -17,7 +17,7 @@ OLD_LINK = (
 @pytest.fixture
 def reader(open_playground) -> Playground:
     """A page of somebody else's, with a program of their own in it."""
-    page = open_playground(permissions=["clipboard-read", "clipboard-write"])
+    page = open_playground()
     page.write("print('text of the reader')")
     return page
 
@@ -123,7 +123,8 @@ def test_a_link_to_ones_own_program_is_no_shared_one(reader):
 
 
 @pytest.mark.thorough
-def test_forms_that_can_be_copied(reader):
+def test_forms_that_can_be_copied(open_playground):
+    reader = open_playground(permissions=["clipboard-read", "clipboard-write"])
     link = r"http://localhost:\d+/#code=[\w-]+"
     for form, pattern in {
         "share-copy": f"^{link}$",
@@ -167,7 +168,8 @@ except Exception:
 """
 
 
-def test_a_program_reaches_no_storage_of_the_page(playground):
+def test_a_program_reaches_no_storage_of_the_page(used_playground):
+    playground = used_playground()
     playground.run_to_end(STORAGES)
     console = playground["console"]
     expect(console).to_contain_text("worker False")

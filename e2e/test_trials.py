@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from e2e.playground import Playground
+from e2e.playground import Playground, without_promise_integration
 
 PROGRAM = """\
 import itertools
@@ -233,15 +233,7 @@ def test_searching_works_without_isolation(open_playground):
 @pytest.mark.thorough
 def test_searching_works_where_python_cannot_wait(open_playground):
     """Without JavaScript Promise Integration, as in some browsers."""
-    removed = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"
-
-    def without_integration(route):
-        response = route.fetch()
-        route.fulfill(response=response, body=removed + response.text())
-
-    playground = open_playground(cold=True)
-    playground.page.context.route("**/assets/worker-*.js", without_integration)
-    playground.page.reload()
+    playground = open_playground(prepare=without_promise_integration)
     playground.run_to_end(PROGRAM + "\nfrom pyodide.ffi import can_run_sync\nprint(can_run_sync())")
     expect(playground["console"]).to_contain_text("False")
     playground.open_view("search")

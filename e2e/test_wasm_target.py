@@ -134,7 +134,8 @@ np.testing.assert_array_equal(B.numpy(), A.numpy() * np.float32({factor}))
 
 
 @pytest.mark.thorough
-def test_a_trap_is_an_error_at_its_line_and_costs_nothing_else(playground):
+def test_a_trap_is_an_error_at_its_line_and_costs_nothing_else(used_playground):
+    playground = used_playground()
     playground.run_to_end(DIVIDE + 'module["divide"](A, B)')
     playground.expect_state("error")
     console = playground["console"]
@@ -302,7 +303,8 @@ gc.collect()
     )
 
 
-def test_a_checked_kernel_names_buffer_and_index(playground):
+def test_a_checked_kernel_names_buffer_and_index(used_playground):
+    playground = used_playground()
     playground.run_to_end(
         """\
 import numpy as np

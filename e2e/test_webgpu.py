@@ -1,14 +1,13 @@
-"""Programs for GPUs in the page: on WebGPU where the browser has an adapter, else simulated."""
+"""Programs for GPUs in the page of a browser with an adapter: they run on WebGPU."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, BrowserType, Route, expect
+from playwright.sync_api import Browser, BrowserType, expect
 
 from e2e import chromium
-from e2e.playground import LIMIT_MS, Playground
+from e2e.conftest import ONE_PROCESS
+from e2e.playground import Playground, without_promise_integration
 
 MATMUL = """\
 import numpy as np
@@ -190,26 +189,19 @@ print("tuned is right:", np.allclose(B.numpy(), a.sum(1), rtol=1e-4))
 """
 
 
-@pytest.fixture
-def new_context(browser_type: BrowserType) -> Iterator[Callable[..., BrowserContext]]:
-    """As that of all tests, of a browser with a GPU."""
-    with ExitStack() as stack:
-        browser = browser_type.launch(
-            executable_path=chromium.find(), args=chromium.WITH_SOFTWARE_GPU
-        )
-        stack.callback(browser.close)
-
-        def start(**options: Any) -> BrowserContext:
-            context = browser.new_context(**{"service_workers": "block", **options})
-            context.set_default_timeout(LIMIT_MS)
-            return context
-
-        yield start
+@pytest.fixture(scope="session")
+def browser(browser_type: BrowserType) -> Iterator[Browser]:
+    """One with a GPU."""
+    browser = browser_type.launch(
+        executable_path=chromium.find(), args=[*chromium.WITH_SOFTWARE_GPU, ONE_PROCESS]
+    )
+    yield browser
+    browser.close()
 
 
 @pytest.mark.parametrize("isolated", [True, False])
-def test_a_matmul_on_shared_memory_runs_on_webgpu(open_playground, isolated):
-    playground: Playground = open_playground(isolated=isolated)
+def test_a_matmul_on_shared_memory_runs_on_webgpu(used_playground, isolated):
+    playground: Playground = used_playground(isolated=isolated)
     playground.run_to_end(MATMUL + TIMES + MAXIMUM)
     console = playground["console"]
     expect(console).to_contain_text("on a GPU: True")
@@ -220,16 +212,16 @@ def test_a_matmul_on_shared_memory_runs_on_webgpu(open_playground, isolated):
     expect(console).not_to_contain_text("simulated")
 
 
-def test_errors_of_webgpu_are_sentences(open_playground):
-    playground: Playground = open_playground()
+def test_errors_of_webgpu_are_sentences(used_playground):
+    playground: Playground = used_playground()
     playground.run_to_end(MATMUL + ERRORS)
     console = playground["console"]
     expect(console).to_contain_text('GpuError "threads_kernel" is launched in 70000 blocks')
     expect(console).to_contain_text("ShaderError")
 
 
-def test_cuda_runs_on_webgpu_which_is_said_once(open_playground):
-    playground: Playground = open_playground()
+def test_cuda_runs_on_webgpu_which_is_said_once(used_playground):
+    playground: Playground = used_playground()
     playground.run_to_end(MATMUL + CUDA)
     console = playground["console"]
     expect(console).to_contain_text("source in CUDA: True")
@@ -242,9 +234,9 @@ def test_cuda_runs_on_webgpu_which_is_said_once(open_playground):
     ("lose", "said"), [("False", "devices: 1 failed: 0"), ("True", "devices: 2 failed: 1")]
 )
 def test_a_search_measures_on_webgpu_and_goes_on_when_the_device_is_lost(
-    open_playground, lose, said
+    used_playground, lose, said
 ):
-    playground: Playground = open_playground()
+    playground: Playground = used_playground()
     playground.run_to_end(TUNING.replace("LOSE", lose))
     console = playground["console"]
     expect(console).to_contain_text(said)
@@ -253,26 +245,8 @@ def test_a_search_measures_on_webgpu_and_goes_on_when_the_device_is_lost(
     expect(console).not_to_contain_text("simulated")
 
 
-@pytest.fixture
-def open_without_integration(open_playground) -> Callable[[bool], Playground]:
-    """A page of a browser that cannot suspend Python."""
-    removed = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"
-
-    def without_integration(route: Route) -> None:
-        response = route.fetch()
-        route.fulfill(response=response, body=removed + response.text())
-
-    def start(isolated: bool) -> Playground:
-        playground: Playground = open_playground(cold=True, isolated=isolated)
-        playground.page.context.route("**/assets/worker-*.js", without_integration)
-        playground.page.reload()
-        return playground
-
-    return start
-
-
-def test_without_promise_integration_another_worker_has_the_gpu(open_without_integration):
-    playground = open_without_integration(isolated=True)
+def test_without_promise_integration_another_worker_has_the_gpu(open_playground):
+    playground: Playground = open_playground(prepare=without_promise_integration)
     playground.run_to_end(MATMUL + TIMES + MAXIMUM + ERRORS)
     console = playground["console"]
     expect(console).to_contain_text("on a GPU: True")
@@ -284,43 +258,18 @@ def test_without_promise_integration_another_worker_has_the_gpu(open_without_int
     expect(console).to_contain_text("ShaderError")
     expect(console).not_to_contain_text("simulated")
 
-
-def test_a_search_measures_without_promise_integration(open_without_integration):
-    playground = open_without_integration(isolated=True)
+    # A search measures there, too.
     playground.run_to_end(TUNING.replace("LOSE", "False"))
-    expect(playground["console"]).to_contain_text("devices: 1 failed: 0")
-    expect(playground["console"]).to_contain_text("tuned is right: True")
+    expect(console).to_contain_text("devices: 1 failed: 0")
+    expect(console).to_contain_text("tuned is right: True")
 
 
-def test_without_promise_integration_and_shared_memory_it_is_simulated(open_without_integration):
+def test_without_promise_integration_and_shared_memory_it_is_simulated(open_playground):
     """The reason, and what it takes, are said once."""
-    playground = open_without_integration(isolated=False)
+    playground: Playground = open_playground(isolated=False, prepare=without_promise_integration)
     playground.run_to_end(MATMUL + '\ntvm.build(on_shared_memory(MatmulModule), "webgpu")')
     console = playground["console"]
     expect(console).to_contain_text("on a GPU: False")
     expect(console).to_contain_text("right: True")
     said = "on a simulated GPU (this browser cannot suspend Python while a GPU works; it takes "
     assert console.inner_text().count(said) == 1
-
-
-class TestWithoutAdapter:
-    @pytest.fixture
-    def new_context(self, browser) -> Callable[..., BrowserContext]:
-        return lambda **options: browser.new_context(**{"service_workers": "block", **options})
-
-    def test_it_is_simulated_which_is_said_once(self, open_playground):
-        playground: Playground = open_playground()
-        playground.run_to_end(MATMUL + '\ntvm.build(on_shared_memory(MatmulModule), "webgpu")')
-        console = playground["console"]
-        expect(console).to_contain_text("on a GPU: False")
-        expect(console).to_contain_text("right: True")
-        assert console.inner_text().count("on a simulated GPU (this browser ") == 1
-
-    def test_cuda_is_simulated_and_the_reason_is_said_once(self, open_playground):
-        playground: Playground = open_playground()
-        playground.run_to_end(MATMUL + CUDA)
-        console = playground["console"]
-        expect(console).to_contain_text("source in CUDA: True")
-        expect(console).to_contain_text("as NumPy: True")
-        said = 'target="cuda": kernels run thread by thread, on a simulated GPU (this browser '
-        assert console.inner_text().count(said) == 1

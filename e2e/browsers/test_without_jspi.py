@@ -5,31 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from e2e.browsers.browser_page import LIMIT_S, part
 from e2e.browsers.test_smoke import TUNE
-from e2e.playground import replace_text
+from e2e.playground import replace_text, without_promise_integration
 
 pytestmark = pytest.mark.thorough
 
-WITHOUT = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"
 LIMIT_MS = LIMIT_S * 1000
 
 ENDLESS = TUNE.replace("max_trials_global=10", "max_trials_global=100000")
 
 
-@pytest.fixture(params=[True, False], ids=["isolated", "plain"])
+@pytest.fixture(scope="module", params=[True, False], ids=["isolated", "plain"])
 def isolated(request: pytest.FixtureRequest) -> bool:
     return request.param
 
 
-@pytest.fixture
-def page(browser: Browser, address: Callable[[bool], str], isolated: bool) -> Iterator[Page]:
-    """The page, whose workers find no such thing."""
+@pytest.fixture(scope="module")
+def opened(browser: Browser, address: Callable[[bool], str], isolated: bool) -> Iterator[Page]:
+    """The page, whose workers find no such thing, once Python is there."""
     with browser.new_context(service_workers="block") as context:
+        without_promise_integration(context)
         page = context.new_page()
-        page.route("**/assets/worker-*.js", _serve_without)
         page.goto(address(isolated))
         expect(page.locator(part("status"))).to_have_attribute(
             "data-state", "ready", timeout=LIMIT_MS
@@ -37,9 +36,11 @@ def page(browser: Browser, address: Callable[[bool], str], isolated: bool) -> It
         yield page
 
 
-def _serve_without(route: Route) -> None:
-    answer = route.fetch()
-    route.fulfill(response=answer, body=WITHOUT + answer.text())
+@pytest.fixture
+def page(opened: Page) -> Page:
+    """The page as the test before has left it, with an empty console."""
+    opened.locator("#clear").click()
+    return opened
 
 
 def _start(page: Page, program: str) -> None:
