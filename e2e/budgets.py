@@ -74,6 +74,8 @@ class Visit:
     """Lengths of the main thread's tasks over 50 ms until Python was ready."""
     shifts: list[tuple[float, list[str]]]
     """Score of each layout shift that no input caused, and which elements moved."""
+    problems: list[str]
+    """Errors that the browser has reported."""
 
     @property
     def blocking(self) -> float:
@@ -102,7 +104,8 @@ def visit(page: Page, address: str) -> Visit:
         })"""
     )
     shifts = [(float(score), nodes) for score, nodes in seen["shifts"]]
-    return Visit(playground.requests, float(seen["paint"]), ready, tasks, shifts)
+    paint = float(seen["paint"])
+    return Visit(playground.requests, paint, ready, tasks, shifts, playground.problems)
 
 
 def gzipped(path: Path) -> int:

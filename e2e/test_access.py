@@ -68,7 +68,7 @@ def next_frame(page) -> None:
     page.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
 
 
-def test_sentences_say_what_the_schedule_changes(access):
+def sentences_say_what_the_schedule_changes(access):
     sentences = access["access-sentences"].locator("li")
     expect(sentences.nth(0)).to_contain_text(
         "The loops are i, j_0, k, j_1 (16, 2, 16, 8 iterations)"
@@ -88,7 +88,7 @@ def test_sentences_say_what_the_schedule_changes(access):
     expect(sentences.first).to_contain_text("accesses fetch")
 
 
-def test_the_table_counts_hits_of_every_access(access):
+def the_table_counts_hits_of_every_access(access):
     read = row(access, "B", "read")
     expect(read.locator(".stride")).to_have_text("unit in j_1")
     expect(figure(read, "accesses")).to_have_text("4,096")
@@ -102,8 +102,17 @@ def test_the_table_counts_hits_of_every_access(access):
     expect(row(access, "C", "write").locator(".stride")).to_have_text("same in k")
 
 
-@pytest.mark.thorough
-def test_another_cache_starts_anew(access):
+def test_sentences_and_the_table_explain_a_program(access):
+    """Each part finds the view as the one before has left it."""
+    for part in (
+        sentences_say_what_the_schedule_changes,
+        the_table_counts_hits_of_every_access,
+    ):
+        access["access-start"].click()
+        part(access)
+
+
+def another_cache_starts_anew(access):
     access["access-step"].click()
     expect(access["access-position"]).to_have_value("1")
     access["cache-size"].select_option(label="4 KiB")
@@ -120,8 +129,7 @@ def test_another_cache_starts_anew(access):
     expect(access["cache-ways"]).to_have_value("0")
 
 
-@pytest.mark.thorough
-def test_accesses_are_gone_through_step_by_step(access):
+def accesses_are_gone_through_step_by_step(access):
     caption = access["access-caption"]
     expect(caption).to_have_text("Nothing is touched yet; 16,640 accesses follow.")
     blank = picture(access, "C")
@@ -153,8 +161,7 @@ def test_accesses_are_gone_through_step_by_step(access):
     assert picture(access, "C") == blank
 
 
-@pytest.mark.thorough
-def test_it_plays_and_pauses(access):
+def it_plays_and_pauses(access):
     access["access-speed"].select_option("200")
     access["access-play"].click()
     expect(access["access-play"]).to_have_attribute("aria-label", "Pause")
@@ -172,8 +179,7 @@ def test_it_plays_and_pauses(access):
     expect(access["access-play"]).to_have_attribute("aria-label", "Play")
 
 
-@pytest.mark.thorough
-def test_tables_stand_behind_the_pictures_and_strides_with_the_lines(access):
+def tables_stand_behind_the_pictures_and_strides_with_the_lines(access):
     access["access-view"].locator("summary").click()
     for _ in range(3):
         access["access-step"].click()
@@ -191,8 +197,7 @@ def test_tables_stand_behind_the_pictures_and_strides_with_the_lines(access):
     )
 
 
-@pytest.mark.thorough
-def test_the_kernel_is_under_its_roof_with_its_traffic(access):
+def the_kernel_is_under_its_roof_with_its_traffic(access):
     access["access-measure"].click()
     roofline = access["access-roofline"]
     expect(roofline.locator("svg .dot")).to_have_count(2)
@@ -208,8 +213,7 @@ def test_what_has_no_smaller_form_runs_as_it_is(playground):
     expect(playground["access-other"]).to_have_value("none")
 
 
-@pytest.mark.thorough
-def test_sizes_can_be_chosen(access):
+def sizes_can_be_chosen(access):
     access["access-size"].select_option(label="up to 8")
     expect(access["access-note"]).to_contain_text("128 → 8")
     access.settle()
@@ -218,6 +222,21 @@ def test_sizes_can_be_chosen(access):
     expect(access["access-sentences"].locator("li").first).to_have_text(
         "Only the first 200,000 accesses of both are compared."
     )
+
+
+@pytest.mark.thorough
+def test_the_animation_the_tables_the_cache_and_sizes_of_a_program(access):
+    """Each part begins at the first access; the last ones change what is shown."""
+    for part in (
+        accesses_are_gone_through_step_by_step,
+        it_plays_and_pauses,
+        tables_stand_behind_the_pictures_and_strides_with_the_lines,
+        the_kernel_is_under_its_roof_with_its_traffic,
+        another_cache_starts_anew,
+        sizes_can_be_chosen,
+    ):
+        access["access-start"].click()
+        part(access)
 
 
 @pytest.mark.thorough

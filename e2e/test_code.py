@@ -67,7 +67,7 @@ def code(playground):
     return show(playground)
 
 
-def test_lines_and_instructions_light_up_together(code):
+def lines_and_instructions_light_up_together(code):
     lines(code["code-tensorir"], UPDATE).hover()
     lit = code["code-wat"].locator(".code-line.lit")
     expect(lit.filter(has_text=MULTIPLICATION).first).to_be_visible()
@@ -83,8 +83,7 @@ def test_lines_and_instructions_light_up_together(code):
     expect(code["code-tensorir"].locator(".lit")).to_have_text(re.compile(re.escape(UPDATE)))
 
 
-@pytest.mark.thorough
-def test_lines_can_be_gone_to_by_keyboard(code):
+def lines_can_be_gone_to_by_keyboard(code):
     code["code-tensorir"].focus()
     code.page.keyboard.press("End")
     expect(code["code-tensorir"].locator(".chosen")).to_contain_text(UPDATE)
@@ -97,7 +96,7 @@ def test_lines_can_be_gone_to_by_keyboard(code):
     expect(code["view-code"].locator(".lit")).to_have_count(0)
 
 
-def test_passes_show_what_they_change_and_the_size_of_the_code(code):
+def passes_show_what_they_change_and_the_size_of_the_code(code):
     code["code-pass"].filter(has_text="FlattenBuffer").click()
     lowered = code["code-lowered"]
     expect(lowered.locator(".removed").filter(has_text="A[i, k]").first).to_be_visible()
@@ -115,8 +114,16 @@ def test_passes_show_what_they_change_and_the_size_of_the_code(code):
     expect(code["code-facts"]).to_contain_text(re.compile(r"innermost loop k.*[1-9]\d* SIMD"))
 
 
-@pytest.mark.thorough
-def test_the_kernel_is_shown_under_its_roof(code):
+def test_passes_lines_and_instructions_of_a_program(code):
+    """Each part finds the view as the one before has left it."""
+    for part in (
+        passes_show_what_they_change_and_the_size_of_the_code,
+        lines_and_instructions_light_up_together,
+    ):
+        part(code)
+
+
+def the_kernel_is_shown_under_its_roof(code):
     code["code-measure"].click()
     roofline = code["roofline"]
     expect(roofline.locator("svg .dot")).to_be_visible()
@@ -166,12 +173,23 @@ def test_what_has_no_machine_code_says_why(playground):
     expect(playground["code-measure"]).to_be_disabled()
 
 
-@pytest.mark.thorough
-def test_a_program_can_be_chosen(code):
+def a_program_can_be_chosen(code):
     chooser = code["view-code"].get_by_label("Module")
     expect(chooser.locator("option")).to_have_text(["MyModule", "sch.mod"])
     chooser.select_option("MyModule")
     expect(lines(code["code-tensorir"], "with T.init():")).to_be_visible()
+
+
+@pytest.mark.thorough
+def test_keys_themes_measuring_and_choices_of_a_program(code):
+    """Each part finds the view as the one before has left it."""
+    for part in (
+        lines_can_be_gone_to_by_keyboard,
+        marks_stand_out_in_both_themes,
+        the_kernel_is_shown_under_its_roof,
+        a_program_can_be_chosen,
+    ):
+        part(code)
 
 
 @pytest.mark.thorough
@@ -194,8 +212,7 @@ def test_on_a_phone_nothing_sticks_out(open_playground):
     assert len(set(tops)) == 3
 
 
-@pytest.mark.thorough
-def test_marks_stand_out_in_both_themes(code):
+def marks_stand_out_in_both_themes(code):
     """Text on lit lines keeps a contrast of 4.5 to 1."""
     for scheme in ("light", "dark"):
         code.page.emulate_media(color_scheme=scheme)

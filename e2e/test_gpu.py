@@ -80,6 +80,10 @@ def test_a_transpose_is_explained(playground: Playground) -> None:
     playground["gpu-registers"].press("Enter")
     expect(playground["gpu-occupancy"]).to_contain_text("Not even one block fits")
 
+    # Of a program without threads it says what to do.
+    playground["gpu-program"].select_option(label="Transpose")
+    expect(playground["view-gpu"]).to_contain_text(re.compile("No loop of main is bound"))
+
 
 def test_columns_and_banks_are_shown_lane_by_lane(playground: Playground) -> None:
     show(playground, offset=0)
@@ -93,9 +97,3 @@ def test_columns_and_banks_are_shown_lane_by_lane(playground: Playground) -> Non
     )
     expect(playground["gpu-lines"].locator(".is-moved")).to_have_count(8)
     expect(playground["gpu-lanes"]).to_contain_text("32 transactions of 32 bytes")
-
-
-def test_a_program_without_threads_says_what_to_do(playground: Playground) -> None:
-    show(playground)
-    playground["gpu-program"].select_option(label="Transpose")
-    expect(playground["view-gpu"]).to_contain_text(re.compile("No loop of main is bound"))

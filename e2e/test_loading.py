@@ -10,17 +10,6 @@ from e2e.playground import Playground
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
-def test_loads_to_ready_from_its_own_origin_with_the_lesson_in_the_editor(open_playground, serve):
-    playground = open_playground(cold=True)
-    expect(playground["editor"]).to_contain_text("class MyModule:")
-    playground.expect_state("ready")
-    expect(playground["status"]).to_have_attribute("data-start", "plain")
-    assert playground.page.evaluate("crossOriginIsolated") is True
-    assert len(playground.requests) > 5
-    foreign = [url for url in playground.requests if serve(True) not in url]
-    assert foreign == []  # the workers are blobs of the page
-
-
 @pytest.mark.thorough
 def test_runs_and_stops_without_isolation_headers(open_playground):
     playground = open_playground(isolated=False)

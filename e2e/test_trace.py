@@ -80,8 +80,7 @@ def test_steps_show_the_module_after_each_and_what_changed(trace):
     expect(steps.last).to_have_attribute("aria-selected", "true")
 
 
-@pytest.mark.thorough
-def test_unchanged_lines_fold_and_unfold_with_the_keyboard(trace):
+def unchanged_lines_fold_and_unfold_with_the_keyboard(trace):
     step(trace, "sch.reorder").click()
     fold = trace["trace-module"].get_by_role("button").first
     expect(fold).to_have_attribute("aria-expanded", "false")
@@ -94,8 +93,7 @@ def test_unchanged_lines_fold_and_unfold_with_the_keyboard(trace):
     expect(first).to_be_hidden()
 
 
-@pytest.mark.thorough
-def test_steps_are_found_by_words_and_look_ups_left_out(trace):
+def steps_are_found_by_words_and_look_ups_left_out(trace):
     shown = trace["trace-step"].filter(visible=True)
     trace["trace-changes-only"].check()
     expect(shown).to_have_count(4)  # sampling, split, reorder, decompose_reduction
@@ -112,7 +110,16 @@ def test_steps_are_found_by_words_and_look_ups_left_out(trace):
 
 
 @pytest.mark.thorough
-def test_the_loop_nest_tells_extents_kinds_and_where_loops_came_from(two):
+def test_steps_fold_and_are_found(trace):
+    """Each part finds the view as the one before has left it."""
+    for part in (
+        unchanged_lines_fold_and_unfold_with_the_keyboard,
+        steps_are_found_by_words_and_look_ups_left_out,
+    ):
+        part(trace)
+
+
+def the_loop_nest_tells_extents_kinds_and_where_loops_came_from(two):
     nest = two["trace-loopnest"]
     inner = nest.locator("[data-loop=j_1]")
     expect(inner).to_have_attribute("data-extent", "16")
@@ -136,8 +143,7 @@ def test_the_loop_nest_tells_extents_kinds_and_where_loops_came_from(two):
     expect(nest.locator("[data-change]")).to_have_count(0)
 
 
-@pytest.mark.thorough
-def test_every_step_is_timed_on_demand(two):
+def every_step_is_timed_on_demand(two):
     expect(two["trace-step-time"]).to_have_count(0)
     two["trace-time"].click()
     # The program itself, split, reorder, vectorize; look-ups leave it as it is.
@@ -185,7 +191,7 @@ def test_timing_can_be_stopped(playground):
     expect(playground["trace-time"]).to_be_enabled()
 
 
-def test_a_changed_decision_derives_checks_and_times_the_program(two):
+def a_changed_decision_derives_checks_and_times_the_program(two):
     control = two["trace-decision"].filter(has_text="tiles of j (64)")
     outer, inner = (control.get_by_test_id("trace-decision-value").nth(n) for n in (0, 1))
     inner.focus()
@@ -202,7 +208,7 @@ def test_a_changed_decision_derives_checks_and_times_the_program(two):
     two.expect_state("ready")
 
 
-def test_decisions_can_be_changed_to_what_is_possible(two):
+def decisions_can_be_changed_to_what_is_possible(two):
     inner = two["trace-decision-value"].last
     options = inner.locator("option")
     expect(options.filter(has_text="9: 7·9 ≠ 64")).to_be_disabled()
@@ -219,8 +225,16 @@ def test_decisions_can_be_changed_to_what_is_possible(two):
     expect(two["trace-loopnest"].locator("[data-loop=j_0]")).to_have_attribute("data-extent", "16")
 
 
-@pytest.mark.thorough
-def test_two_traces_stand_side_by_side(two):
+def test_decisions_are_changed_to_what_is_possible_checked_and_timed(two):
+    """Each part finds the view as the one before has left it."""
+    for part in (
+        a_changed_decision_derives_checks_and_times_the_program,
+        decisions_can_be_changed_to_what_is_possible,
+    ):
+        part(two)
+
+
+def two_traces_stand_side_by_side(two):
     two["trace-second"].select_option(label="first")
     pairs = two["trace-pair"]
     expect(pairs.filter(has_text="not there").filter(has_text="sch.reorder")).to_have_count(1)
@@ -287,8 +301,7 @@ def test_a_link_brings_back_the_step_and_the_decisions(two, open_playground):
     expect(step(other, "sample_perfect_tile")).to_contain_text("decision=[8, 8]")
 
 
-@pytest.mark.thorough
-def test_nothing_is_wider_than_a_phone(two):
+def nothing_is_wider_than_a_phone(two):
     two.page.set_viewport_size({"width": 390, "height": 844})
     two["tab-trace"].click()
     assert two.page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -299,6 +312,18 @@ def test_nothing_is_wider_than_a_phone(two):
     two["trace-second"].select_option(label="first")
     expect(two["trace-compare"]).to_be_visible()
     assert view.evaluate("element => element.scrollWidth <= element.clientWidth")
+
+
+@pytest.mark.thorough
+def test_loops_times_and_two_traces(two):
+    """Each part finds the view as the one before has left it."""
+    for part in (
+        the_loop_nest_tells_extents_kinds_and_where_loops_came_from,
+        every_step_is_timed_on_demand,
+        two_traces_stand_side_by_side,
+        nothing_is_wider_than_a_phone,
+    ):
+        part(two)
 
 
 def test_a_program_that_does_all_in_a_function_has_traces_and_modules(playground):
