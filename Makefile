@@ -19,7 +19,7 @@ TORCH ?= torch==2.13.0
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq
 UNIT_TESTS := $(PY) -m pytest tests -n auto --dist worksteal -p randomly
-PAGE_TESTS := $(PY) -m pytest e2e -n 2 --dist loadfile -p randomly
+PAGE_TESTS := $(PY) -m pytest e2e -n 2 --dist worksteal -p randomly
 NPM := cd web && npm --no-audit --no-fund --no-update-notifier --loglevel=error
 
 PACKAGE := $(shell find mlcweb -name '*.py' -o -name '*.js') pyproject.toml README.md LICENSE
