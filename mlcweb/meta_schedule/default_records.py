@@ -23,7 +23,6 @@ from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
 from mlcweb.relax.transform.split_layout_rewrite import PREPACKED
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import cpu
-from mlcweb.runtime.ndarray import array
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.schedule import Schedule
@@ -82,4 +81,4 @@ def share_of_time(mod: IRModule, other: IRModule, target: Target) -> float:
 def _timer(mod: IRModule, target: Target) -> Callable[..., Any]:
     library = build(mod, target)
     timer = library.time_evaluator("main", cpu(), 1, 3, min_repeat_ms=MIN_REPEAT_MS)
-    return partial(timer, *map(array, random_inputs(mod).inputs))
+    return partial(timer, *random_inputs(mod).arrays())

@@ -34,7 +34,7 @@ from mlcweb.runtime.device import Device, device
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.library import load_module
 from mlcweb.runtime.module import Module
-from mlcweb.runtime.ndarray import NDArray, array
+from mlcweb.runtime.ndarray import NDArray, empty
 from mlcweb.runtime.target import Target
 
 if TYPE_CHECKING:
@@ -214,7 +214,13 @@ def allocate_arguments(
     infos = [ArgInfo.from_json(info) for info in args_info]
     tensors = [info for info in infos if isinstance(info, TensorInfo)]
     contents = random_contents([(info.shape, info.dtype) for info in tensors])
-    return [[array(content, dev) for content in contents] for _ in range(alloc_repeat)]
+    return [
+        [
+            empty(info.shape, info.dtype, dev).copyfrom(content)
+            for info, content in zip(tensors, contents, strict=True)
+        ]
+        for _ in range(alloc_repeat)
+    ]
 
 
 def run_evaluator(
@@ -244,7 +250,10 @@ class UserRunners:
 
     def open(self, workload: TrialInputs) -> _Measured:
         """A runner for one program."""
-        infos = [TensorInfo(str(a.dtype), tuple(a.shape)) for a in workload.inputs]
+        infos = [
+            TensorInfo(dtype, tuple(content.shape))
+            for dtype, content in zip(workload.dtypes, workload.inputs, strict=True)
+        ]
         return _Measured(self.runner, self.builder, infos)
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ def measure(program_id: str, function_name: str, fused: bool | None = None) -> C
     kernel = library[name].kernel
     if kernel.language != "wat":
         raise TVMError(f'"{name}" has no WebAssembly form, so it runs in NumPy')
-    arguments = [nd.array(content) for content in random_inputs(module, name).inputs]
+    arguments = random_inputs(module, name).arrays()
     evaluator = library.time_evaluator(
         name, cpu(), number=1, repeat=REPEATS, min_repeat_ms=MIN_BATCH_MS
     )

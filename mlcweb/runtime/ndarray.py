@@ -132,8 +132,7 @@ class NDArray:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy of the elements as a NumPy array. bfloat16 comes as float32: NumPy lacks it."""
-        values = self.bits()
-        return values if self.dtype != BFLOAT16 else dtypes.widen_bfloat16(values)
+        return from_bits(self.bits(), self.dtype)
 
     def bits(self) -> np.ndarray[Any, Any]:
         """A copy of what `view` shows, also where Python cannot reach the array in place."""
@@ -155,9 +154,7 @@ class NDArray:
             raise ArrayError(
                 f"Cannot copy an array of shape {values.shape} into one of shape {self.shape}"
             )
-        if self.dtype == BFLOAT16:
-            values = _rounded(values)
-        self.storage.write(np.ascontiguousarray(values, _numpy_dtype(self.dtype)))
+        self.storage.write(to_bits(values, self.dtype))
         return self
 
     def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
@@ -280,6 +277,27 @@ def _numpy_dtype(dtype: str) -> Any:
     from mlcweb.codegen.interpreter.support import numpy_dtype
 
     return numpy_dtype("uint16" if dtype == BFLOAT16 else dtype)
+
+
+def to_bits(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
+    """Values as they lie in an array of a type: converted to it, and bfloat16 as its bits."""
+    import numpy as np
+
+    if dtype == BFLOAT16:
+        values = _rounded(values)
+    return np.ascontiguousarray(values, _numpy_dtype(dtype))
+
+
+def from_bits(bits: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
+    """The values of an array of a type, of how they lie in it: float32 for bfloat16."""
+    return bits if dtype != BFLOAT16 else dtypes.widen_bfloat16(bits)
+
+
+def from_bytes(data: Any, dtype: str, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """The values of an array of a type and shape, of its bytes."""
+    import numpy as np
+
+    return from_bits(np.frombuffer(data, _numpy_dtype(dtype)).reshape(shape), dtype)
 
 
 def _rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -26,6 +26,22 @@ class Triple:
 
 
 @I.ir_module
+class BFloat16Product:
+    @T.prim_func
+    def main(
+        A: T.Buffer((16, 16), "bfloat16"),
+        B: T.Buffer((16, 16), "bfloat16"),
+        C: T.Buffer((16, 16), "bfloat16"),
+    ):
+        for i, j, k in T.grid(16, 16, 16):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.bfloat16(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+
+@I.ir_module
 class Copy:
     @T.prim_func
     def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):

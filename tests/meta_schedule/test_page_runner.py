@@ -27,9 +27,11 @@ class Page:
     def __init__(self, *times: float) -> None:
         self.times = list(times)
         self.jobs: list[dict[str, Any]] = []
+        self.content = [bytes(256)] * 2
+        self.buffers: list[dict[str, Any]] = []
 
-    def open(self, *arguments: Any) -> None:
-        """It needs no buffers."""
+    def open(self, owner: int, workload: dict[str, Any], *limits: Any) -> None:
+        self.buffers = workload["arrays"]
 
     def close(self, *arguments: Any) -> None:
         """It has nothing to end."""
@@ -40,8 +42,8 @@ class Page:
         # The machine is half as fast as it can be while the last kernel runs.
         calibration = [2.0 if not self.times else 1.0] * (len(seconds) + 1)
         # What a correct program leaves: of the reference as it is, of others that it is the same.
-        content = SimpleNamespace(to_bytes=lambda: bytes(256))
-        arrays = [content, content] if len(self.jobs) == 1 else None
+        left = [SimpleNamespace(to_bytes=lambda each=each: each) for each in self.content]
+        arrays = left if len(self.jobs) == 1 else None
         return SimpleNamespace(
             ok=True,
             arrays=arrays,
@@ -88,6 +90,22 @@ def test_what_is_far_slower_than_the_best_may_be_left_early(page_runner) -> None
     limits = [job["earlyStopMs"] for job in page.jobs]
     assert limits == [math.inf, math.inf, pytest.approx(300.0), pytest.approx(60.0)]
     assert [job["minMs"] for job in page.jobs] == [50.0] * 4
+
+
+def test_bfloat16_travels_as_its_bits(page_runner) -> None:
+    module, page = page_runner
+    workload = random_inputs(programs.BFloat16Product)
+    a, b, _ = workload.inputs
+    bits = [(array.view("uint32") >> 16).astype("uint16").tobytes() for array in (a, b, a @ b)]
+    page.content = bits
+    runner = module.PageRunner(workload, timing=TIMING)
+    asyncio.run(runner.begin(build_artifact(programs.BFloat16Product, "main", "wasm")))
+    assert [array["dtype"] for array in page.buffers] == ["bfloat16"] * 3
+    assert [bytes(array["input"]) for array in page.buffers[:2]] == bits[:2]
+    assert [bytes(array["expected"]) for array in page.buffers] == bits
+    assert [array["tolerance"] for array in page.buffers] == [
+        pytest.approx(0.06 * max(1.0, array.max())) for array in runner.workload.expected
+    ]
 
 
 def test_weights_go_to_the_page_in_the_layout_of_the_kernel(page_runner) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlcweb.ir import IRModule
+from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     ModuleArtifact,
@@ -22,6 +22,7 @@ from mlcweb.meta_schedule.measure.artifact import (
     WrongResult,
     build_artifact,
     random_inputs,
+    tolerance,
 )
 from mlcweb.meta_schedule.measure.process_pool import ProcessRunner, WorkerDied
 from mlcweb.meta_schedule.measure.runner import (
@@ -85,13 +86,43 @@ def test_correct_programs_are_timed_and_wrong_ones_refused(
 def test_results_may_be_infinite_or_not_a_number_where_the_program_has_them_so() -> None:
     def check(result: list[float], expected: list[float]) -> None:
         got, wanted = (np.array(values, "float32") for values in (result, expected))
-        TrialInputs("main", ("B",), (got,), (wanted,)).check((got,))
+        TrialInputs("main", ("B",), ("float32",), (got,), (wanted,)).check((got,))
 
     nan, infinite = float("nan"), float("inf")
     check([nan, infinite, -infinite, 1.00001], [nan, infinite, -infinite, 1.0])
     for wrong in ([1.0, 1.0], [nan, 1.0], [infinite, nan], [-infinite, 1.0], [infinite, 1.1]):
         with pytest.raises(WrongResult, match="1 of 2"):
             check(wrong, [infinite, 1.0])
+
+
+@pytest.mark.parametrize("target", ["llvm", "wasm", "numpy"])
+def test_bfloat16_is_compared_with_a_tolerance_of_its_own(target: str) -> None:
+    module = programs.BFloat16Product
+    inputs = random_inputs(module)
+    a, b, _ = inputs.inputs
+    assert inputs.dtypes == ("bfloat16",) * 3
+    assert [str(array.dtype) for array in inputs.inputs] == ["float32"] * 3
+    assert not ((a.view("uint32") | b.view("uint32")) & 0xFFFF).any()
+    _, (_, _, c) = run_here(build_artifact(module, "main", target), inputs, BRIEF)
+    np.testing.assert_allclose(c, a @ b, atol=tolerance(a @ b, "bfloat16"))
+    split = Schedule(module)
+    split.rfactor(split.split(split.get_loops("C")[2], [4, None])[1], 2)
+    wrong = from_source(module.script().replace("+ A[vi, vk] * B[vk, vj]", "+ A[vi, vk]"))
+
+    async def main() -> None:
+        runner = ThreadRunner(inputs, BRIEF)
+        await runner.begin(build_artifact(module, "main", target))
+        assert await runner.measure(build_artifact(split.mod, "main", target))
+        with pytest.raises(WrongResult, match="elements of C differ"):
+            await runner.measure(build_artifact(wrong, "main", target))
+
+    asyncio.run(main())
+
+
+def test_a_search_of_a_type_that_arrays_have_not_says_so() -> None:
+    narrow = programs.BFloat16Product.script().replace("bfloat16", "float8_e4m3fn")
+    with pytest.raises(TVMError, match="NumPy has no float8_e4m3fn"):
+        random_inputs(from_source(narrow))
 
 
 def test_code_travels_as_bytes_and_is_equal_where_the_bytes_are() -> None:

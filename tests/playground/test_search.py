@@ -11,6 +11,7 @@ from mlcweb.ir import TVMError
 from mlcweb.playground import cell, search, trace_view
 from mlcweb.playground.protocol.search import EarlierRecord
 from mlcweb.script import from_source
+from tests.playground.conftest import PROGRAM
 from tests.playground.searching import earlier_of, fast_runner, followed, settings
 from tests.playground.texts import methods, sides
 
@@ -57,6 +58,13 @@ def test_a_search_from_begin_to_the_code_for_the_editor(run: Run) -> None:
     again = run(details.code)
     assert again.ok
     assert again.modules[-1].source.rstrip("\n") == source
+
+
+def test_a_program_of_bfloat16_is_searched() -> None:
+    source = PROGRAM.replace("float32", "bfloat16").replace("= 0.0", "= T.bfloat16(0)")
+    assert cell.execute(source).ok
+    _, told = followed(settings(trials=3))
+    assert {trial.state for trial in told} <= {"measured", "repeated"}
 
 
 def test_code_replaces_the_function_in_its_module(run: Run) -> None:

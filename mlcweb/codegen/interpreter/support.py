@@ -39,9 +39,10 @@ class AssertionFailed(TVMError, AssertionError):
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
     """The NumPy type of one element of a type."""
     element = dtypes.element_of(dtype)
-    if dtypes.kind(element) == "bfloat":
-        raise TVMError(f"NumPy has no {element}; use float16 or float32")
-    return np.dtype("bool" if element == "bool" else element)
+    try:
+        return np.dtype(element)
+    except TypeError:
+        raise TVMError(f"NumPy has no {element}; use float16 or float32") from None
 
 
 def _wrapper(dtype: str) -> Callable[[Any], Any]:

@@ -27,6 +27,7 @@ from mlcweb.runtime.benchmark import STEPS_PER_BATCH
 from mlcweb.runtime.host import clock_step
 from mlcweb.runtime.host.trial_messages import ReplacedArray, TrialArray, TrialJob, Uint8Array
 from mlcweb.runtime.host.trial_workers import Stopped, TrialWorkers, reachable
+from mlcweb.runtime.ndarray import from_bytes, to_bits
 from mlcweb.runtime.speed_calibration import Timed
 
 if TYPE_CHECKING:
@@ -90,13 +91,11 @@ class PageRunner(CalibratingRunner):
         self._pool.close()
 
     async def run(self, artifact: Artifact, timing: Timing, keep: bool) -> tuple[Timed, Contents]:
-        import numpy as np
-
         if not isinstance(artifact, WasmArtifact):
             return run_here(artifact, self.workload, timing)
         taken = self.workload.arranged(artifact.layouts)
         replaced = [
-            ReplacedArray(n, _trial_array(taken.inputs[n], taken.inputs[n]))
+            ReplacedArray(n, _trial_array(taken.dtypes[n], taken.inputs[n], taken.inputs[n]))
             for n in (layout.number for layout in artifact.layouts)
         ]
         job = TrialJob(
@@ -119,8 +118,8 @@ class PageRunner(CalibratingRunner):
         if content is None:
             return timed, self.workload.expected or ()
         results = tuple(
-            np.frombuffer(data, array.dtype).reshape(array.shape)
-            for data, array in zip(content, taken.inputs, strict=True)
+            from_bytes(data, dtype, array.shape)
+            for data, dtype, array in zip(content, taken.dtypes, taken.inputs, strict=True)
         )
         taken.check(results)
         return timed, self.workload.restored(results, artifact.layouts)
@@ -128,13 +127,13 @@ class PageRunner(CalibratingRunner):
     def _arrays(self) -> list[TrialArray]:
         inputs = self.workload.inputs
         expected = self.workload.expected or (None,) * len(inputs)
-        return list(map(_trial_array, inputs, expected))
+        return list(map(_trial_array, self.workload.dtypes, inputs, expected))
 
 
-def _trial_array(array: np.ndarray, result: np.ndarray | None) -> TrialArray:
+def _trial_array(dtype: str, array: np.ndarray, result: np.ndarray | None) -> TrialArray:
     return TrialArray(
-        str(array.dtype),
-        Uint8Array(array.tobytes()),
-        0.0 if result is None else tolerance(result),
-        None if result is None else Uint8Array(result.tobytes()),
+        dtype,
+        Uint8Array(to_bits(array, dtype).tobytes()),
+        0.0 if result is None else tolerance(result, dtype),
+        None if result is None else Uint8Array(to_bits(result, dtype).tobytes()),
     )

@@ -30,7 +30,7 @@ from mlcweb.runtime.build import build
 from mlcweb.runtime.host import clock, clock_step
 from mlcweb.runtime.host.engine import available, engine
 from mlcweb.runtime.module import Module
-from mlcweb.runtime.ndarray import NDArray, array
+from mlcweb.runtime.ndarray import NDArray
 from mlcweb.runtime.speed_calibration import SpeedCalibration, Timed, calibration_timer
 from mlcweb.runtime.target import Target
 from mlcweb.tir.function import prim_funcs
@@ -189,7 +189,7 @@ def _prepare_wasm(artifact: WasmArtifact, workload: TrialInputs, timing: Timing)
     host = engine()
     instance = host.instantiate(artifact.code)
     scratch = host.allocate(artifact.scratch_bytes)
-    arguments = [array(each) for each in workload.inputs]
+    arguments = workload.arrays()
     types = ["i32"] * (len(arguments) + 1)
     run = instance.function(artifact.function, types)
     repeat = instance.timer(artifact.repeated, ["i32", *types])
@@ -206,7 +206,7 @@ def _prepare_native(artifact: NativeArtifact, workload: TrialInputs, timing: Tim
     from mlcweb.runtime.host.llvm_target import address_of, trap_of
 
     instance = load(artifact.code, artifact.processor)
-    arguments = [array(each) for each in workload.inputs]
+    arguments = workload.arrays()
     types = ["ptr"] * len(arguments)
     run = instance.function(artifact.function, types)
     repeat = instance.timer(artifact.repeated, types)
@@ -246,7 +246,7 @@ def _prepare_module(artifact: ModuleArtifact, workload: TrialInputs, timing: Tim
         else:
             library = build(artifact.module, target=artifact.target)
     dev, function = library.device, library[artifact.function]
-    arguments = [array(each, dev) for each in workload.inputs]
+    arguments = workload.arrays(dev)
     evaluator = library.time_evaluator(function.name, dev, 1, timing.batches, timing.min_ms)
 
     def run() -> None:

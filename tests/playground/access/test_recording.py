@@ -169,3 +169,26 @@ class Module:
 """)
     with pytest.raises(TVMError, match=r"Reading A\[4\] is out of bounds"):
         record(module, "main")
+
+
+def test_bfloat16_is_accessed_as_other_types() -> None:
+    source = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "DTYPE"), C: T.Buffer((4,), "DTYPE")):
+        B = T.alloc_buffer((4,), "DTYPE")
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * T.DTYPE(1.5)
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = T.exp(B[vi])
+"""
+    narrow, wide = (
+        record(from_source(source.replace("DTYPE", dtype)), "main").elements()
+        for dtype in ("bfloat16", "float32")
+    )
+    assert narrow == wide
