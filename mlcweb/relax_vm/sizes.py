@@ -125,7 +125,10 @@ def _tensor(self: Matching, value: object, info: S.TensorStructInfo, place: str)
 
 def _shape(self: Matching, value: object, info: S.ShapeStructInfo, place: str) -> None:
     if not isinstance(value, (tuple, list)) or not all(isinstance(n, int) for n in value):
-        raise ArgumentTypeError(f"{place} should be {info}, but is {described(value)}")
+        raise ArgumentTypeError(
+            f"{place} should be {info}, but is {described(value)}; pass a ShapeTuple, or a tuple "
+            "of integers"
+        )
     if info.ndim not in (-1, len(value)):
         raise ArgumentValueError(f"{place} should be {info}, but is {described(value)}")
     for extent, found in zip(info.values or (), value, strict=False):

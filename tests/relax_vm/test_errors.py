@@ -48,6 +48,22 @@ def test_element_type():
         VM["main"](*replaced(2, tvm.nd.array(np.zeros(128))))
 
 
+def test_a_shape_is_asked_for_by_name():
+    @R.function
+    def f(x: R.Tensor((4,), "float32"), s: R.Shape((2, 2))) -> R.Tensor((2, 2), "float32"):
+        return R.reshape(x, R.shape([2, 2]))
+
+    vm = relax.VirtualMachine(relax.build(f), tvm.cpu())
+    x = tvm.nd.array(np.arange(4, dtype="float32"))
+    with pytest.raises(TypeError) as raised:
+        vm["f"](x, 9)
+    assert str(raised.value) == (
+        'argument 1 ("s") of "f" should be R.Shape([2, 2]), but is 9; pass a ShapeTuple, or a '
+        "tuple of integers"
+    )
+    assert vm["f"](x, (2, 2)).numpy().tolist() == [[0.0, 1.0], [2.0, 3.0]]
+
+
 def test_symbolic_extent():
     with pytest.raises(ArgumentValueError) as raised:
         VM["main"](*replaced(2, tvm.nd.array(np.zeros(127, "float32"))))
