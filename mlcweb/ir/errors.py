@@ -30,6 +30,12 @@ class InternalError(TVMError):
 class DiagnosticError(TVMError):
     """A program that cannot be what it claims to be: bad script, bad types, bad structure."""
 
+    def located(self, span: Span | None) -> DiagnosticError:
+        """This error, or, where it has no span, one of its class that has this one."""
+        if self.span is not None or span is None:
+            return self
+        return type(self)(self.message, span)
+
 
 class NestingError(TVMError):
     """A program nests deeper than it can be walked."""

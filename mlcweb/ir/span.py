@@ -5,6 +5,9 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 
+MAX_LINES = 8
+"""Of a range, what is shown of it at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -20,12 +23,19 @@ class Span:
         return f"{self.filename}:{self.line}:{self.column + 1}"
 
     def render(self) -> str:
-        """The source line with carets under the range; the place alone where there is no text."""
-        text = linecache.getline(self.filename, self.line).rstrip("\n")
-        place = f"  {self.filename}, line {self.line}"
-        if not text:
-            return place
-        end = self.end_column if self.end_line == self.line else len(text)
-        carets = " " * self.column + "^" * max(1, end - self.column)
-        gutter = f"{self.line:>5} | "
-        return f"{place}\n{gutter}{text}\n{' ' * (len(gutter) - 2)}| {carets}"
+        """The source lines with carets under the range, of a statement with a body those of its
+        header; the location alone where there is no text."""
+        rendered = [f"  {self.filename}, line {self.line}"]
+        texts = linecache.getlines(self.filename)[self.line - 1 : self.end_line]
+        for number, text in enumerate(map(str.rstrip, texts), self.line):
+            if number == self.line + MAX_LINES:
+                rendered.append("      | …")
+                break
+            start = self.column if number == self.line else len(text) - len(text.lstrip())
+            end = self.end_column if number == self.end_line else len(text)
+            rendered.append(f"{number:>5} | {text}")
+            if text:
+                rendered.append(f"      | {' ' * start}{'^' * max(1, end - start)}")
+            if text.endswith(":"):
+                break
+        return "\n".join(rendered)

@@ -49,7 +49,10 @@ class Normalizer:
         handler = _HANDLERS.get(type(value))
         new = value if handler is None else handler(self, value)
         if isinstance(new, E.Call) and new.struct_info_ is None:
-            E.remember(new, self.builder.context.call(new))
+            try:
+                E.remember(new, self.builder.context.call(new))
+            except DiagnosticError as error:
+                raise error.located(new.span) from None
         return new
 
     @overload

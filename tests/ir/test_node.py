@@ -70,8 +70,34 @@ def test_a_span_renders_its_line() -> None:
         "    2 |     y = x + z\n"
         "      |             ^"
     )  # fmt: skip
-    assert Span("demo.py", 1, 4, 2, 3).render().endswith("|     ^")
     assert Span("missing.py", 9, 0, 9, 1).render() == "  missing.py, line 9"
+
+
+def test_a_span_of_several_lines_renders_what_it_has_of_each() -> None:
+    text = (
+        "y = f(\n    a\n    + g(b,\n\n        c),\n    d)\nfor i in range(4):\n    x\n"
+        + "    z\n" * 9
+    )
+    linecache.cache["lines.py"] = (0, None, text.splitlines(keepends=True), "lines.py")
+    assert Span("lines.py", 2, 4, 5, 10).render() == (
+        "  lines.py, line 2\n"
+        "    2 |     a\n"
+        "      |     ^\n"
+        "    3 |     + g(b,\n"
+        "      |     ^^^^^^\n"
+        "    4 | \n"
+        "    5 |         c),\n"
+        "      |         ^^"
+    )
+    # Of a loop the header is what it is.
+    assert Span("lines.py", 7, 0, 8, 5).render() == (
+        "  lines.py, line 7\n"
+        "    7 | for i in range(4):\n"
+        "      | ^^^^^^^^^^^^^^^^^^"
+    )  # fmt: skip
+    long = Span("lines.py", 8, 4, 17, 5).render().splitlines()
+    assert long[-2:] == ["      |     ^", "      | …"]
+    assert len(long) == 1 + 2 * 8 + 1
 
 
 def test_errors_carry_message_and_place() -> None:

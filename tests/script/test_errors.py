@@ -326,3 +326,31 @@ def test_an_operator_that_a_namespace_of_graphs_lacks_is_told_by_its_name_in_scr
     text = "@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    return R.nn.nothing(x)\n"
     with pytest.raises(DiagnosticError, match=r"^R\.nn has no nothing"):
         parse(text)
+
+
+def test_the_part_that_is_wrong_is_marked_on_its_own_lines() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(HEADER + "    B[0] = (n\n        + n\n        + A.shap[0]\n        + n)\n")
+    assert str(caught.value).endswith(
+        "line 5\n    5 |         + A.shap[0]\n      |           ^^^^^^"
+    )
+    with pytest.raises(DiagnosticError) as caught:
+        parse(HEADER + '    B[0] = T.max(n,\n        n\n        + "x"\n        )\n')
+    assert str(caught.value).endswith(
+        'line 4\n    4 |         n\n      |         ^\n    5 |         + "x"\n      |         ^^^^^'
+    )
+
+
+def test_of_nested_operators_the_one_that_is_wrong_is_marked() -> None:
+    program = """@R.function
+def main(x: R.Tensor((4, 4), "float32"), y: R.Tensor((3, 4), "float32")):
+    z = R.add(
+        x,
+        R.matmul(x, y))
+    return z
+"""
+    with pytest.raises(ValueError, match="the extents of the sum are 4 and 3") as caught:
+        parse(program)
+    assert str(caught.value).endswith(
+        "    5 |         R.matmul(x, y))\n      |         ^^^^^^^^^^^^^^"
+    )

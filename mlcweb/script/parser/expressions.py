@@ -136,9 +136,7 @@ class Evaluator:
         try:
             return _EVALUATORS.get(type(node), compile_time.run)(self, node)
         except DiagnosticError as error:
-            if error.span is not None:
-                raise
-            raise self.error(error.message, node) from None
+            raise error.located(self.span(node)) from None
 
     def operand(self, node: ast.expr) -> Any:
         """The value of an operand; a slice of a buffer is the vector that it reads."""

@@ -234,9 +234,7 @@ class FunctionReader:
             try:
                 handler(self, statement, index == len(body) - 1)
             except DiagnosticError as error:
-                if error.span is not None:
-                    raise
-                raise located(error, self.evaluator.span(statement)) from None
+                raise error.located(self.evaluator.span(statement)) from None
 
     def variable(self, name: str, info: StructInfo | None, node: Any) -> E.Var:
         """A new variable, of the kind that its block asks for."""
@@ -325,14 +323,6 @@ def _is_graph_value(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return all(map(_is_graph_value, value))
     return isinstance(value, (E.Expr, GlobalVar, int, float, str))
-
-
-def located(error: DiagnosticError, span: Any) -> DiagnosticError:
-    """The error, of its class, with a place."""
-    try:
-        return type(error)(error.message, span)
-    except TypeError:
-        return DiagnosticError(error.message, span)
 
 
 def _assign(self: FunctionReader, node: ast.Assign, last: bool) -> None:
@@ -509,7 +499,7 @@ def read_function(
         try:
             check_well_formed(func)
         except DiagnosticError as error:
-            raise error if error.span else located(error, evaluator.span(tree)) from None
+            raise error.located(evaluator.span(tree)) from None
     return func
 
 

@@ -80,9 +80,7 @@ class StatementParser(StatementBuilder):
         try:
             yield
         except DiagnosticError as error:
-            if error.span is not None:
-                raise
-            raise self.error(error.message, node) from None
+            raise error.located(self.span(node)) from None
 
     def carry_out(self, value: Any, node: ast.expr) -> None:
         """Carry out an expression statement."""
