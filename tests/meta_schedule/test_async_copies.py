@@ -13,60 +13,9 @@ from mlcweb.schedule import Trace
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.gpu import compile_cuda, nvrtc
+from tests.meta_schedule.space_generator.cases import bmm_relu, conv2d, matmul
 
 TARGET = "nvidia/nvidia-a100"
-
-_HEAD = """
-@T.prim_func
-def main({}):
-    T.func_attr({{"global_symbol": "main", "tir.noalias": True}})
-"""
-
-MATMUL = (
-    _HEAD.format(
-        'A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32"), '
-        'C: T.Buffer((32, 32), "float32")'
-    )
-    + """
-    for i, j, k in T.grid(32, 32, 32):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-"""
-)
-
-BATCHES = (
-    _HEAD.format(
-        'A: T.Buffer((2, 16, 16), "float32"), B: T.Buffer((2, 16, 16), "float32"), '
-        'C: T.Buffer((2, 16, 16), "float32")'
-    )
-    + """
-    for n, i, j, k in T.grid(2, 16, 16, 16):
-        with T.block("C"):
-            vn, vi, vj, vk = T.axis.remap("SSSR", [n, i, j, k])
-            with T.init():
-                C[vn, vi, vj] = T.float32(0)
-            C[vn, vi, vj] = C[vn, vi, vj] + A[vn, vi, vk] * B[vn, vk, vj]
-"""
-)
-
-CONVOLUTION = (
-    _HEAD.format(
-        'A: T.Buffer((1, 8, 10, 10), "float32"), B: T.Buffer((8, 8, 3, 3), "float32"), '
-        'C: T.Buffer((1, 8, 8, 8), "float32")'
-    )
-    + """
-    for n, f, y, x, c, p, q in T.grid(1, 8, 8, 8, 8, 3, 3):
-        with T.block("C"):
-            vn, vf, vy, vx, vc, vp, vq = T.axis.remap("SSSSRRR", [n, f, y, x, c, p, q])
-            with T.init():
-                C[vn, vf, vy, vx] = T.float32(0)
-            C[vn, vf, vy, vx] = (
-                C[vn, vf, vy, vx] + A[vn, vc, vy + vp, vx + vq] * B[vf, vc, vp, vq])
-"""
-)
 
 
 def convolved(a, b):
@@ -92,7 +41,12 @@ def pipelines(module, seeds):
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"), [(MATMUL, np.matmul), (BATCHES, np.matmul), (CONVOLUTION, convolved)]
+    ("source", "expected"),
+    [
+        (matmul(32), np.matmul),
+        (bmm_relu(2, 16), lambda a, b: np.maximum(a @ b, 0)),
+        (conv2d(channels=8, filters=8, size=8), convolved),
+    ],
 )
 def test_pipelines_are_right_and_compile(source, expected):
     func = from_source(source)

@@ -17,20 +17,19 @@ def main({}):
     T.func_attr({{"global_symbol": "main", "tir.noalias": True}})
 """
 
-_MATMUL = (
-    _HEAD.format(
-        'A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"), '
-        'C: T.Buffer((128, 128), "float32")'
-    )
-    + """
-    for i, j, k in T.grid(128, 128, 128):
+
+def matmul(n: int) -> str:
+    """A product of square matrices."""
+    buffers = ", ".join(f'{name}: T.Buffer(({n}, {n}), "float32")' for name in "ABC")
+    return f"""{_HEAD.format(buffers)}
+    for i, j, k in T.grid({n}, {n}, {n}):
         with T.block("C"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
                 C[vi, vj] = T.float32(0)
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 """
-)
+
 
 _LINEAR0 = (
     _HEAD.format(
@@ -52,33 +51,33 @@ _LINEAR0 = (
 """
 )
 
-_BMM_RELU = (
-    _HEAD.format(
-        'A: T.Buffer((16, 128, 128), "float32"), B: T.Buffer((16, 128, 128), "float32"), '
-        'C: T.Buffer((16, 128, 128), "float32")'
-    )
-    + """
-    Y = T.alloc_buffer((16, 128, 128))
-    for n, i, j, k in T.grid(16, 128, 128, 128):
+
+def bmm_relu(batches: int, n: int) -> str:
+    """Products of square matrices, and what is positive in them."""
+    shape = f"{batches}, {n}, {n}"
+    buffers = ", ".join(f'{name}: T.Buffer(({shape}), "float32")' for name in "ABC")
+    return f"""{_HEAD.format(buffers)}
+    Y = T.alloc_buffer(({shape}))
+    for n, i, j, k in T.grid({shape}, {n}):
         with T.block("Y"):
             vn, vi, vj, vk = T.axis.remap("SSSR", [n, i, j, k])
             with T.init():
                 Y[vn, vi, vj] = T.float32(0)
             Y[vn, vi, vj] = Y[vn, vi, vj] + A[vn, vi, vk] * B[vn, vk, vj]
-    for n, i, j in T.grid(16, 128, 128):
+    for n, i, j in T.grid({shape}):
         with T.block("C"):
             vn, vi, vj = T.axis.remap("SSS", [n, i, j])
             C[vn, vi, vj] = T.max(Y[vn, vi, vj], T.float32(0))
 """
-)
 
-_CONV2D = (
-    _HEAD.format(
-        'A: T.Buffer((1, 3, 32, 32), "float32"), W: T.Buffer((16, 3, 3, 3), "float32"), '
-        'B: T.Buffer((1, 16, 30, 30), "float32")'
-    )
-    + """
-    for n, f, y, x, c, p, q in T.grid(1, 16, 30, 30, 3, 3, 3):
+
+def conv2d(channels: int, filters: int, size: int) -> str:
+    """A convolution with windows of 3 by 3, whose result is of a size."""
+    image, result = f"1, {channels}, {size + 2}, {size + 2}", f"1, {filters}, {size}, {size}"
+    shapes = {"A": image, "W": f"{filters}, {channels}, 3, 3", "B": result}
+    buffers = ", ".join(f'{name}: T.Buffer(({shapes[name]}), "float32")' for name in shapes)
+    return f"""{_HEAD.format(buffers)}
+    for n, f, y, x, c, p, q in T.grid({result}, {channels}, 3, 3):
         with T.block("B"):
             vn, vf, vy, vx, vc, vp, vq = T.axis.remap("SSSSRRR", [n, f, y, x, c, p, q])
             with T.init():
@@ -86,7 +85,7 @@ _CONV2D = (
             B[vn, vf, vy, vx] = (
                 B[vn, vf, vy, vx] + A[vn, vc, vy + vp, vx + vq] * W[vf, vc, vp, vq])
 """
-)
+
 
 _CONV_PAD_BIAS_RELU = (
     _HEAD.format(
@@ -275,10 +274,10 @@ _THREE_OPERANDS = (
 )
 
 PROGRAMS = {
-    "matmul": _MATMUL,
+    "matmul": matmul(128),
     "linear0": _LINEAR0,
-    "bmm_relu": _BMM_RELU,
-    "conv2d": _CONV2D,
+    "bmm_relu": bmm_relu(16, 128),
+    "conv2d": conv2d(channels=3, filters=16, size=30),
     "conv_pad_bias_relu": _CONV_PAD_BIAS_RELU,
     "softmax": _SOFTMAX,
     "norm": _NORM,
