@@ -183,7 +183,7 @@ class BytecodeExecutable(Executable):
         for name in names:
             if name in self.bytecode:
                 items = self.bytecode[name].instructions
-                lines = [f"  {_text(item, names)}\n" for item in items]
+                lines = [f"  {_written(item, names, _TEXT)}\n" for item in items]
                 parts.append(f"@{name}:\n{''.join(lines)}\n")
             else:
                 parts.append(f"@{name} packed_func;\n\n")
@@ -195,7 +195,7 @@ class BytecodeExecutable(Executable):
         lines = ["ib = relax.ExecBuilder()"]
         for func in self.bytecode.values():
             lines.append(f'with ib.function("{func.name}", num_inputs={len(func.param_names)}):')
-            lines += [f"    ib.{_python(item, names)}" for item in func.instructions]
+            lines += [f"    ib.{_written(item, names, _PYTHON)}" for item in func.instructions]
         return "\n".join(lines) + "\n"
 
 
@@ -207,55 +207,45 @@ def _constant_text(value: object) -> str:
     return f'"{value}"' if type(value) is str else str(value)
 
 
-def _register_text(register: int) -> str:
+def _register_text(register: object) -> str:
     special = {SpecialReg.VOID_ARG: "void", SpecialReg.VM_STATE: "vm"}
     return f"%{special.get(register, register)}"  # type: ignore[call-overload]
 
 
-def _text(item: Instruction, names: list[str]) -> str:
-    def argument_text(arg: Argument) -> str:
-        value = value_of(arg)
-        match kind_of(arg):
-            case Kind.REGISTER:
-                return _register_text(value)
-            case Kind.IMMEDIATE:
-                return f"i{value}"
-            case Kind.CONSTANT:
-                return f"c[{value}]"
-            case Kind.FUNCTION:
-                return f"f[{names[value]}]"
+_TEXT: dict[object, Callable[..., str]] = {
+    Kind.REGISTER: _register_text, Kind.IMMEDIATE: "i{}".format, Kind.CONSTANT: "c[{}]".format,
+    Kind.FUNCTION: "f[{}]".format, "dst": _register_text,
+    Call: "call  {:<16} in: {:<12} dst: {}".format, Ret: "ret   {}".format,
+    Goto: "goto  {}".format, If: "If    {}, {}".format,
+}  # fmt: skip
+
+_PYTHON: dict[object, Callable[..., str]] = {
+    Kind.REGISTER: "ib.r({})".format, Kind.IMMEDIATE: "ib.imm({})".format,
+    Kind.CONSTANT: "ib.c({})".format, Kind.FUNCTION: 'ib.f("{}")'.format,
+    "dst": lambda dst: "" if dst == SpecialReg.VOID_ARG else f", dst=ib.r({dst})",
+    Call: 'emit_call("{}", args=[{}]{})'.format, Ret: "emit_ret({})".format,
+    Goto: "emit_goto({})".format, If: "emit_if({}, {})".format,
+}  # fmt: skip
+"""How the kinds of arguments, the register of a call's result, and instructions are written."""
+
+
+def _written(
+    item: Instruction, names: list[str], notation: dict[object, Callable[..., str]]
+) -> str:
+    def shown(arg: Argument) -> str:
+        kind, value = kind_of(arg), value_of(arg)
+        return notation[kind](names[value] if kind is Kind.FUNCTION else value)
 
     match item:
         case Call(function, args, dst):
-            texts = ", ".join(map(argument_text, args))
-            return f"call  {names[function]:<16} in: {texts:<12} dst: {_register_text(dst)}"
+            parts = names[function], ", ".join(map(shown, args)), notation["dst"](dst)
         case Ret(result):
-            return f"ret   {_register_text(result)}"
+            parts = (shown(result),)
         case Goto(offset):
-            return f"goto  {offset}"
+            parts = (offset,)
         case If(condition, offset):
-            return f"If    {_register_text(condition)}, {offset}"
-
-
-def _python(item: Instruction, names: list[str]) -> str:
-    def argument_python(arg: Argument) -> str:
-        value = value_of(arg)
-        if kind_of(arg) is Kind.FUNCTION:
-            return f'ib.f("{names[value]}")'
-        letter = {Kind.REGISTER: "r", Kind.IMMEDIATE: "imm", Kind.CONSTANT: "c"}[kind_of(arg)]
-        return f"ib.{letter}({value})"
-
-    match item:
-        case Call(function, args, dst):
-            texts = ", ".join(map(argument_python, args))
-            result = "" if dst == SpecialReg.VOID_ARG else f", dst=ib.r({dst})"
-            return f'emit_call("{names[function]}", args=[{texts}]{result})'
-        case Ret(result):
-            return f"emit_ret(ib.r({result}))"
-        case Goto(offset):
-            return f"emit_goto({offset})"
-        case If(condition, offset):
-            return f"emit_if(ib.r({condition}), {offset})"
+            parts = shown(condition), offset
+    return notation[type(item)](*parts)
 
 
 class BytecodeFunction:

@@ -95,6 +95,27 @@ TEXT = """\
 """
 """What TVM 0.27 prints of the same program."""
 
+PYTHON = """with ib.function("linear", num_inputs=2):
+    ib.emit_call("test.add", args=[ib.r(0), ib.r(1)], dst=ib.r(2))
+    ib.emit_call("test.multiply", args=[ib.r(2), ib.r(1)], dst=ib.r(3))
+    ib.emit_call("test.see", args=[ib.imm(3), ib.c(2), ib.c(0), ib.c(1), ib.c(3), \
+ib.r(18014398509481984)])
+    ib.emit_ret(ib.r(3))
+with ib.function("condition", num_inputs=2):
+    ib.emit_call("test.equal", args=[ib.r(0), ib.r(1)], dst=ib.r(2))
+    ib.emit_if(ib.r(2), 3)
+    ib.emit_call("test.add", args=[ib.r(0), ib.r(1)], dst=ib.r(3))
+    ib.emit_goto(2)
+    ib.emit_call("test.multiply", args=[ib.r(0), ib.r(1)], dst=ib.r(3))
+    ib.emit_ret(ib.r(3))
+with ib.function("outer", num_inputs=2):
+    ib.emit_call("linear", args=[ib.r(0), ib.r(1)], dst=ib.r(2))
+    ib.emit_call("vm.builtin.null_value", args=[], dst=ib.r(3))
+    ib.emit_call("test.see", args=[ib.f("linear"), ib.r(3), ib.imm(-2), ib.f("test.add")])
+    ib.emit_ret(ib.r(2))
+"""
+"""What TVM 0.27 writes of it in Python, but for the first line."""
+
 
 def build(emit):
     """The program of one function, `f`, of one parameter."""
@@ -124,6 +145,7 @@ def test_prints_what_tvm_prints() -> None:
 
 
 def test_as_python_builds_the_program_again() -> None:
+    assert program().as_python() == f"ib = relax.ExecBuilder()\n{PYTHON}"
     executable = build(double_until_100)
     names: dict[str, object] = {"relax": relax}
     exec(executable.as_python(), names)
