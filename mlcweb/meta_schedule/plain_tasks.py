@@ -17,29 +17,31 @@ if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext
 
 
-class PlainTask:
+class Task:
     """A task under way, with the attributes by which schedulers choose one.
 
     Attributes:
         context, ctx: the task.
-        weight, task_weight: how often its program runs.
+        weight, task_weight: how often its program runs in the whole model.
         trials: programs measured, and failed ones.
         failed: those that failed.
         failure: why the last of those did.
-        best: seconds of the fastest program; infinite before one ran.
+        best: seconds of the fastest program, of earlier searches as well; infinite before one ran.
         round_bests: `best` after each round.
-        terminated, is_terminated: whether there are no more candidates.
-        measure_candidates, builder_results, runner_futures: those of the round that is run; None
-            between rounds.
+        terminated, is_terminated: whether it measures no more.
+        measure_candidates, builder_results, runner_futures: those of the round that is built and
+            run as a whole; None between rounds, and where candidates are measured as they come.
     """
 
-    def __init__(self, context: TuneContext, weight: float) -> None:
+    def __init__(
+        self, context: TuneContext, weight: float = 1.0, best: float = float("inf")
+    ) -> None:
         self.context = self.ctx = context
         self.weight = self.task_weight = weight
         self.trials = 0
         self.failed = 0
         self.failure: str | None = None
-        self.best = float("inf")
+        self.best = best
         self.round_bests: list[float] = []
         self.terminated = False
         self.measure_candidates: list[MeasureCandidate] | None = None
@@ -49,6 +51,10 @@ class PlainTask:
     @property
     def is_terminated(self) -> bool:
         return self.terminated
+
+
+class PlainTask(Task):
+    """A task whose rounds are built and run as a whole."""
 
     def begin(
         self, trials: int, per_round: int, database: Database, model: CostModel | None

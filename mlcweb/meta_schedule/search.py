@@ -23,6 +23,7 @@ from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import reference_target, warn_of_other_device
 from mlcweb.meta_schedule.measure.measuring import Finalists, Measuring
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds
+from mlcweb.meta_schedule.plain_tasks import Task
 from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.tune_context import SearchStrategyType, SpaceGeneratorType, TuneContext
 from mlcweb.meta_schedule.utils import gc_frozen
@@ -67,12 +68,11 @@ class Budget:
                     self._end += clock() - left
 
 
-class TaskRecord:
-    """A task under way.
+class TaskRecord(Task):
+    """A task whose programs are measured as they come, beside each other.
 
     Args:
         history: what is known already, and where records go.
-        weight: how often its program runs in the whole model.
         trials: programs measured, at most.
         per_round: programs in a round, at most.
         early_stopping: trials without progress that end it.
@@ -80,14 +80,8 @@ class TaskRecord:
 
     Attributes:
         flops: operations of its program; 0 where they cannot be counted.
-        trials: how many were measured, or failed.
-        failed: those that failed.
-        failure: why the last of those did.
-        round_bests: the best seconds after each round.
-        best: seconds of the fastest program, of earlier searches as well.
         baseline: seconds of the program as it stands, once it was timed.
         last_gain: the number of the trial that was the last progress.
-        terminated: whether it measures no more.
     """
 
     def __init__(
@@ -103,19 +97,12 @@ class TaskRecord:
         early_stopping: int | None = None,
         recall: int = 0,
     ) -> None:
-        self.context = context
+        super().__init__(context, weight, history.best)
         self.runner = runner
         self.history = history
-        self.weight = weight
         self.flops = 0.0
-        self.trials = 0
-        self.failed = 0
-        self.failure: str | None = None
-        self.best = history.best
         self.baseline: float | None = None
         self.last_gain = 0
-        self.terminated = False
-        self.round_bests: list[float] = []
         self._early_stopping = early_stopping
         self._recall = recall
         self._next = 0

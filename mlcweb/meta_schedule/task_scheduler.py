@@ -17,7 +17,7 @@ from mlcweb.meta_schedule.events import Event, Round
 from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.meta_schedule.measure.measuring import reason_of
-from mlcweb.meta_schedule.plain_tasks import PlainTask, weighted
+from mlcweb.meta_schedule.plain_tasks import PlainTask, Task, weighted
 from mlcweb.meta_schedule.runner import OpenRunner
 from mlcweb.meta_schedule.search import Budget, TaskRecord
 from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
@@ -298,7 +298,7 @@ class GradientBased(TaskScheduler):
         largest = max(gains.values())
         return self._rng.choice([number for number in alive if gains[number] == largest])
 
-    def _gain(self, task: TaskRecord | PlainTask) -> float:
+    def _gain(self, task: Task) -> float:
         """Seconds of the whole model that one more round may save."""
         history = task.round_bests
         if history[-1] == float("inf"):

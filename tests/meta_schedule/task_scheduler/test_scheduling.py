@@ -53,6 +53,22 @@ def test_the_gradient_favours_what_takes_most_of_the_model() -> None:
     assert counts[2] >= 64
 
 
+class Lightest(ms.task_scheduler.PyTaskScheduler):
+    """A scheduler of a program's own, with TVM's names of what tasks have."""
+
+    def next_task_id(self) -> int:
+        alive = [task for task in self._outer().tasks_ if not task.is_terminated]
+        assert all(task.runner_futures is None for task in alive)
+        lightest = min(alive, key=lambda task: (task.task_weight, task.ctx.task_name))
+        return self.tasks.index(lightest)
+
+
+def test_a_scheduler_of_ones_own_chooses() -> None:
+    counts, rounds = share(Lightest(), [3.0, 1.0, 2.0], trials=40, max_trials_per_task=16)
+    assert counts == [8, 16, 16]
+    assert rounds[0] == 1
+
+
 @pytest.mark.parametrize("kind", ["gradient", "round-robin"])
 def test_no_task_gets_more_than_it_may(kind: str) -> None:
     counts, _ = share(kind, [1.0, 50.0], max_trials_per_task=24)
