@@ -40,6 +40,9 @@ def configured(option: str, config: type[Config]) -> Config:
         raise TVMError(f'The option "{option}" has {fields}, not {", ".join(given)}') from None
 
 
+CONSUME_PARAMS = register_option("relax.lift_transform_params.consume_params", bool)
+"""Whether the functions that LiftTransformParams makes let go of each weight once they have it."""
+
 UNUSED: dict[type, str] = {
     dict: (
         "tir.HoistIfThenElse tir.HoistExpression tir.RemoveNoOp "

@@ -8,6 +8,7 @@ the function first looks at them in place, and copied back when it returns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def inward(
 
 def _lent(value: object, lent: dict[int, tuple[NDArray, NDArray]]) -> object:
     if isinstance(value, list):
-        return [_lent(item, lent) for item in value]
+        items = [_lent(item, lent) for item in value]
+        # A list of the caller's stays one: what is written to it is.
+        return value if all(map(is_, items, value)) else items
     if not isinstance(value, NDArray) or value.storage.visible:
         return value
     key = id(value.storage)

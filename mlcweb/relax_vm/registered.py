@@ -35,6 +35,12 @@ def _field(fields: Sequence[object], index: int) -> object:
     return fields[index]
 
 
+@register_func("vm.builtin.tuple_reset_item", override=True)
+def _reset_field(fields: list[object], index: int) -> None:
+    """Let go of a field. A tuple that the program itself has made keeps it."""
+    fields[index] = None
+
+
 @register_func("vm.builtin.reshape", override=True)
 def _reshape(tensor: NDArray, shape: Sequence[int]) -> NDArray:
     """The same elements in another shape; memory is shared."""

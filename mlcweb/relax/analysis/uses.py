@@ -17,6 +17,9 @@ from mlcweb.relax.struct_info import FuncStructInfo
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.function import PrimFunc
 
+RESET_ITEM = "vm.builtin.tuple_reset_item"
+"""The function by which a program takes a field out of a list that it was called with."""
+
 
 def _bindings(node: Node) -> list[E.Binding]:
     return [found for found in walk(node) if isinstance(found, E.Binding)]
@@ -89,6 +92,14 @@ def remove_all_unused(func: E.ExprType, functions: IRModule | None = None) -> E.
     return _Pruning(functions).value(func)
 
 
+def _lets_go(value: E.Value) -> bool:
+    """Whether a value is a call that is there for the memory that it frees."""
+    if not isinstance(value, E.Call) or not value.args:
+        return False
+    func = value.args[0]
+    return isinstance(func, E.ExternFunc) and func.global_symbol == RESET_ITEM
+
+
 class _Pruning:
     """Goes backwards through a body, with the variables that what follows needs."""
 
@@ -127,6 +138,7 @@ class _Pruning:
             binding.var not in self.needed
             and not any(var in self.extents for var in defines)
             and not contains_impure_call(binding.value, functions=self.functions)
+            and not _lets_go(binding.value)
         ):
             return None
         value = self.value(binding.value)

@@ -6,7 +6,8 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
-from mlcweb.ir.transform import Pass
+from mlcweb.ir.transform import Pass, PassContext
+from mlcweb.lower.options import CONSUME_PARAMS
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import contains_impure_call, used_vars
@@ -22,7 +23,9 @@ def LiftTransformParams(shared_transform: bool | list[str] = False) -> Pass:
     "num_input" how many of its first parameters are inputs.
 
     The function `f` takes what it needs of the results as its weights, and `f_transform_params`
-    computes them of a tuple of the old weights, once for many calls.
+    computes them of a tuple of the old weights, once for many calls. With the option
+    "relax.lift_transform_params.consume_params" of the `PassContext` it takes each weight out of
+    the list that it is called with, so that no more weights are in memory than are needed.
 
     Raises: DiagnosticError: for `shared_transform`, one such function for several others.
     """
@@ -84,7 +87,8 @@ def _split(func: E.Function, mod: IRModule) -> tuple[E.Function, E.Function]:
     transform = E.Function(
         weights, E.SeqExpr([Substitution(inside).rewrite(block)], whole), None, True, {NUM_INPUT: 0}
     )
-    return rest, copy_with_new_vars(bundle_params(transform))
+    consume = bool(PassContext.current().config.get(CONSUME_PARAMS))
+    return rest, copy_with_new_vars(bundle_params(transform, consume=consume))
 
 
 def _liftable(

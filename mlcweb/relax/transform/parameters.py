@@ -8,7 +8,9 @@ from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
+from mlcweb.relax.analysis.uses import RESET_ITEM
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.op.base import call_pure_packed
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 from mlcweb.relax.transform.registration import functionwise
 
@@ -38,13 +40,17 @@ def BundleModelParams(param_tuple_name: str | None = None) -> Pass:
     return functionwise("BundleModelParams", lambda func: bundle_params(func, name))
 
 
-def bundle_params(func: E.Function, name: str = "model_params") -> E.Function:
+def bundle_params(
+    func: E.Function, name: str = "model_params", consume: bool = False
+) -> E.Function:
+    """The function with one tuple of its weights. With `consume` it takes each weight once, and
+    then out of the tuple, so that nothing holds it longer than it is needed."""
     if NUM_INPUT not in func.attrs:
         return func
     count = input_count(func)
     inputs, weights = func.params[:count], func.params[count:]
     whole = E.Var(name, TupleStructInfo([weight.struct_info for weight in weights]))
-    fields = _Fields({weight: (whole, i) for i, weight in enumerate(weights)})
+    fields = _Fields({weight: (whole, i) for i, weight in enumerate(weights)}, consume)
     body = fields.visit_expr(func.body)
     return E.Function(
         (*inputs, whole), body, func.ret_struct_info, func.is_pure, func.attrs, span=func.span
@@ -55,15 +61,24 @@ def bundle_params(func: E.Function, name: str = "model_params") -> E.Function:
 class _Fields(PyExprMutator):
     """Takes a field of a tuple at each use of a variable."""
 
-    def __init__(self, places: dict[E.Var, tuple[E.Var, int]]) -> None:
+    def __init__(self, places: dict[E.Var, tuple[E.Var, int]], consume: bool) -> None:
         super().__init__()
         self.places = places
+        self.consume = consume
+        self.taken: dict[E.Var, E.Var] = {}
 
     def visit_var_(self, var: E.Var) -> E.Value:
         if var not in self.places:
             return super().visit_var_(var)
         whole, index = self.places[var]
-        return self.builder_.emit(E.TupleGetItem(whole, index), var.name_hint)
+        if var in self.taken:
+            return self.builder_.emit(self.taken[var], var.name_hint)
+        field = self.builder_.emit(E.TupleGetItem(whole, index), var.name_hint)
+        if self.consume:
+            self.taken[var] = field
+            reset = call_pure_packed(RESET_ITEM, whole, index, sinfo_args=TupleStructInfo(()))
+            self.builder_.emit(reset, "_")
+        return field
 
 
 @also_named(ty_func="sinfo_func")
