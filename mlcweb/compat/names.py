@@ -164,7 +164,7 @@ _FILES: dict[tuple[str, ...], str] = {
     ("relax.op.memory",): "relax.op.memory.memory relax.op.memory.view",
     ("relax.op.vm",): "relax.op.vm.vm",
     ("meta_schedule",): (
-        "meta_schedule.logging meta_schedule.profiler meta_schedule.trace_apply "
+        "meta_schedule.logging meta_schedule.profiler "
         "meta_schedule.default_config meta_schedule.tune_utils"
     ),
     ("meta_schedule.tune_context",): "meta_schedule.extracted_task",

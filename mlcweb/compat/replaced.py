@@ -182,9 +182,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "a search prints its progress, and keeps its records in the database": (
             "logging.get_loggers_from_work_dir logging.create_loggers logging.get_logging_func"
         ),
-        "a trace is applied by trace.apply_to_schedule(sch)": (
-            "trace_apply.schedule_using_anchor_trace"
-        ),
         "rules for a target: ms.ScheduleRule.create(kind)": "testing.schedule_rule",
         "the models are ms.cost_model.XGBModel and RandomModel": "cost_model.mlp_model.*",
         "the runner is ms.runner.LocalRunner; a subclass of PyRunner is yours": (

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from mlcweb.ir import IRModule, TVMError, structural_hash
+from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.transform import Pass, Sequential
 from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule.arg_info import ArgInfo
-from mlcweb.meta_schedule.database.database import Database
+from mlcweb.meta_schedule.database.database import Database, workload_hash
 from mlcweb.meta_schedule.database.json_database import JSONDatabase
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.default_records import record_faster_defaults
@@ -49,6 +49,7 @@ from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import Block
 
 OWN_OPTIONS = ("num_tuning_cores", "seed", "space", "special_space", "strategy")
 """What `tune_relax` takes beside the options of `tune_tasks_async`."""
@@ -67,13 +68,17 @@ def extract_tasks(
 
     Args:
         params: values of parameters of "main", by name.
-        module_equality: "structural" or "ignore-tensor", which is the same for functions.
+        module_equality: "structural" or "ignore-tensor", which is the same for functions, or
+            "anchor-block": one task for those with the same largest reduction, the one with the
+            fewest blocks.
     """
     MemoryDatabase(module_equality)
-    return tasks_of(fused(_bound(mod, params)), target)
+    return tasks_of(fused(_bound(mod, params)), target, module_equality)
 
 
-def tasks_of(lowered: IRModule, target: Target | str) -> list[ExtractedTask]:
+def tasks_of(
+    lowered: IRModule, target: Target | str, module_equality: str = "structural"
+) -> list[ExtractedTask]:
     """What there is to tune in a module whose operators were lowered and fused already. For a
     processor its functions choose the layouts of what they take as constants."""
     target = Target(target)
@@ -88,13 +93,19 @@ def tasks_of(lowered: IRModule, target: Target | str) -> list[ExtractedTask]:
         if not count:
             continue
         program = program_of(func)
-        shash = structural_hash(program)
-        name, program, weight = tasks.get(shash, (var.name_hint, program, 0))
-        tasks[shash] = name, program, weight + count
+        shash = workload_hash(program, module_equality)
+        candidates = [tasks[shash]] if shash in tasks else []
+        candidates.append((var.name_hint, program, 0))
+        name, program, _ = min(candidates, key=lambda task: _block_count(task[1]))
+        tasks[shash] = name, program, candidates[0][2] + count
     return [
         ExtractedTask(name, program, target, [program], weight)
         for name, program, weight in tasks.values()
     ]
+
+
+def _block_count(program: IRModule) -> int:
+    return sum(isinstance(node, Block) for node in walk(program["main"].body))
 
 
 def extracted_tasks_to_tune_contexts(
@@ -196,7 +207,7 @@ async def tune_relax_async(
     MemoryDatabase(module_equality)  # which refuses what it does not know before any work
     lowered = fused(_bound(mod, params))
     database = await tune_extracted_async(
-        tasks_of(lowered, target),
+        tasks_of(lowered, target, module_equality),
         work_dir,
         max_trials_global,
         max_trials_per_task,
@@ -204,7 +215,8 @@ async def tune_relax_async(
         module_equality=module_equality,
         **options,
     )
-    record_faster_defaults(database, lowered, target)
+    if module_equality != "anchor-block":  # where one record is for several programs
+        record_faster_defaults(database, lowered, target)
     return database
 
 

@@ -73,7 +73,7 @@ class Trace(metaclass=NamedClass):
         for inst in reversed(self._insts(remove_postproc)):
             if inst.kind.pure and not any(output in used for output in inst.outputs):
                 continue
-            used.update(_variables(inst.inputs))
+            used.update(variables_of(inst.inputs))
             kept.append(inst)
         kept.reverse()
         return Trace(kept, {i: self.decisions[i] for i in kept if i in self.decisions})
@@ -190,7 +190,8 @@ class Trace(metaclass=NamedClass):
         return self.text("  ")
 
 
-def _variables(values: Any) -> set[Any]:
+def variables_of(values: Any) -> set[Any]:
+    """The random variables in the inputs of an instruction."""
     found: set[Any] = set()
     for value in values:
         if isinstance(value, (BlockRV, LoopRV)):
@@ -198,7 +199,7 @@ def _variables(values: Any) -> set[Any]:
         elif isinstance(value, PrimExpr):
             found |= variables_in(value)
         elif isinstance(value, (list, tuple)):
-            found |= _variables(value)
+            found |= variables_of(value)
     return found
 
 

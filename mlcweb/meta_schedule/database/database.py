@@ -6,14 +6,35 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
-from mlcweb.ir import IRModule
+from mlcweb.analysis.queries import find_anchor_block
+from mlcweb.ir import IRModule, structural_equal, structural_hash
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
 from mlcweb.tir.schedule_provider import entered, innermost
+from mlcweb.tir.stmt import Block
 
-MODULE_EQUALITIES = ("structural", "ignore-tensor")
-"""How programs are compared. Programs of TensorIR hold no tensors, so both mean the same."""
+MODULE_EQUALITIES = ("structural", "ignore-tensor", "anchor-block")
+"""How programs are compared: as a whole (programs of TensorIR hold no tensors, so the first two
+mean the same), or by the reduction block that computes most, where they have one."""
+
+
+def compared(mod: IRModule, module_equality: str) -> IRModule | Block:
+    """What of a program counts where programs are compared; variables of a block are free."""
+    anchor = find_anchor_block(mod) if module_equality == "anchor-block" else None
+    return mod if anchor is None else anchor
+
+
+def workload_hash(mod: IRModule, module_equality: str) -> int:
+    """The hash of a program, which is that of others that are equal."""
+    part = compared(mod, module_equality)
+    return structural_hash(part, map_free_vars=part is not mod)
+
+
+def equal_workloads(mod: IRModule, other: IRModule, module_equality: str) -> bool:
+    """Whether programs of one hash are equal."""
+    parts = [compared(each, module_equality) for each in (mod, other)]
+    return structural_equal(*parts, map_free_vars=parts[0] is not mod)
 
 
 KINDS: dict[str, type[Database]] = {}
@@ -30,6 +51,7 @@ class Database(ABC):
                 f'module_equality "{module_equality}" is not known here; '
                 f"there are {', '.join(MODULE_EQUALITIES)}"
             )
+        self.module_equality = module_equality
 
     @abstractmethod
     def has_workload(self, mod: IRModule) -> bool:
@@ -87,7 +109,14 @@ class Database(ABC):
     ) -> Schedule | None:
         """The fastest schedule of a program; None where there is none."""
         record = self.query_tuning_record(mod, target, workload_name)
-        return None if record is None else record.schedule()
+        if record is None or structural_equal(record.workload.mod, mod):
+            return None if record is None else record.schedule()
+        from mlcweb.meta_schedule.trace_apply import schedule_using_anchor_trace
+
+        sch = Schedule(mod)
+        anchor = record.schedule().trace
+        schedule_using_anchor_trace(sch, anchor, target or record.target or "llvm")
+        return sch
 
     def query_ir_module(
         self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"

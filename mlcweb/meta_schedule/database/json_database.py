@@ -11,7 +11,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from mlcweb.ir import IRModule, structural_hash
+from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.database.json_lines import (
     RECORDS,
     WORKLOADS,
@@ -70,7 +70,7 @@ class JSONDatabase(MemoryDatabase):
         self._missing: set[int] = set()
         self._programs: dict[int, int] = {}
         self._workload_file = LineFile(
-            self.path_workload, LineReader(WORKLOADS, Workload.from_json)
+            self.path_workload, LineReader(WORKLOADS, self._read_workload)
         )
         self._record_file = LineFile(
             self.path_tuning_record, LineReader(RECORDS, self._numbered_record)
@@ -89,7 +89,7 @@ class JSONDatabase(MemoryDatabase):
             self._read_news()
 
     def commit_workload(self, mod: IRModule) -> Workload:
-        shash = structural_hash(mod)
+        shash = self._hash(mod)
         workload = self._find(mod, shash)
         if workload is not None and shash in self._numbers:
             return workload
@@ -133,6 +133,11 @@ class JSONDatabase(MemoryDatabase):
         self._numbers.setdefault(committed.shash, len(self._numbered))
         self._numbered.append(committed)
         return committed
+
+    def _read_workload(self, item: Any) -> Workload:
+        workload = Workload.from_json(item)
+        workload.shash = self._hash(workload.mod)
+        return workload
 
     def _numbered_record(self, item: Any) -> TuningRecord:
         if isinstance(item, list) and item and type(item[0]) is int:

@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mlcweb.ir import IRModule, structural_equal, structural_hash
-from mlcweb.meta_schedule.database.database import Database
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.database.database import Database, equal_workloads, workload_hash
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
@@ -33,10 +33,10 @@ class MemoryDatabase(Database):
         return list(self._records)
 
     def has_workload(self, mod: IRModule) -> bool:
-        return self._find(mod, structural_hash(mod)) is not None
+        return self._find(mod, self._hash(mod)) is not None
 
     def commit_workload(self, mod: IRModule) -> Workload:
-        shash = structural_hash(mod)
+        shash = self._hash(mod)
         return self._find(mod, shash) or self._add_workload(Workload(mod, shash))
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
@@ -78,7 +78,13 @@ class MemoryDatabase(Database):
 
     def _find(self, mod: IRModule, shash: int) -> Workload | None:
         same_hash = self._by_hash.get(shash, ())
-        return next((w for w in same_hash if w.mod is mod or structural_equal(w.mod, mod)), None)
+        equality = self.module_equality
+        return next(
+            (w for w in same_hash if w.mod is mod or equal_workloads(w.mod, mod, equality)), None
+        )
+
+    def _hash(self, mod: IRModule) -> int:
+        return workload_hash(mod, self.module_equality)
 
     def _add_workload(self, workload: Workload) -> Workload:
         self._workloads.append(workload)
