@@ -285,7 +285,7 @@ def to_bits(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
 
     if dtype == BFLOAT16:
         values = _rounded(values)
-    return np.ascontiguousarray(values, _numpy_dtype(dtype))
+    return np.asarray(values, _numpy_dtype(dtype), order="C")
 
 
 def from_bits(bits: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
@@ -305,7 +305,7 @@ def _rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     import numpy as np
 
     with np.errstate(all="ignore"):  # what is too large becomes infinite
-        wide = np.ascontiguousarray(values, "float32")
-    bits = wide.view("uint32").reshape(wide.shape)
+        wide = np.asarray(values, "float32", order="C")
+    bits = wide.view("uint32")
     rounded = bits + (((bits >> 16) & 1) + 0x7FFF)
     return (np.where(np.isnan(wide), bits | 0x400000, rounded) >> 16).astype("uint16")

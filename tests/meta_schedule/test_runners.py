@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mlcweb as tvm
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
@@ -21,6 +22,7 @@ from mlcweb.meta_schedule.measure.artifact import (
     WasmArtifact,
     WrongResult,
     build_artifact,
+    random_contents,
     random_inputs,
     tolerance,
 )
@@ -117,6 +119,14 @@ def test_bfloat16_is_compared_with_a_tolerance_of_its_own(target: str) -> None:
             await runner.measure(build_artifact(wrong, "main", target))
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_contents_have_the_shapes_that_were_asked_for(dtype: str) -> None:
+    shapes = [(), (1,), (2, 3)]
+    contents = random_contents([(shape, dtype) for shape in shapes])
+    assert [content.shape for content in contents] == shapes
+    assert tvm.nd.array(contents[0]).shape == ()
 
 
 def test_a_search_of_a_type_that_arrays_have_not_says_so() -> None:
