@@ -69,6 +69,13 @@ def is_barrier(statement: Node) -> bool:
     return operator_name(statement.value) == "tvm_storage_sync"
 
 
+def is_allreduce(statement: Node) -> bool:
+    """Whether a statement is a call of `tvm_thread_allreduce`, at which threads wait, too."""
+    if not isinstance(statement, S.Evaluate):
+        return False
+    return operator_name(statement.value) == "tvm_thread_allreduce"
+
+
 def has_barrier(statement: S.Stmt) -> bool:
     return any(map(is_barrier, S.statements_in(statement)))
 
@@ -107,7 +114,7 @@ def exchanges_data(func: PrimFunc) -> bool:
         elif isinstance(part, S.AllocBuffer):
             exchange = exchange or is_shared(part.buffer)
         elif isinstance(part, S.Evaluate):
-            exchange = exchange or is_barrier(part)
+            exchange = exchange or is_barrier(part) or is_allreduce(part)
         if threads and exchange:
             return True
     return any(map(_passed_on, loops))
@@ -149,7 +156,7 @@ def uses_barriers(loop: S.For) -> bool:
     nodes = list(walk(loop.body))
     loads = [node for node in nodes if isinstance(node, E.BufferLoad)]
     stores = (node for node in nodes if isinstance(node, S.BufferStore))
-    if any(map(is_barrier, nodes)) or _passed_on(loop.body):
+    if any(is_barrier(node) or is_allreduce(node) for node in nodes) or _passed_on(loop.body):
         return True
     if any(is_shared(load.buffer) for load in loads):
         if any(is_shared(store.buffer) for store in stores):

@@ -35,6 +35,7 @@ from mlcweb.lower.serialize_threads import (
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_align import align_shared_storage, mark_aligned_storage
 from mlcweb.lower.store_once import store_once
+from mlcweb.lower.thread_allreduce import lower_thread_allreduce
 from mlcweb.lower.thread_axes import ThreadError, check_one_index, check_same_extent
 from mlcweb.lower.thread_reductions import reduce_through_shared_memory, share_results
 from mlcweb.lower.thread_sync import insert_barriers
@@ -91,7 +92,7 @@ def _passes(warp: int, asynchronous: bool) -> tuple[LoweringPass, ...]:
         instructions = (LoweringPass(inject_ptx_async_copy, "InjectPTXAsyncCopy", needed=True),)
 
     def reduce_together(func: PrimFunc) -> PrimFunc:
-        return reduce_through_shared_memory(func, warp=warp)
+        return lower_thread_allreduce(reduce_through_shared_memory(func, warp=warp), warp=warp)
 
     return (
         *_to_launches(asynchronous),
@@ -123,7 +124,8 @@ def passes_to_simulated_threads() -> tuple[LoweringPass, ...]:
 
 
 def _reduce_in_steps(func: PrimFunc) -> PrimFunc:
-    return reduce_through_shared_memory(func, barriers=True)
+    func = reduce_through_shared_memory(func, barriers=True)
+    return lower_thread_allreduce(func, barriers=True)
 
 
 def _insert_barriers_where_possible(func: PrimFunc) -> PrimFunc:

@@ -21,6 +21,7 @@ from mlcweb.lower.matrix_units import by_one_lane
 from mlcweb.lower.place_allocations import place_in_threads, place_outside_of_threads
 from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.store_once import store_once
+from mlcweb.lower.thread_allreduce import lower_thread_allreduce
 from mlcweb.lower.thread_axes import ThreadError, Varying, copies_of, unify_thread_bindings
 from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.lower.uniform_conditions import drop_uniform_marks
@@ -29,7 +30,6 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import reads_memory, substitute
 
 
@@ -57,8 +57,8 @@ def synchronize_threads(func: PrimFunc, passed: Sequence[Buffer] = ()) -> PrimFu
 def give_memory_to_its_owners(func: PrimFunc) -> PrimFunc:
     """One loop for each axis of threads, around it the memory that threads share, inside it what
     each has for itself; no blocks before and after."""
-    check_no_allreduce(func)
     for run in (
+        lower_thread_allreduce,
         place_outside_of_threads,
         compact_shared_buffers,
         unify_thread_bindings,
@@ -66,18 +66,6 @@ def give_memory_to_its_owners(func: PrimFunc) -> PrimFunc:
     ):
         func = run(func)
     return func
-
-
-def check_no_allreduce(func: PrimFunc) -> None:
-    """Refuse the call that TVM's lowering makes of a reduction, where a script has it."""
-    for part in S.statements_in(func.body):
-        if isinstance(part, S.Evaluate) and operator_name(part.value) == "tvm_thread_allreduce":
-            raise ThreadError(
-                "T.tvm_thread_allreduce is what TVM lowers a reduction across threads to, and is "
-                "not carried out here; write the reduction as a block with T.init whose "
-                "T.axis.reduce is bound to the loop over threads, or add up in shared memory",
-                part.span,
-            )
 
 
 def split_at_barriers(func: PrimFunc) -> PrimFunc:

@@ -1,51 +1,30 @@
 """The pass by which threads reduce to one element together: each reduces what is its own in a
-register. Where threads of a warp can read each other's registers, those of a warp reduce that way.
-What is left they put side by side in shared memory, and the first few add it up, step by step."""
+register, the values of all are combined by a tree, and the first thread stores the result."""
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from math import gcd, prod
 from typing import Any
 
-from mlcweb.analysis.threads import CROSS_THREAD_REDUCTION, WARP_EXCHANGE, is_thread_tag
+from mlcweb.analysis.threads import CROSS_THREAD_REDUCTION, is_thread_tag
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.optimize.accesses import Touched
-from mlcweb.lower.thread_axes import WARP_SIZE, ThreadError, kernels_in, reduced_across_threads
+from mlcweb.lower.reduction_tree import reduction_tree
+from mlcweb.lower.thread_axes import ThreadError, kernels_in, reduced_across_threads
 from mlcweb.lower.thread_sync import barrier
-from mlcweb.schedule.rewriting.nests import in_loops
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import (
-    add,
-    const,
-    floordiv,
-    floormod,
-    is_const_int,
-    logical_and,
-    multiply,
-    subtract,
-)
+from mlcweb.tir.arithmetic import add, const, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import Buffer, Range, decl_buffer
-from mlcweb.tir.builtins import OPS
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.operators import OPERATORS
+from mlcweb.tir.reduction import CommReducer
 from mlcweb.tir.substitute import BufferMutator, reads_memory, substitute, uses_any, variables_in
-
-VALUES_A_STEP = 4
-"""A thread combines so many values between two barriers: two would need twice as many barriers, and
-longer rows of values leave most threads idle."""
-
-
-EXCHANGED = ("float16", "float32", "float64", "int32", "uint32")
-"""The types of values that a thread can read from a register of another in its warp."""
-
-ALL_LANES = 0xFFFFFFFF
 
 
 def reduce_through_shared_memory(func: PrimFunc, barriers: bool = False, warp: int = 1) -> PrimFunc:
@@ -171,7 +150,7 @@ class _Reductions(Mutator):
         if not all(_starts_first(statement.body, update, loop, every) for loop in own):
             return None
         threads = [loop for tag, loop in self.axes.items() if is_thread_tag(tag)]
-        steps, buffers = _tree(statement.body, update, threads, reduced, own, self.warp)
+        steps, buffers = _steps(statement.body, update, threads, reduced, own, self.warp)
         whole = self.in_steps(statement, steps)
         for buffer in buffers:
             whole = S.AllocBuffer(buffer, whole)
@@ -238,7 +217,7 @@ def _starts_first(body: S.Stmt, update: S.BufferStore, loop: S.For, every: Seque
     )
 
 
-def _tree(
+def _steps(
     body: S.Stmt,
     update: S.BufferStore,
     threads: list[S.For],
@@ -249,37 +228,11 @@ def _tree(
     """The steps of a reduction, and the memory that they need."""
     combined: Any = update.value
     combine, dtype = type(combined), update.buffer.dtype
-    count = prod(loop.extent.value for loop in reduced if isinstance(loop.extent, E.IntImm))
-    others = [loop for loop in threads if loop not in reduced]
-    lanes = 1
-    if dtype in EXCHANGED and _are_neighbours(reduced, others):
-        # Neighbouring threads are lanes that follow each other, along threadIdx.x first.
-        reduced = sorted(reduced, key=_axis, reverse=True)
-        lanes = gcd(count, warp, WARP_SIZE)
-    position: E.PrimExpr = const(0)
-    for loop in reduced:
-        position = add(multiply(position, loop.extent), loop.loop_var)
-    steps: list[S.Stmt] = []
-    memory: list[Buffer] = []
-    value = _value(body, update)
-    if own or lanes > 1:
-        sum_ = decl_buffer((1,), dtype, f"{update.buffer.name}_own", scope="local")
-        memory.append(sum_)
-        steps += _in_register(sum_, value, own, update)
-        steps += _within_warps(sum_, lanes, update)
-        value = E.BufferLoad(sum_, (const(0),))
-    if lanes < count:
-        partial = decl_buffer(
-            (*(loop.extent for loop in others), count // lanes),
-            dtype,
-            f"{update.buffer.name}_partial",
-            scope="shared",
-        )
-        memory.append(partial)
-        place = tuple(loop.loop_var for loop in others)
-        steps += _in_shared_memory(partial, place, position, value, lanes, update)
-        value = E.BufferLoad(partial, (*place, const(0)))
-    last = replace(update, value=combine(combined.a, value))
+    left, right = E.Var("x", dtype), E.Var("y", dtype)
+    reducer = CommReducer((left,), (right,), (combine(left, right),), (_identity(update),))
+    value, name = _value(body, update), update.buffer.name
+    tree = reduction_tree(reducer, [value], name, threads, reduced, own, warp, update.span)
+    last = replace(update, value=combine(combined.a, tree.results[0]))
     axes = {loop.loop_var for loop in (*reduced, *own)}
     ending = _Ending(update, last, axes).rewrite(body)
     first: dict[E.Var, E.PrimExpr] = {
@@ -291,8 +244,8 @@ def _tree(
         if not isinstance(loop.extent, E.IntImm):  # Where it does not run, nothing is reduced.
             runs = E.GT(loop.extent, const(0, loop.extent.dtype))
             last_step = S.IfThenElse(runs, last_step)
-    steps.append(S.IfThenElse(E.EQ(position, const(0)), last_step))
-    return steps, memory
+    last_step = S.IfThenElse(E.EQ(tree.position, const(0)), last_step)
+    return [*tree.steps, last_step], tree.memory
 
 
 def _value(body: S.Stmt, update: S.BufferStore) -> E.PrimExpr:
@@ -309,93 +262,6 @@ def _identity(update: S.BufferStore) -> E.PrimExpr:
     identity = OPERATORS[type(update.value)].identity
     assert identity is not None
     return const(identity(update.buffer.dtype), update.buffer.dtype)
-
-
-def _in_register(
-    sum_: Buffer, value: E.PrimExpr, own: Sequence[S.For], update: S.BufferStore
-) -> list[S.Stmt]:
-    """Each thread combines the values of its own loops."""
-    combine: Any = type(update.value)
-    zero = (const(0),)
-    if not own:
-        return [S.BufferStore(sum_, value, zero, span=update.span)]
-    combined = combine(E.BufferLoad(sum_, zero), value)
-    return [
-        S.BufferStore(sum_, _identity(update), zero),
-        in_loops(S.BufferStore(sum_, combined, zero, span=update.span), own),
-    ]
-
-
-def _within_warps(sum_: Buffer, lanes: int, update: S.BufferStore) -> list[S.Stmt]:
-    """Each thread combines its value with those of the others among so many neighbours: with the
-    one whose lane differs in the highest bit, then in the next, until all have the same."""
-    combine: Any = type(update.value)
-    zero = (const(0),)
-    own = E.BufferLoad(sum_, zero)
-    steps: list[S.Stmt] = []
-    while (offset := lanes >> (len(steps) + 1)) > 0:
-        arguments = (const(ALL_LANES, "uint32"), own, const(offset), const(lanes), const(lanes))
-        other = E.Call(sum_.dtype, OPS["tvm_warp_shuffle_xor"], arguments)
-        steps.append(S.BufferStore(sum_, combine(own, other), zero, span=update.span))
-    if not steps:
-        return []
-    exchange = S.sequence(*steps)
-    return [S.AttrStmt(const(0), WARP_EXCHANGE, const(lanes), exchange, span=update.span)]
-
-
-def _in_shared_memory(
-    partial: Buffer,
-    place: tuple[E.PrimExpr, ...],
-    position: E.PrimExpr,
-    value: E.PrimExpr,
-    lanes: int,
-    update: S.BufferStore,
-) -> list[S.Stmt]:
-    """The first of each so many lanes puts its value into memory, and the first few threads combine
-    what is there until one element has all."""
-    combine: Any = type(update.value)
-
-    def element(index: E.PrimExpr) -> E.BufferLoad:
-        return E.BufferLoad(partial, (*place, index))
-
-    def store(index: E.PrimExpr, value: E.PrimExpr) -> S.Stmt:
-        return S.BufferStore(partial, value, (*place, index), span=update.span)
-
-    first: S.Stmt = store(floordiv(position, const(lanes)), value)
-    if lanes > 1:
-        first = S.IfThenElse(E.EQ(floormod(position, const(lanes)), const(0)), first)
-    steps = [first]
-    rest = getattr(partial.shape[-1], "value", 1)
-    while rest > 1:
-        # After this step so many values remain, and the first threads have one each.
-        kept = -(-rest // VALUES_A_STEP)
-        whole = rest // kept
-        values = [element(add(position, index * kept)) for index in range(whole)]
-        step: S.Stmt = S.IfThenElse(
-            E.LT(position, const(kept)), store(position, functools.reduce(combine, values))
-        )
-        if rest % kept:
-            one_more = combine(element(position), element(add(position, whole * kept)))
-            few = E.LT(position, const(rest - whole * kept))
-            step = S.sequence(step, S.IfThenElse(few, store(position, one_more)))
-        steps.append(step)
-        rest = kept
-    return steps
-
-
-def _are_neighbours(reduced: list[S.For], others: list[S.For]) -> bool:
-    """Whether threads that reduce together are threads of the machine, with no others between
-    them, along no axis."""
-    if not all(_axis(loop).startswith("threadIdx") for loop in reduced):
-        return False
-    between = (_axis(loop) for loop in others if not is_const_int(loop.extent, 1))
-    furthest = max(map(_axis, reduced))
-    return all(furthest < axis for axis in between)
-
-
-def _axis(loop: S.For) -> str:
-    assert loop.thread_binding is not None
-    return loop.thread_binding.thread_tag
 
 
 def _conditions_of(body: S.Stmt, update: S.BufferStore) -> list[E.PrimExpr]:

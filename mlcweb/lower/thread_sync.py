@@ -253,7 +253,7 @@ class _Synchronization(Dispatcher):
         runs = self.analyzer.const_int_bound(loop.extent).min_value > 0
         return _Summary(statement, head, tail, runs)
 
-    def repeated(self, body: _Summary, var: E.Var | None, loop: S.Stmt) -> _Summary:
+    def repeated(self, body: _Summary, var: E.Var, loop: S.Stmt) -> _Summary:
         """The body of a loop, with a barrier between its iterations if they need one."""
         # With a barrier in each iteration, only what follows another one can meet it.
         meet = self.meet(body.tail, body.head, var, following=body.barrier)
@@ -265,7 +265,12 @@ class _Synchronization(Dispatcher):
     def while_loop(self, loop: S.While) -> _Summary:
         condition = self.accesses(loop.condition)
         with self.diverging(loop, loop.condition):
-            body = self.repeated(self.in_order(condition, (loop.body,)), None, loop)
+            body = self.in_order(condition, (loop.body,))
+            meet = self.meet(body.tail, body.head, following=body.barrier)
+            if meet and self.check_alike(loop):
+                # At the end, since the condition is read before the next iteration.
+                again = S.sequence(body.statement, barrier())
+                body = _Summary(again, body.head, condition, True)
         return body._replace(statement=replace(loop, body=body.statement), barrier=False)
 
     @on(S.IfThenElse)

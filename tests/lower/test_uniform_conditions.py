@@ -100,23 +100,3 @@ def test_threads_that_may_count_differently_are_refused(name: str, target: str) 
         ThreadError, match=r'the condition "n\[0\] < count\[b\]" depends on threadIdx.x'
     ):
         build(program(*DIVERGENT[name]), target)
-
-
-@pytest.mark.parametrize("target", ["interpreter", "cuda"])
-def test_a_reduction_that_is_lowered_already_says_what_to_write(target: str) -> None:
-    source = """
-@T.prim_func
-def main(A: T.Buffer((32,), "float32"), B: T.Buffer((1,), "float32")):
-    for t in T.thread_binding(32, thread="threadIdx.x"):
-        with T.block("sum"):
-            vt = T.axis.spatial(32, t)
-            total = T.alloc_buffer((1,), "float32", scope="local")
-            shared = T.alloc_buffer((1,), "float32", scope="shared")
-            with T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), "reduce_scope", 0):
-                T.tvm_thread_allreduce(T.uint32(1), A[vt], True, total[0], vt)
-            if vt == 0:
-                shared[0] = total[0]
-            B[0] = shared[0]
-"""
-    with pytest.raises(ThreadError, match=r"not carried out here; write the reduction as a block"):
-        build(cast(PrimFunc, from_source(source)), target)
