@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import NamedTuple
@@ -68,9 +67,10 @@ class Access:
     def _enumerate(self, limit: int) -> Points | None:
         if self.indices is None:
             return None
-        loops = self._loops_used()
+        guards = [guard for guard in self.guards if self._is_listed(guard)]
+        loops = self._loops_used(*self.indices, *guards)
         fixed = _fixed_by(self.guards)
-        names = {loop.loop_var: f"v{number}" for number, loop in enumerate(loops)}
+        names = _names(loops)
         domains: dict[E.Var, Range] = {}
         size = 1
         for loop in loops:
@@ -84,9 +84,7 @@ class Access:
             parts = [*names.values(), *(index_text(index, names) for index in self.indices)]
         except UnknownIndex:
             return None
-        for guard in self.guards:
-            with suppress(UnknownIndex):
-                clauses += f" if {index_text(guard, names)}"
+        clauses += "".join(f" if {index_text(guard, names)}" for guard in guards)
         point = f"({''.join(f'{part}, ' for part in parts)})"
         try:
             rows = eval(f"[{point}{clauses}]" if loops else f"[{point}]", dict(FUNCTIONS))
@@ -94,16 +92,30 @@ class Access:
             return None
         return Points(list(names), rows, {row[len(names) :] for row in rows})
 
-    def _loops_used(self) -> list[S.For]:
-        """The loops around that indices and guards depend on, outermost first."""
-        assert self.indices is not None
-        used = {var for part in (*self.indices, *self.guards) for var in variables_in(part)}
+    def _is_listed(self, guard: E.PrimExpr) -> bool:
+        """Whether it can be computed in which iterations a guard holds."""
+        loops = self._loops_used(guard)
+        names = _names(loops)
+        try:
+            for part in (guard, *(end for loop in loops for end in (loop.min, loop.extent))):
+                index_text(part, names)
+        except UnknownIndex:
+            return False
+        return True
+
+    def _loops_used(self, *parts: E.PrimExpr) -> list[S.For]:
+        """The loops around that some expressions depend on, outermost first."""
+        used = variables_in(*parts)
         loops: list[S.For] = []
         for loop in reversed(self.loops):
             if loop.loop_var in used:
                 loops.insert(0, loop)
                 used |= variables_in(loop.min) | variables_in(loop.extent)
         return loops
+
+
+def _names(loops: Sequence[S.For]) -> dict[E.Var, str]:
+    return {loop.loop_var: f"v{number}" for number, loop in enumerate(loops)}
 
 
 class Points(NamedTuple):

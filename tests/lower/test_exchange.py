@@ -47,6 +47,19 @@ CASES = {
         S[tx] = L[0] * 2
         B[tx] = S[(tx + 5) % 16] + L[0]
 """,
+    "threads store what is their own, as a condition on memory says": """
+    S = T.alloc_buffer((16,), "int32", scope="shared")
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        for k in range(A[3] % 5):
+            if k * 8 + tx < A[7]:
+                for v in range(2):
+                    S[tx * 2 + v] = A[tx * 2 + v] + k
+            else:
+                for v in range(2):
+                    S[tx * 2 + v] = k
+            for v in range(2):
+                B[tx * 2 + v] = S[15 - tx * 2 - v]
+""",
     "threads of two axes, the inner one first": """
     S = T.alloc_buffer((4, 4), "int32", scope="shared")
     for tx in T.thread_binding(4, thread="threadIdx.x"):
