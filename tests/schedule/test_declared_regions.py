@@ -81,3 +81,53 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
     stored, loaded = hidden_accesses(sch.get(sch.get_block("outer")))
     assert [buffer.name for buffer in stored] == ["C"]
     assert [buffer.name for buffer in loaded] == ["A"]
+
+
+UPDATES = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads()
+            T.writes()
+            {update}
+"""
+
+
+def test_blocks_that_declare_nothing_are_moved_by_what_they_do():
+    sch = Schedule(module(UPDATES.format(update="B[vi, vj] = A[vj, vi]")))
+    i, j = sch.get_loops("B")
+    sch.reorder(j, i)
+    sch.bind(i, "threadIdx.x")
+    sch.parallel(j)
+    block = sch.get(sch.get_block("B"))
+    assert (block.reads, block.writes) == ((), ())
+
+
+@pytest.mark.parametrize("step", ["reorder", "parallel", "bind"])
+@pytest.mark.parametrize(
+    "update",
+    ["B[vi, vj] = B[vi - 1, vj + 1]", "B[vi, vj] = A[vi, vj] + B[vj, vi]", "B[0, 0] = A[vi, vj]"],
+)
+def test_blocks_that_declare_nothing_depend_on_each_other(step, update):
+    sch = Schedule(module(UPDATES.format(update=update)))
+    i, j = sch.get_loops("B")
+    steps = {
+        "reorder": lambda: sch.reorder(j, i),
+        "parallel": lambda: sch.parallel(i),
+        "bind": lambda: sch.bind(i, "threadIdx.x"),
+    }
+    with pytest.raises(ScheduleError, match=r'block "B" (writes|reads) elements|neither complete'):
+        steps[step]()
+
+
+@pytest.mark.parametrize(
+    "update", ["C[0] = A[vi, vj]", "C[0] = A[vi, vj]\n            B[vi, vj] = A[vi, vj]"]
+)
+def test_what_is_stored_through_another_buffer_is_not_known(update):
+    view = "C = T.decl_buffer((64,), data=B.data)"
+    sch = Schedule(module(UPDATES.format(update=f"{view}\n            {update}")))
+    i, j = sch.get_loops("B")
+    with pytest.raises(ScheduleError, match="through another buffer in the same memory"):
+        sch.reorder(j, i)

@@ -80,7 +80,9 @@ def test_loops_around_the_parts_keep_their_order(step):
     sch = Schedule(module(REPEATED))
     k, i = sch.get_loops("C")
     sch.loop_partition(i, [None, 8])
-    with pytest.raises(ScheduleError, match='"C_i_common" does not declare what it writes'):
+    with pytest.raises(
+        ScheduleError, match='"C_i_common" writes elements of "C" that it writes in'
+    ):
         getattr(sch, step)(k)
 
 

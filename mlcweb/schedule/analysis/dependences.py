@@ -35,8 +35,8 @@ from mlcweb.schedule.analysis.regions import regions_of, touched
 from mlcweb.schedule.analysis.scopes import (
     Scope,
     driving_variables,
+    effects_below,
     runs_one_to_one,
-    scope_at,
 )  # fmt: skip
 from mlcweb.schedule.analysis.units import RawPlace, guards, stands_in
 from mlcweb.schedule.errors import DataflowError
@@ -212,7 +212,7 @@ class _Analysis:
         scope = self.state.scope_of(loop)
         if buffer not in scope.block.alloc_buffers:
             return False
-        whole = scope_at(self.state, scope)
+        whole = effects_below(self.state, scope)
         users = (*whole.writers.get(buffer, ()), *whole.readers.get(buffer, ()))
         return all(stands_in(user, loop.loop) for user in users)
 

@@ -16,15 +16,15 @@ from mlcweb.schedule.analysis.dependences import check_carries_nothing
 from mlcweb.schedule.analysis.scopes import (
     check_affine,
     driven_iterators,
+    effects_below,
     is_affine,
     iterators_by_variable,
     loop_ranges,
     runs_one_to_one,
-    scope_below,
     why_not_complete,
     why_not_reduction,
 )
-from mlcweb.schedule.analysis.units import bound_reads, hidden_accesses
+from mlcweb.schedule.analysis.units import bound_reads
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
@@ -48,10 +48,9 @@ def loop_type(loop: For) -> IterType:
 def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
     """Raise DataflowError unless the blocks below a loop form a compact dataflow: each has an
     affine binding and is complete or a reduction block among the blocks below the loop."""
-    below = scope_below(state, loop)
+    below = effects_below(state, loop)
     for place in below.children:
         name = place.block.name_hint
-        check_declares_all(place)
         complete = why_not_complete(below, place.block)
         reduction = why_not_reduction(below, place.block, may_go_on=True)
         if complete and reduction:
@@ -59,34 +58,22 @@ def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
                 f'The blocks below loop "{loop.loop.loop_var.name}" do not have compact dataflow: '
                 f'the block "{name}" is neither complete ({complete}) nor a reduction block '
                 f"({reduction})",
-                [loop.loop, place.realize],
+                [loop.loop, place.statement],
                 "annotate loops (parallel, vectorize) before decompose_reduction",
             )
         check_affine(state, place, even_without_predicate=True)
     check_carries_nothing(state, below, loop.loop)
 
 
-def check_declares_all(place: BlockPlace) -> None:
-    """Raise DataflowError where a block stands for others whose accesses it does not declare."""
-    stored, _ = hidden_accesses(place.block)
-    if stored:
-        raise DataflowError(
-            f'The {place.title} does not declare what it writes (for one, "{stored[0].name}"), so '
-            "that it is not known whether its iterations depend on each other",
-            [place.realize],
-            "this step before loop_partition, or on the loops inside of the block",
-        )
-
-
-def check_own_predicate(realize: BlockRealize) -> None:
+def check_own_predicate(place: BlockPlace) -> None:
     """Which iterations run may not depend on what earlier ones have written."""
-    written = {region.buffer for region in realize.block.writes}
-    for buffer in bound_reads(realize):
+    written = {region.buffer for region in place.block.writes}
+    for buffer in bound_reads(place.realize):
         if buffer in written:
             raise BindingError(
-                f'The predicate or a binding of block "{realize.block.name_hint}" reads '
+                f'The predicate or a binding of block "{place.block.name_hint}" reads '
                 f'"{buffer.name}", which the block writes, so its loops keep their order',
-                [realize],
+                [place.statement],
                 "a predicate of what the block does not write",
             )
 

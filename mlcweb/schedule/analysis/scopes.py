@@ -22,6 +22,7 @@ from mlcweb.schedule.analysis.units import (
     RawPlace,
     blocks_among,
     bound_reads,
+    completed,
     in_the_same_memory,
     undeclared_accesses,
     units_below,
@@ -174,7 +175,16 @@ def scope_around(state: ScheduleState, place: Place) -> Scope:
 
 def scope_below(state: ScheduleState, around: Place) -> Scope:
     """The scope inside a block, or the part of one inside a loop."""
-    units = units_below(state, around)
+    return _scope_of(state, units_below(state, around))
+
+
+def effects_below(state: ScheduleState, around: Place) -> Scope:
+    """The same scope, whose blocks are seen declaring all that they do. (What they declare says
+    where other steps may move them; what depends on what, only what they do.)"""
+    return _scope_of(state, [completed(state, unit) for unit in units_below(state, around)])
+
+
+def _scope_of(state: ScheduleState, units: Sequence[BlockPlace]) -> Scope:
     writers: dict[Buffer, list[BlockPlace]] = {}
     hidden_readers: dict[Buffer, list[BlockPlace]] = {}
     tables = (writers, {}, {}, hidden_readers)
@@ -195,7 +205,7 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
                 hidden_readers.setdefault(buffer, []).append(unit)
     by_buffer = [{buffer: tuple(users) for buffer, users in table.items()} for table in tables]
     positions = {unit.block.identity: n for n, unit in enumerate(units)}
-    return Scope(units, *by_buffer, positions=positions)
+    return Scope(tuple(units), *by_buffer, positions=positions)
 
 
 def loop_ranges(loops: Iterable[For]) -> dict[Var, Range]:

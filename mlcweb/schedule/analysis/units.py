@@ -19,8 +19,8 @@ from itertools import pairwise
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.analysis.effects import may_be_empty
-from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, executed_substatements
 from mlcweb.tir.arithmetic import const
@@ -70,6 +70,18 @@ class RawPlace(BlockPlace):
     @property
     def title(self) -> str:
         return f'statement "{self.block.name_hint}" outside of blocks'
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class CompletedPlace(BlockPlace):
+    """A block that is seen declaring all that it does. Its `realize` stands nowhere in the program;
+    `statement` does."""
+
+    declared: BlockRealize
+
+    @property
+    def statement(self) -> Stmt:
+        return self.declared
 
 
 Guard = tuple[Stmt, Stmt]
@@ -142,6 +154,48 @@ def _visible_buffers(
     for parent in parents:
         buffers += declared_buffers(parent)
     return {buffer.data: buffer for buffer in reversed(buffers)}
+
+
+def completed(state: ScheduleState, place: BlockPlace) -> BlockPlace:
+    """A unit as one that declares all that it accesses, blocks in it too: what it declares, and of
+    buffers that it does not declare what its body does."""
+    if isinstance(place, RawPlace) or not any(hidden_accesses(place.block)):
+        return place
+    visible = _visible_buffers(state, place.function, place.parents)
+    block = _Completion(visible).rewrite(place.block)
+    stored, _ = hidden_accesses(block)
+    if stored:
+        raise DataflowError(
+            f'The {place.title} does not declare what it writes (for one, "{stored[0].name}"), and '
+            "it writes it through another buffer in the same memory, so that it is not known "
+            "whether its iterations depend on each other",
+            [place.realize],
+            "T.reads and T.writes that say what the block does",
+        )
+    realize = replace(place.realize, block=block)
+    return CompletedPlace(place.function, realize, place.parents, place.realize)
+
+
+class _Completion(Mutator):
+    def __init__(self, buffers: dict[Var, Buffer]) -> None:
+        self.buffers = buffers
+
+    @on(Block)
+    def block(self, block: Block) -> Block:
+        """What blocks inside declare counts for those around them, so they come first."""
+        new = self.rewrite_children(block)
+        if not any(hidden_accesses(block)):
+            return new
+        done = block_access_regions(new, self.buffers).possible
+        reads, writes = (
+            (*declared, *(region for region in done if region.buffer not in _buffers(declared)))
+            for declared, done in zip((new.reads, new.writes), done, strict=True)
+        )
+        return replace(new, reads=reads, writes=writes)
+
+
+def _buffers(regions: Sequence[BufferRegion]) -> set[Buffer]:
+    return {region.buffer for region in regions}
 
 
 def blocks_among(units: Iterable[BlockPlace]) -> tuple[BlockPlace, ...]:
@@ -319,6 +373,7 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
     readable = {region.buffer for region in block.reads}
     reduces = False
     own: set[Buffer] = set()
+    views: set[Buffer] = set()
     matched: dict[Buffer, Buffer] = {}
     stored: dict[Buffer, None] = {}
     loaded: dict[Buffer, None] = {}
@@ -335,8 +390,12 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
             reduces = reduces or node.init is not None
             own.update(node.alloc_buffers)
             matched.update({match.buffer: match.source.buffer for match in node.match_buffers})
-        elif isinstance(node, (AllocBuffer, DeclBuffer)):
+        elif isinstance(node, AllocBuffer):
             own.add(node.buffer)
+        elif isinstance(node, DeclBuffer):
+            views.add(node.buffer)
+    memory = {buffer.data for buffer in (*own, *written, *readable)}
+    own.update(view for view in views if view.data in memory)
     declared = own | written if reduces else own
     return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in declared)
 

@@ -10,8 +10,9 @@ from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.arith.iter_map import sum_of_digits
 from mlcweb.ir.node import replace
 from mlcweb.schedule.analysis.dependences import check_any_order, check_keeps_order
-from mlcweb.schedule.analysis.iteration_order import check_declares_all, check_own_predicate
-from mlcweb.schedule.analysis.scopes import check_affine, check_binds_loops, scope_below
+from mlcweb.schedule.analysis.iteration_order import check_own_predicate
+from mlcweb.schedule.analysis.scopes import check_affine, check_binds_loops, effects_below
+from mlcweb.schedule.analysis.units import completed
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import ArgumentError, BindingError, DataflowError
 from mlcweb.schedule.registry import primitive
@@ -114,8 +115,7 @@ def _check_order(
     digits = _digits(values, domains)
     if digits is not None and digits.new_order == [*digits.extents]:
         return
-    check_declares_all(place)
-    check_own_predicate(place.realize)
+    check_own_predicate(completed(state, place))
     if digits is not None:
         iter_values = tuple(substitute(v, digits.sums) for v in place.realize.iter_values)
         predicate = substitute(place.realize.predicate, digits.sums)
@@ -123,7 +123,7 @@ def _check_order(
         loops = loop_nest([*digits.extents], [*digits.extents.values()], realize)
         state = state.replaced(place.function, {nest: loops})
     chain = state.block(place.block.identity).loops
-    below = scope_below(state, state.loop(chain[0].loop_var))
+    below = effects_below(state, state.loop(chain[0].loop_var))
     try:
         if digits is not None:
             new_order = [state.loop(var).loop for var in digits.new_order]

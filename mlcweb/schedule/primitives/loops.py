@@ -17,13 +17,12 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes, walk
 from mlcweb.schedule.analysis.dependences import check_keeps_order
 from mlcweb.schedule.analysis.iteration_order import (
-    check_declares_all,
     check_driven_affine,
     check_init_stays_first,
     check_iterators_reorderable,
     check_own_predicate,
 )
-from mlcweb.schedule.analysis.scopes import loop_ranges, scope_below
+from mlcweb.schedule.analysis.scopes import effects_below, loop_ranges
 from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import FactorError, LoopError
 from mlcweb.schedule.registry import primitive
@@ -31,7 +30,6 @@ from mlcweb.schedule.rewriting.nests import in_loops, with_predicate
 from mlcweb.schedule.state import (
     LoopPlace,
     ScheduleState,
-    block_realizes_below,
     substatements,
     with_substatements,
 )  # fmt: skip
@@ -165,11 +163,10 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
     order = iter(loops)
     new_order = [places[next(order)].loop if loop.loop_var in places else loop for loop in chain]
     place = places[chain[0].loop_var]
-    for realize in block_realizes_below(chain[-1]):
-        inner = state.block(realize.block.identity)
-        check_declares_all(inner)
-        check_own_predicate(realize)
-        check_iterators_reorderable(realize)
+    below = effects_below(state, place)
+    for inner in below.children:
+        check_own_predicate(inner)
+        check_iterators_reorderable(inner.realize)
         old_order = [loop.loop_var for loop in chain]
         check_driven_affine(state, inner, old_order)
         check_init_stays_first(state, inner, old_order, new_order)
@@ -183,7 +180,7 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
                 [loop],
                 "keep the loop inside of those that its domain depends on",
             )
-    check_keeps_order(state, scope_below(state, place), chain, new_order)
+    check_keeps_order(state, below, chain, new_order)
     return state.replaced(place.function, {chain[0]: in_loops(chain[-1].body, new_order)})
 
 
