@@ -131,3 +131,21 @@ def test_what_is_stored_through_another_buffer_is_not_known(update):
     i, j = sch.get_loops("B")
     with pytest.raises(ScheduleError, match="through another buffer in the same memory"):
         sch.reorder(j, i)
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "update", "step"),
+    [
+        ("A[vi, vj]", "B[vi, vj]", "B[0, 0] = A[vi, vj]", "reorder"),
+        ("A[vi, vj]", "B[vi, vj]", "B[7 - vi, 0] = A[vi, vj]", "parallel"),
+        ("A[vi, vj], B[vi, vj]", "B[vi, vj]", "B[vi, vj] = B[vi - 1, vj + 1]", "reorder"),
+        ("A[vi, vj]", "B[vi, vj]", "for k in range(4): B[vi + k, vj] = A[vi, vj]", "parallel"),
+    ],
+)
+def test_blocks_that_declare_other_elements_than_they_access(reads, writes, update, step):
+    source = UPDATES.replace("T.reads()", f"T.reads({reads})")
+    source = source.replace("T.writes()", f"T.writes({writes})").format(update=update)
+    sch = Schedule(module(source))
+    i, j = sch.get_loops("B")
+    with pytest.raises(ScheduleError, match=r'block "B" (writes|reads) elements|neither complete'):
+        sch.reorder(j, i) if step == "reorder" else sch.parallel(j if "0]" in update else i)

@@ -18,13 +18,15 @@ from functools import lru_cache
 from itertools import pairwise
 
 from mlcweb.analysis import block_access_regions
-from mlcweb.analysis.effects import may_be_empty
+from mlcweb.analysis.access_regions import same_range
+from mlcweb.analysis.effects import may_be_empty, uses_addresses
+from mlcweb.arith import Analyzer, same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, executed_substatements
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
     AllocBuffer,
@@ -43,7 +45,7 @@ from mlcweb.tir.stmt import (
     declared_buffers,
     statements_in,
 )
-from mlcweb.tir.substitute import reads_memory, uses
+from mlcweb.tir.substitute import reads_memory, substitute, uses
 
 _HEADERS: dict[type, tuple[str, ...]] = {
     AssertStmt: ("condition",),
@@ -158,8 +160,8 @@ def _visible_buffers(
 
 def completed(state: ScheduleState, place: BlockPlace) -> BlockPlace:
     """A unit as one that declares all that it accesses, blocks in it too: what it declares, and of
-    buffers that it does not declare what its body does."""
-    if isinstance(place, RawPlace) or not any(hidden_accesses(place.block)):
+    buffers of which it declares less than its body accesses, what the body does."""
+    if isinstance(place, RawPlace) or not _declares_less(place.block):
         return place
     visible = _visible_buffers(state, place.function, place.parents)
     block = _Completion(visible).rewrite(place.block)
@@ -184,18 +186,60 @@ class _Completion(Mutator):
     def block(self, block: Block) -> Block:
         """What blocks inside declare counts for those around them, so they come first."""
         new = self.rewrite_children(block)
-        if not any(hidden_accesses(block)):
+        if not _declares_less(block):
             return new
         done = block_access_regions(new, self.buffers).possible
         reads, writes = (
-            (*declared, *(region for region in done if region.buffer not in _buffers(declared)))
-            for declared, done in zip((new.reads, new.writes), done, strict=True)
+            (*declared, *(region for region in regions if _leave_out(new, declared, region)))
+            for declared, regions in zip((new.reads, new.writes), done, strict=True)
         )
         return replace(new, reads=reads, writes=writes)
 
 
-def _buffers(regions: Sequence[BufferRegion]) -> set[Buffer]:
-    return {region.buffer for region in regions}
+@lru_cache(maxsize=4096)
+def _declares_less(block: Block) -> bool:
+    """Whether a block, or one in it, accesses elements that it is known not to declare."""
+    if any(hidden_accesses(block)):
+        return True
+    done = block_access_regions(block)
+    return any(
+        _leave_out(block, declared, region)
+        for declared, regions in ((block.reads, done.reads), (block.writes, done.writes))
+        for region in regions
+    ) or any(_declares_less(inner) for inner in _blocks_in(block))
+
+
+def _blocks_in(block: Block) -> Iterator[Block]:
+    return (part for part in statements_in(block.body) if isinstance(part, Block))
+
+
+def _leave_out(block: Block, declared: Sequence[BufferRegion], region: BufferRegion) -> bool:
+    """Whether what a block declares is known to leave out elements of a region that its body
+    accesses: where its iterators all begin, or all end. A side of the whole buffer's may be one
+    that is not known better, and so may all sides be of what is accessed by an address."""
+    boxes = [other.region for other in declared if other.buffer is region.buffer]
+    if not boxes or uses_addresses(block):
+        return not boxes
+    if any(all(map(same_range, box, region.region)) for box in boxes):
+        return False
+    analyzer = Analyzer()
+    corners = (
+        {var: domain.min for var, domain in block.domains.items()},
+        {var: domain.min + domain.extent - 1 for var, domain in block.domains.items()},
+    )
+
+    def is_out(box: Sequence[Range], corner: dict[Var, PrimExpr]) -> bool:
+        return any(
+            analyzer.can_disprove(substitute(inside, corner))
+            for outer, inner, extent in zip(box, region.region, region.buffer.shape, strict=True)
+            if not same_range(outer, inner) and not same_expression(inner.extent, extent)
+            for inside in (
+                outer.min <= inner.min,
+                inner.min + inner.extent <= outer.min + outer.extent,
+            )
+        )
+
+    return any(all(is_out(box, corner) for box in boxes) for corner in corners)
 
 
 def blocks_among(units: Iterable[BlockPlace]) -> tuple[BlockPlace, ...]:
