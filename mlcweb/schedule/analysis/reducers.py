@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from mlcweb.arith import same_expressions
 from mlcweb.ir.visitor import walk
@@ -107,7 +108,8 @@ def reduction_of(place: BlockPlace) -> Reduction:
     """The reduction that a block with an init computes; a BlockKindError where it is not one.
 
     The update stores `combine(value, contribution)` in this order, or, for more than one buffer,
-    first names all new values (`v: T.float32 = …`) and then stores them.
+    first names all new values (`v: T.float32 = …`) and then stores them. The buffers come in the
+    order of these names or, where no reducer combines them so, in another.
     """
     assert place.block.init is not None
     initial = _stores(place, place.block.init, "init")
@@ -125,38 +127,41 @@ def reduction_of(place: BlockPlace) -> Reduction:
             "its update stores one value while the others still use the old one",
             "compute all new values first (v0: T.int32 = …; v1: T.float32 = …), then store them",
         )
-    indices = next(iter(stored.values())).indices
-    combined = [values[buffer] for buffer in buffers]
-    return _matched(place, buffers, indices, [initial[b].value for b in buffers], combined)
-
-
-def _matched(
-    place: BlockPlace,
-    buffers: tuple[Buffer, ...],
-    indices: tuple[PrimExpr, ...],
-    initial: Values,
-    combined: Values,
-) -> Reduction:
-    accumulators = [BufferLoad(buffer, indices) for buffer in buffers]
-    contributions = [_last_operand(value) for value in combined]
-    if None not in contributions:
-        given: Values = contributions  # type: ignore[assignment]
-        for reducer in REDUCERS.get(len(buffers), ()):
-            if any(value.dtype != b.dtype for value, b in zip(given, buffers, strict=True)):
-                continue
-            if not same_expressions(reducer.combine(accumulators, given), combined):
-                continue
-            reduction = Reduction(reducer, buffers, indices, tuple(given))
-            _check_identity(place, reduction, initial)
+    if len(buffers) > 1:
+        names = list(variables)
+        buffers = tuple(sorted(buffers, key=lambda b: names.index(stored[b].value)))  # type: ignore[arg-type]
+    first = next(iter(stored.values()))
+    indices = first.indices
+    for order in permutations(buffers):
+        reduction = _matched(order, indices, [values[buffer] for buffer in order])
+        if reduction is not None:
+            _check_identity(place, reduction, [initial[buffer].value for buffer in order])
             _check_contributions(place, reduction)
             return reduction
-    update = ", ".join(repr(value) for value in combined)
+    update = ", ".join(repr(values[buffer]) for buffer in buffers)
+    accumulator = repr(BufferLoad(first.buffer, indices))
     raise _refusal(
         place,
         f"its update {update} is not one of the reducers known: {_OPERATORS}",
-        f"write the update as {accumulators[0]!r} = {accumulators[0]!r} + …, with the old value "
-        "first",
+        f"write the update as {accumulator} = {accumulator} + …, with the old value first",
     )
+
+
+def _matched(
+    buffers: tuple[Buffer, ...], indices: tuple[PrimExpr, ...], combined: Values
+) -> Reduction | None:
+    """The reduction by which buffers, in this order, get the values `combined`, if there is one."""
+    accumulators = [BufferLoad(buffer, indices) for buffer in buffers]
+    contributions: list[PrimExpr] = []
+    for value, buffer in zip(combined, buffers, strict=True):
+        contribution = _last_operand(value)
+        if contribution is None or contribution.dtype != buffer.dtype:
+            return None
+        contributions.append(contribution)
+    for reducer in REDUCERS.get(len(buffers), ()):
+        if same_expressions(reducer.combine(accumulators, contributions), combined):
+            return Reduction(reducer, buffers, indices, tuple(contributions))
+    return None
 
 
 def _check_identity(place: BlockPlace, reduction: Reduction, initial: Values) -> None:

@@ -330,10 +330,12 @@ def _total(
             bound[iter_var] = binding
     indices = (*reduction.indices[:axis], iterator.var, *reduction.indices[axis:])
     contributions = [BufferLoad(partials[buffer], indices) for buffer in reduction.buffers]
+    writes = sorted(old.writes, key=lambda region: reduction.buffers.index(region.buffer))
     block = replace(
         old,
         iter_vars=tuple(bound),
-        reads=tuple(_with_dimension(r, partials, axis, iterator.var) for r in old.writes),
+        reads=tuple(_with_dimension(r, partials, axis, iterator.var) for r in writes),
+        writes=tuple(writes),
         body=_update(reduction, reduction.buffers, reduction.indices, contributions),
         init=_stores(reduction.buffers, reduction.indices, reduction.identity),
     )
