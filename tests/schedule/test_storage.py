@@ -104,3 +104,13 @@ def test_refused_alignments(block, axis, factor, reason):
     with pytest.raises(ScheduleError) as refusal:
         apply(module(PROGRAM), Schedule.storage_align, block, 0, axis, factor, 0)
     assert reason in refusal.value.reason
+
+
+@pytest.mark.parametrize("noted", ["[0]", "[[0, 1, 2]]", "5", '"x"', "[[0, 0, 1, 2, 3]]"])
+def test_a_note_that_is_no_list_of_alignments(noted):
+    # TVM 0.27 refuses all of these.
+    store = "            B[vi, vj] ="
+    note = f'            T.block_attr({{"buffer_dim_align": {noted}}})\n'
+    mod = module(PROGRAM.replace(store, note + store))
+    with pytest.raises(ScheduleError, match="no list of alignments"):
+        apply(mod, Schedule.storage_align, "B", 0, 0, 32, 8)

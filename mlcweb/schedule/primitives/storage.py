@@ -11,7 +11,7 @@ from mlcweb.schedule.analysis.block_facts import consumers_of
 from mlcweb.schedule.analysis.effects import reads_of_other_threads
 from mlcweb.schedule.analysis.regions import check_no_declared_view
 from mlcweb.schedule.arguments import StorageScope, WriteBuffer
-from mlcweb.schedule.errors import ArgumentError, NotFoundError
+from mlcweb.schedule.errors import ArgumentError, BlockKindError, NotFoundError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import BufferReplacement
 from mlcweb.schedule.state import BlockPlace, ScheduleState
@@ -92,12 +92,26 @@ def storage_align(
             "a positive number of elements, such as 32",
         )
     index = next(n for n, region in enumerate(place.block.writes) if region.buffer is buffer)
-    entries = [list(entry) for entry in place.block.annotations.get(BUFFER_DIM_ALIGN, ())]
-    aligned = {(entry[0], entry[1]): entry for entry in entries}
+    aligned = {(entry[0], entry[1]): entry for entry in _alignments(place)}
     axis %= buffer.ndim
     aligned[index, axis] = [index, axis, factor, offset]
     annotations = {**place.block.annotations, BUFFER_DIM_ALIGN: list(aligned.values())}
     return state.with_fields(place, annotations=annotations)
+
+
+def _alignments(place: BlockPlace) -> list[list[int]]:
+    """What earlier calls of storage_align, or a program, ask of the buffers that a block writes."""
+    noted = place.block.annotations.get(BUFFER_DIM_ALIGN, [])
+    if not isinstance(noted, (list, tuple)) or not all(
+        isinstance(entry, (list, tuple)) and len(entry) == 4 for entry in noted
+    ):
+        raise BlockKindError(
+            f'The annotation "{BUFFER_DIM_ALIGN}" of {place.title} is {noted!r}, and no list of '
+            "alignments",
+            [place.realize],
+            "an alignment is four integers: the index of a buffer, an axis, a factor, an offset",
+        )
+    return [list(entry) for entry in noted]
 
 
 def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
