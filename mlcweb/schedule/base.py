@@ -13,7 +13,7 @@ from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.transform import report_step
 from mlcweb.schedule.argument_types import checked, type_test, wrong_type
-from mlcweb.schedule.errors import DETAIL, ScheduleError
+from mlcweb.schedule.errors import DETAIL, RENDER_LEVELS, ScheduleError
 from mlcweb.schedule.instruction import (
     BlockRV,
     ExprRV,
@@ -57,6 +57,11 @@ class ScheduleBase(metaclass=NamedClass):
         error_render_level: str = DETAIL,
         enable_check: bool = True,
     ) -> None:
+        if error_render_level not in RENDER_LEVELS:
+            raise ValueError(
+                f"error_render_level is {error_render_level!r}, and not one of "
+                + ", ".join(map(repr, RENDER_LEVELS))
+            )
         module = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod.copy()
         self._original = module
         self._state = ScheduleState(module).copy()  # It is the schedule's alone.
@@ -148,7 +153,13 @@ class ScheduleBase(metaclass=NamedClass):
         return self._integer(rand_var_or_sref)
 
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
-        """Where a block or loop stands in the present program: it, and what is around it."""
+        """Where a block or loop stands in the present program: it, and what is around it. A sampled
+        location that is no loop has a mark."""
+        match self._table.get(rand_var_or_stmt):
+            case SpecialLocation.INLINE:
+                return StmtSRef.inline_mark()
+            case SpecialLocation.ROOT:
+                return StmtSRef.root_mark()
         if isinstance(rand_var_or_stmt, (BlockRV, LoopRV)):
             return self._state.reference(self._place(rand_var_or_stmt))
         return self._state.get_sref(rand_var_or_stmt)
@@ -238,7 +249,7 @@ class ScheduleBase(metaclass=NamedClass):
                 result = self._new(kind.result, made)
                 outputs = (result,)
         self._trace.append(Instruction(kind, inputs, attrs, outputs), decision)
-        if not (kind.pure or kind.sampling):
+        if not kind.is_pure:
             report_step(kind.title, self._state.module)
         return result
 

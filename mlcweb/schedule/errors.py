@@ -8,7 +8,7 @@ from mlcweb.ir.errors import InternalError, TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.tir.stmt import Stmt
 
-DETAIL, FAST, NONE = "detail", "fast", "none"
+RENDER_LEVELS = DETAIL, FAST, NONE = "detail", "fast", "none"
 
 
 REPLAY_ERRORS = (TVMError, ValueError, IndexError, TypeError)
@@ -92,6 +92,10 @@ class BufferNameError(NotFoundError, AssertionError):
 
 class StaleReferenceError(ScheduleError, ValueError):
     """A random variable stands for a loop or block that an earlier step replaced."""
+
+
+class UnknownInstructionError(AttributeError, ValueError):
+    """There is no instruction of a name: an AttributeError, as in TVM."""
 
 
 class UnsupportedError(ScheduleError):

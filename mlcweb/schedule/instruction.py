@@ -12,6 +12,7 @@ from typing import Any, Self
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.dialect import S_TIR, TIR, dialect_of
+from mlcweb.schedule.errors import UnknownInstructionError
 from mlcweb.schedule.index_maps import to_record
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
@@ -112,13 +113,14 @@ class InstructionKind(_Known):
 
     @staticmethod
     def get(name: str) -> InstructionKind:
-        """The kind of a name; ValueError where there is none."""
+        """The kind of a name; UnknownInstructionError where there is none."""
         return kind_of(name)
 
     @property
     def is_pure(self) -> bool:
-        """Whether the primitive changes nothing, under TVM's name."""
-        return self.pure
+        """Whether the primitive asks or samples and leaves the program as it is: a trace can do
+        without it where nothing uses its results."""
+        return self.pure or self.sampling
 
     @property
     def method(self) -> str:
@@ -159,9 +161,9 @@ KINDS: dict[str, InstructionKind] = {}
 
 
 def kind_of(name: str) -> InstructionKind:
-    """The instruction kind of a name; ValueError where there is none."""
+    """The instruction kind of a name; UnknownInstructionError where there is none."""
     if name not in KINDS:
-        raise ValueError(f'Unknown schedule instruction "{name}"')
+        raise UnknownInstructionError(f'Unknown schedule instruction "{name}"')
     return KINDS[name]
 
 

@@ -208,9 +208,22 @@ class StmtSRef:
             and self._schedule is other._schedule
         )
 
+    @staticmethod
+    def inline_mark() -> StmtSRef:
+        """The reference, to no statement, that stands for inlining in the place of a loop."""
+        return _INLINE_MARK
+
+    @staticmethod
+    def root_mark() -> StmtSRef:
+        """The reference, to no statement, that stands for staying where a block is."""
+        return _ROOT_MARK
+
     def _refer(self, stmt: Block | For | None, parent: StmtSRef | None) -> None:
         object.__setattr__(self, "stmt", stmt)
         object.__setattr__(self, "parent", parent)
+
+
+_INLINE_MARK, _ROOT_MARK = (StmtSRef(None, None, object()) for _ in range(2))
 
 
 def _key(statement: Block | For) -> Var | BlockIdentity:

@@ -67,11 +67,11 @@ class Trace(metaclass=NamedClass):
         return Trace(insts, {**kept, inst: decision})
 
     def simplified(self, remove_postproc: bool) -> Trace:
-        """The trace without queries whose results nothing uses."""
+        """The trace without queries and samples whose results nothing uses."""
         used: set[Any] = set()
         kept: list[Instruction] = []
         for inst in reversed(self._insts(remove_postproc)):
-            if inst.kind.pure and not any(output in used for output in inst.outputs):
+            if inst.kind.is_pure and not any(output in used for output in inst.outputs):
                 continue
             used.update(variables_of(inst.inputs))
             kept.append(inst)

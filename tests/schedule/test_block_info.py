@@ -5,6 +5,8 @@ import pytest
 import mlcweb as tvm
 from mlcweb.schedule import Schedule, ScheduleState
 from mlcweb.schedule.analysis.block_info import CachedFlags, DepKind
+from mlcweb.schedule.state import StmtSRef
+from mlcweb.script import from_source
 from mlcweb.script import tir as T
 
 
@@ -127,3 +129,42 @@ def test_the_message_where_no_function_is_chosen():
     module = tvm.IRModule({"one": smooth, "two": overwritten})
     with pytest.raises(ValueError, match=r'does not know which function .* "one", "two"'):
         Schedule(module).get_block("C")
+
+
+@pytest.mark.parametrize(
+    ("values", "extent", "binding", "is_affine"),
+    [
+        (128, 128, "i", True),
+        (128, 128, "127 - i", False),
+        (128, 64, "i * 2", False),
+        (64, 128, "i // 2", True),
+        (128, 128, "i // 2 * 2", False),
+        (136, 128, "i + 8", True),
+        (128, 4, "3", True),
+        (128, 128, "T.max(i, 1)", False),
+    ],
+)
+def test_bindings_that_are_affine(values: int, extent: int, binding: str, is_affine: bool) -> None:
+    # As TVM 0.27 answers: an iterator that runs backwards, or skips values, is not.
+    func = from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), C: T.Buffer((256,), "float32")):
+    for i in range({extent}):
+        with T.block("B"):
+            vi = T.axis.spatial({values}, {binding})
+            C[vi] = A[vi]
+"""
+    )
+    expected = CachedFlags(is_affine, region_cover=True, stage_pipeline=True)
+    assert flags(ScheduleState(func), "B") == expected
+
+
+def test_sampled_locations_that_are_no_loops_have_marks():
+    sch = Schedule(smooth)
+    block = sch.get_block("B")
+    stays, inlined = (sch.sample_compute_location(block, decision=d) for d in (-1, -2))
+    assert sch.get_sref(stays).same_as(StmtSRef.root_mark())
+    assert sch.get_sref(inlined).same_as(StmtSRef.inline_mark())
+    assert not StmtSRef.root_mark().same_as(StmtSRef.inline_mark())
+    assert sch.get_sref(stays).stmt is None

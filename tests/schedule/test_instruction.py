@@ -18,8 +18,15 @@ def test_kinds_by_name() -> None:
     assert not InstructionKind.get("GetLoops").is_postproc
     assert InstructionKind.get("GetSBlock").name == "GetSBlock"
     assert InstructionKind.get("GetSBlock").function is InstructionKind.get("GetBlock").function
-    with pytest.raises(ValueError, match="NoSuch"):
+    with pytest.raises(AttributeError, match="NoSuch"):
         InstructionKind.get("NoSuch")
+
+
+def test_pure_kinds() -> None:
+    # As TVM 0.27 has them.
+    pure = ["GetBlock", "GetLoops", "GetConsumers", "SampleCategorical", "SamplePerfectTile"]
+    assert all(InstructionKind.get(name).is_pure for name in pure)
+    assert not any(InstructionKind.get(name).is_pure for name in ("Fuse", "EnterPostproc"))
 
 
 def test_an_instruction_prints_without_names() -> None:

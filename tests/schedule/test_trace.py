@@ -164,3 +164,29 @@ def test_booleans_in_annotations_print_as_integers():
     ]
     assert sch.trace.as_json()[0][-2][1] == ["l1", [True, 1, False]]
     assert '"a": [True, 1, False]' in sch.mod.script()
+
+
+def test_a_simplified_trace_has_only_samples_that_are_used():
+    sch = Schedule(matmul())
+    i, _, k = sch.get_loops("C")
+    sch.sample_categorical([1, 2], [0.5, 0.5], decision=0)
+    sch.sample_perfect_tile(k, n=2, decision=[4, 32])
+    sch.split(i, sch.sample_perfect_tile(i, n=2, decision=[16, 8]))
+    # The text is TVM 0.27's, where get_block is called get_sblock.
+    assert sch.trace.simplified(remove_postproc=True).as_python() == [
+        'b0 = sch.get_block(name="C", func_name="main")',
+        "l1, l2, l3 = sch.get_loops(block=b0)",
+        "v4, v5 = sch.sample_perfect_tile(loop=l1, n=2, max_innermost_factor=16, decision=[16, 8])",
+        "l6, l7 = sch.split(loop=l1, factors=[v4, v5], preserve_unit_iters=True, "
+        "disable_predication=False)",
+    ]
+
+
+def test_a_level_of_errors_that_there_is_not():
+    with pytest.raises(ValueError, match="'brief', and not one of 'detail'"):
+        Schedule(matmul(), error_render_level="brief")
+
+
+def test_no_loops_to_fuse():
+    with pytest.raises(ValueError, match="no loops to fuse"):
+        Schedule(matmul()).fuse()

@@ -6,23 +6,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
+from mlcweb.arith import detect_iter_map
 from mlcweb.schedule.analysis.block_facts import is_root
 from mlcweb.schedule.analysis.effects import is_covered
-from mlcweb.schedule.analysis.scopes import Scope, is_affine, scope_around, scope_at
+from mlcweb.schedule.analysis.scopes import (
+    Scope,
+    is_affine,
+    loop_ranges,
+    scope_around,
+    scope_at,
+)
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.analysis.units import RawPlace
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, ScheduleState, StmtSRef
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.stmt import Block
 
 
-@dataclass(frozen=True, slots=True)
-class CachedFlags:
+class CachedFlags(NamedTuple):
     """What holds of a block.
 
     Attributes:
-        affine_binding: its loops run its iterators through their domains one to one.
+        affine_binding: its loops run its iterators through their domains one to one, upwards in
+            steps of one.
         region_cover: what it reads, the blocks before it in its scope have written, if any has.
         stage_pipeline: inside of it, blocks read what has been written, and overwrite nothing that
             was read.
@@ -71,10 +80,21 @@ def cached_flags(state: ScheduleState, place: BlockPlace) -> CachedFlags:
     """What holds of a block."""
     blocks = scope_at(state, place)
     return CachedFlags(
-        is_affine(state, place),
+        is_affine(state, place) and _has_unit_steps(place),
         is_root(place) or _is_covered(scope_around(state, place), place),
         _holds(lambda: check_stage_pipeline(state, place))
         and all(_is_covered(blocks, child) for child in blocks.children),
+    )
+
+
+def _has_unit_steps(place: BlockPlace) -> bool:
+    """Whether each iterator is bound to one part of the loops at most, scaled by nothing."""
+    realize = place.realize
+    ranges = loop_ranges(place.loops)
+    sums = detect_iter_map(realize.iter_values, ranges, realize.predicate).indices
+    return sums is not None and all(
+        len(each.args) <= 1 and all(is_const_int(part.scale, 1) for part in each.args)
+        for each in sums
     )
 
 

@@ -24,7 +24,7 @@ from mlcweb.schedule.analysis.iteration_order import (
 )
 from mlcweb.schedule.analysis.scopes import effects_below, loop_ranges
 from mlcweb.schedule.arguments import Factors
-from mlcweb.schedule.errors import FactorError, LoopError
+from mlcweb.schedule.errors import ArgumentError, FactorError, LoopError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.nests import in_loops, with_predicate
 from mlcweb.schedule.state import (
@@ -95,7 +95,7 @@ def fuse(
         for i, j in T.grid(4, 8): ...      -->    for i_j_fused in range(32): ...
     """
     if not loops:
-        raise LoopError("There are no loops to fuse", advice="pass at least one loop")
+        raise ArgumentError("There are no loops to fuse", advice="pass at least one loop")
     places = [state.loop(loop) for loop in loops]
     for place in places:
         check_plain(place)
