@@ -463,6 +463,7 @@ ATTRIBUTES: dict[str, str] = {
             "TensorizeInfo",
             "get_auto_tensorize_mapping_info",
             "get_tensorize_loop_mapping",
+            "has_block",
             "is_output_block",
             "suggest_index_map",
         )

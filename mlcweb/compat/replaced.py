@@ -429,7 +429,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     },
     "schedule": {
         "arguments are checked by the primitives themselves": "_type_checker",
-        "blocks are found by sch.get_block(name)": "analysis.has_block",
     },
     "runtime": {
         "programs run in this process, by what tvm.build gives; lib.export_library saves it": (

@@ -76,8 +76,9 @@ def _rows() -> list[Builtin]:
          "call_spirv_pure_glsl450 vectorlow vectorhigh vectorcombine get_active_lane_mask dp4a"),
         # Memory
         ("handle", reads, "", "tvm_context_id tvm_static_handle"),
+        ("int32", reads, "", "undef"),
         (FIRST, reads, "", "masked_load"),
-        (LAST, reads, "", "tvm_struct_get undef"),
+        (LAST, reads, "", "tvm_struct_get"),
         ("handle", reads, "", "anylist_getitem lookup_param"),
         ("int32", writes, "", "tvm_struct_set masked_store prefetch"),
         (FIRST, writes, "", "atomic_add"),

@@ -203,3 +203,17 @@ def main(A: T.Buffer((4,), "int32"), n: T.int32):
 def test_options_for_what_is_not_chosen_here_are_taken(kind: type) -> None:
     for name in UNUSED[kind].split():
         PassContext(config={name: kind()})
+
+
+def test_an_undefined_value_is_an_integer_if_nothing_else_is_said() -> None:
+    # As TVM 0.27 reads and prints it.
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")):
+    A[0] = T.undef()
+    B[0] = T.undef(dtype="float32")
+"""
+    assert body(IRModule({"main": from_source(text)})).splitlines() == [
+        "A[0] = T.undef()",
+        'B[0] = T.undef(dtype="float32")',
+    ]

@@ -10,6 +10,7 @@ from mlcweb.schedule import Schedule
 from mlcweb.schedule.analysis.tensorize import (
     get_auto_tensorize_mapping_info,
     get_tensorize_loop_mapping,
+    has_block,
     suggest_index_map,
 )
 from mlcweb.schedule.transform import tile_with_tensor_intrin
@@ -142,3 +143,30 @@ def test_a_tile_that_needs_padding():
     around = [sch.get(loop).extent.value for loop in sch.get_loops(block)]
     assert around == [2, 2, 2, 16, 16, 16]
     assert sch.get(tile) is sch.get(sch.get_loops(block)[3])
+
+
+def test_blocks_by_name():
+    @tvm.script.ir_module
+    class Module:
+        @T.prim_func
+        def first(A: T.Buffer((8,), "float32")):
+            for i in range(8):
+                with T.block("zero"):
+                    vi = T.axis.spatial(8, i)
+                    A[vi] = T.float32(0)
+
+        @T.prim_func
+        def second(A: T.Buffer((8,), "float32")):
+            for i in range(8):
+                with T.block("one"):
+                    vi = T.axis.spatial(8, i)
+                    A[vi] = T.float32(1)
+
+    sch = Schedule(Module)
+    # TVM 0.27 looks in a function called "main" alone.
+    assert not has_block(sch, "zero")
+    sch.work_on("second")
+    blocks = ("zero", "one", "root", "two")
+    assert [has_block(sch, name) for name in blocks] == [False, True, True, False]
+    with pytest.raises(TypeError, match="takes the name of a block"):
+        has_block(sch, 5)

@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from mlcweb.schedule import BlockRV, Schedule
 
 
+def has_block(sch: Schedule, block_name: str) -> bool:
+    """Whether the function that a schedule works on, if it does on one, has a block of a name.
+    TypeError where that is no string."""
+    if not isinstance(block_name, str):
+        raise TypeError(f"has_block takes the name of a block, not {block_name!r}")
+    function = sch.func_working_on
+    return function is not None and bool(sch.state.blocks_named(block_name, function.name_hint))
+
+
 def is_output_block(sch: Schedule, block: BlockRV) -> bool:
     """Whether a block writes a buffer that lives on outside of its scope."""
     return writes_output(sch.state, place_of(sch, block))
