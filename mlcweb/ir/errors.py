@@ -24,11 +24,13 @@ class TVMError(RuntimeError):
 
 
 class InternalError(TVMError):
-    """A broken invariant of this package itself."""
+    """A check that failed, as TVM names it: a broken invariant of this package itself, or, in its
+    subclasses, a program that is refused."""
 
 
-class DiagnosticError(TVMError):
-    """A program that cannot be what it claims to be: bad script, bad types, bad structure."""
+class DiagnosticError(InternalError):
+    """A program that cannot be what it claims to be: bad script, bad types, bad structure. TVM has
+    an InternalError for most of these."""
 
     def located(self, span: Span | None) -> DiagnosticError:
         """This error, or, where it has no span, one of its class that has this one."""

@@ -14,6 +14,8 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import BUILDERS
+from mlcweb.tir.operators import BINARY_NODES
 from mlcweb.tir.substitute import BufferMutator
 
 
@@ -104,6 +106,11 @@ class _Specializer(BufferMutator):
     @on(E.Var)
     def variable(self, var: E.Var) -> E.PrimExpr:
         return self.values.get(var, var)
+
+    @on(*BINARY_NODES)
+    def binary(self, node: Any) -> E.PrimExpr:
+        new = self.rewrite_children(node)
+        return new if new is node else BUILDERS[type(node)](new.a, new.b)
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.For:

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, definition, node, reference
 from mlcweb.ir.visitor import walk
+from mlcweb.te.errors import ExpressionError
 from mlcweb.te.tag import current_tag
 from mlcweb.te.tensor import ProducerLoad, Tensor, TensorSlice
 from mlcweb.tir import arithmetic
@@ -133,7 +133,7 @@ def compute(
     several = isinstance(result, (tuple, list))
     body = tuple(_element(value, name) for value in (result if several else (result,)))
     if not body:
-        raise DiagnosticError(f'The function of te.compute "{name}" returned no expression')
+        raise ExpressionError(f'The function of te.compute "{name}" returned no expression')
     _check_reductions(body, name)
     operation = ComputeOp(name, axis, body, tag=tag or current_tag(), attrs=dict(attrs or {}))
     if not several:
@@ -172,7 +172,7 @@ def extern(
         for one, output_dtype in zip(shapes, _dtypes(dtype, inputs, len(shapes), name), strict=True)
     ]
     if len(ins) != len(inputs) or len(outs) != len(shapes):
-        raise DiagnosticError(
+        raise ExpressionError(
             f'te.extern "{name}" has {len(inputs)} input(s) and {len(shapes)} output(s), but '
             f"{len(ins)} and {len(outs)} buffer(s) for them"
         )
@@ -180,7 +180,7 @@ def extern(
     if isinstance(body, PrimExpr):
         body = Evaluate(body)
     if not isinstance(body, Stmt):
-        raise DiagnosticError(
+        raise ExpressionError(
             f'The function of te.extern "{name}" gives a statement or a call, not '
             f"{type(body).__name__}"
         )
@@ -219,10 +219,10 @@ def _axis_names(
         if p.kind is not p.KEYWORD_ONLY or p.default is p.empty
     ]
     if any(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in parameters):
-        raise DiagnosticError(f'The function of te.compute "{name}" takes indices by position only')
+        raise ExpressionError(f'The function of te.compute "{name}" takes indices by position only')
     names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
     if len(names) > count:
-        raise DiagnosticError(
+        raise ExpressionError(
             f'te.compute "{name}": the shape has {count} dimension(s), but the function takes '
             f"{len(names)} indices ({', '.join(names)})"
         )
@@ -230,7 +230,7 @@ def _axis_names(
     if len(names) == len(parameters):
         return names + [f"i{i}" for i in range(rest)], len(names)
     if varargs_names is not None and len(varargs_names) != rest:
-        raise DiagnosticError(
+        raise ExpressionError(
             f'te.compute "{name}": varargs_names has {len(varargs_names)} name(s) for {rest} axes'
         )
     return names + list(varargs_names or (f"i{i}" for i in range(rest))), count
@@ -239,13 +239,13 @@ def _axis_names(
 def _element(value: Any, name: str) -> PrimExpr:
     if isinstance(value, Tensor):
         if value.ndim:
-            raise DiagnosticError(
+            raise ExpressionError(
                 f'The function of te.compute "{name}" returned the tensor "{value.name}"; it '
                 "returns an element of it: index it"
             )
         return value()
     if value is None:
-        raise DiagnosticError(f'The function of te.compute "{name}" returned nothing')
+        raise ExpressionError(f'The function of te.compute "{name}" returned nothing')
     if isinstance(value, TensorSlice):
         return value.asobject()
     return arithmetic.convert(value)
@@ -257,13 +257,13 @@ def _check_reductions(body: tuple[PrimExpr, ...], name: str) -> None:
         if isinstance(value, Reduce):
             next(inside)
         if any(isinstance(found, Reduce) for found in inside):
-            raise DiagnosticError(
+            raise ExpressionError(
                 f'te.compute "{name}": a reduction is only allowed as the whole element. Compute '
                 "the reduction as a tensor of its own, and use its elements in a second te.compute"
             )
     combiners = {value.combiner for value in body if isinstance(value, Reduce)}
     if combiners and (len(combiners) > 1 or not all(isinstance(v, Reduce) for v in body)):
-        raise DiagnosticError(
+        raise ExpressionError(
             f'te.compute "{name}": several outputs are either all plain expressions, or the values '
             "of one reduction"
         )
@@ -281,7 +281,7 @@ def _dtypes(
     if dtype is None:
         found = {tensor.dtype for tensor in inputs}
         if len(found) != 1:
-            raise DiagnosticError(
+            raise ExpressionError(
                 f'te.extern "{name}": the dtype of the output does not follow from its inputs; '
                 "give dtype=…"
             )

@@ -7,10 +7,10 @@ from typing import Any
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.names import unique_name
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.te.errors import ExpressionError
 from mlcweb.te.operation import ComputeOp, ExternOp, Operation, PlaceholderOp
 from mlcweb.te.tensor import ProducerLoad, Tensor
 from mlcweb.tir import arithmetic
@@ -39,7 +39,7 @@ def create_prim_func(
     Raises: DiagnosticError where a placeholder is needed that is no parameter.
     """
     if index_dtype_override not in (None, "int32", WIDE):
-        raise DiagnosticError(
+        raise ExpressionError(
             f'index_dtype_override is "int64" or None, not {index_dtype_override!r}'
         )
     function = _Builder(ops).function()
@@ -52,7 +52,7 @@ class _Builder:
     def __init__(self, parameters: Sequence[Tensor | Var]) -> None:
         for parameter in parameters:
             if not isinstance(parameter, (Tensor, Var)):
-                raise DiagnosticError(
+                raise ExpressionError(
                     "create_prim_func takes tensors and symbolic scalars, not "
                     f"{type(parameter).__name__}"
                 )
@@ -76,7 +76,7 @@ class _Builder:
             buffer_map[handle] = buffer
         statements = [self._statement(op) for op in operations if not isinstance(op, PlaceholderOp)]
         if not statements:
-            raise DiagnosticError("Only placeholders are given; there is nothing to compute")
+            raise ExpressionError("Only placeholders are given; there is nothing to compute")
         attrs: dict[str, Any] = {"global_symbol": "main", "tir.noalias": True}
         layout_free = self._layout_free(operations, list(buffer_map.values()))
         if layout_free:
@@ -93,7 +93,7 @@ class _Builder:
     def _parameter_buffer(self, tensor: Tensor, operations: list[Operation]) -> Buffer:
         key = (tensor.op, tensor.value_index)
         if key in self.buffers:
-            raise DiagnosticError(f'The tensor "{tensor.name}" is given twice as a parameter')
+            raise ExpressionError(f'The tensor "{tensor.name}" is given twice as a parameter')
         if isinstance(tensor.op, ExternOp):
             buffer = tensor.op.output_buffers[tensor.value_index]
         else:
@@ -109,7 +109,7 @@ class _Builder:
         if key in self.buffers:
             return self.buffers[key]
         if isinstance(tensor.op, PlaceholderOp):
-            raise DiagnosticError(
+            raise ExpressionError(
                 f'The placeholder "{tensor.name}" is read, but is no parameter; pass it to '
                 "create_prim_func, before the tensors that depend on it"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 
-from mlcweb.ir.errors import TVMError
+from mlcweb.te.errors import ExpressionError
 
 _current: ContextVar[str] = ContextVar("tag", default="")
 
@@ -18,7 +18,9 @@ class TagScope(ContextDecorator):
 
     def __enter__(self) -> TagScope:
         if _current.get():
-            raise TVMError(f'A tag_scope is inside of that of "{_current.get()}"; use one of them')
+            raise ExpressionError(
+                f'A tag_scope is inside of that of "{_current.get()}"; use one of them'
+            )
         _current.set(self.tag)
         return self
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, node, reference
 from mlcweb.ir.overloads import overloads
+from mlcweb.te.errors import ExpressionError
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import Arithmetic, PrimExpr
 
@@ -20,7 +20,7 @@ OPERATORS: dict[str, Callable[..., Tensor]] = {}
 
 def _operator(name: str, *operands: Any) -> Tensor:
     if name not in OPERATORS:
-        raise DiagnosticError(
+        raise ExpressionError(
             f'"{name}" of whole tensors comes with topi: import mlcweb.topi, or write '
             "te.compute(shape, lambda *i: …) on their elements"
         )
@@ -63,7 +63,7 @@ class Tensor(Node):
 
     def __call__(self, *indices: Any) -> ProducerLoad:
         if len(indices) != self.ndim:
-            raise DiagnosticError(
+            raise ExpressionError(
                 f'Tensor "{self.name}" has {self.ndim} dimension(s); {len(indices)} index(es) given'
             )
         return ProducerLoad(self, tuple(arithmetic.convert(index) for index in indices))
@@ -101,7 +101,7 @@ class TensorSlice(Arithmetic):
     def __getitem__(self, indices: Any) -> ProducerLoad | TensorSlice:
         more = indices if isinstance(indices, (tuple, list)) else (indices,)
         if any(isinstance(index, slice) for index in more):
-            raise DiagnosticError(
+            raise ExpressionError(
                 f'Tensor "{self.tensor.name}" is indexed by expressions; for a range of elements '
                 "use topi.strided_slice"
             )

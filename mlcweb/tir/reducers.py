@@ -3,7 +3,11 @@
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.reduction import comm_reducer
 
-sum = comm_reducer(arithmetic.add, lambda dtype: arithmetic.const(0, dtype), name="sum")
-prod = comm_reducer(arithmetic.multiply, lambda dtype: arithmetic.const(1, dtype), name="prod")
-max = comm_reducer(arithmetic.maximum, intrinsics.min_value, name="max")
-min = comm_reducer(arithmetic.minimum, intrinsics.max_value, name="min")
+sum = comm_reducer(
+    lambda x, y: arithmetic.add(x, y), lambda dtype: arithmetic.const(0, dtype), name="sum"
+)
+prod = comm_reducer(
+    lambda x, y: arithmetic.multiply(x, y), lambda dtype: arithmetic.const(1, dtype), name="prod"
+)
+max = comm_reducer(lambda x, y: arithmetic.maximum(x, y), intrinsics.min_value, name="max")
+min = comm_reducer(lambda x, y: arithmetic.minimum(x, y), intrinsics.max_value, name="min")

@@ -105,7 +105,7 @@ def comm_reducer(
         returns one `Reduce` per value. `reducer(a, b, …)` on values combines them directly.
     """
 
-    def reduce(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
+    def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None, *more: Any) -> Any:
         if not _is_axis(axis):
             operands = [x for x in (expr, axis, where, init, *more) if x is not None]
             combined = operands[0]
