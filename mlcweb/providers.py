@@ -58,6 +58,13 @@ def _specialization(name: str) -> Any:
     return specialize_params
 
 
+@provides("mlcweb.tir.buffer", "simplify")
+def _simplification(name: str) -> Any:
+    from mlcweb.arith import Analyzer
+
+    return Analyzer().simplify
+
+
 @provides("mlcweb.relax.analysis", "estimate_memory_usage")
 def _memory_report(name: str) -> Any:
     from mlcweb.relax_vm.memory_report import estimate_memory_usage

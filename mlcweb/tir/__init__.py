@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 if not TYPE_CHECKING:
-    from mlcweb.tir.constructors import CONSTRUCTORS
+    from mlcweb.tir.constructors import CONSTRUCTORS, const
 
     globals().update(CONSTRUCTORS)
 

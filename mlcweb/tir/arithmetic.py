@@ -63,6 +63,10 @@ def cast(dtype: str, value: Any) -> E.PrimExpr:
         rounded = folding.number(dtype, value.value)
         # A literal keeps the digits that it is written with.
         return rounded if math.isinf(rounded.value) else E.FloatImm(dtype, value.value)
+    if isinstance(value, E.FloatImm) and dtypes.is_integer(dtype):
+        low, high = dtypes.min_value(dtype), dtypes.max_value(dtype)
+        if low <= value.value <= high:
+            return folding.number(dtype, value.value)
     if isinstance(value, E.Broadcast):
         return E.Broadcast(cast(dtypes.element_of(dtype), value.value), value.lanes)
     return E.Cast(dtype, value)
@@ -133,7 +137,10 @@ def divide(a: Any, b: Any) -> E.PrimExpr:
             "The division of integers is ambiguous: write `//` (T.floordiv), or T.truncdiv for "
             "rounding towards zero, or cast to a float type first"
         )
-    if isinstance(b, E.FloatImm) and (divisor := folding.value_of(b)) != 0:
+    if isinstance(b, E.FloatImm):
+        divisor = folding.value_of(b)
+        if divisor == 0:
+            raise DiagnosticError("Division by zero")
         if isinstance(a, E.FloatImm):
             return folding.number(a.dtype, folding.value_of(a) / divisor)
         if divisor == 1:
@@ -217,11 +224,22 @@ def in_lanes_of(condition: E.PrimExpr, values: Iterable[E.PrimExpr]) -> list[E.P
     return [cast(dtypes.with_lanes(value.dtype, lanes), value) for value in values]
 
 
+def _of_one_type(x: Any, y: Any) -> tuple[E.PrimExpr, E.PrimExpr]:
+    """`match_types`, but that the bits of Python's integers are those of the other operand."""
+    if type(x) is int:
+        y = convert(y)
+        x = const(x, y.dtype)
+    elif type(y) is int:
+        x = convert(x)
+        y = const(y, x.dtype)
+    return match_types(x, y)
+
+
 def _bitwise(name: str) -> Any:
     op, fold = register_op(f"tir.{name}"), folding.fold_of(name)
 
     def build(x: Any, y: Any) -> E.PrimExpr:
-        x, y = match_types(x, y)
+        x, y = _of_one_type(x, y)
         if dtypes.is_float(x.dtype):
             raise DiagnosticError(f"{name} needs integers, not {x.dtype}")
         if isinstance(x, E.IntImm) and isinstance(y, E.IntImm):
@@ -239,7 +257,7 @@ def _shift(name: str) -> Any:
     shift = _bitwise(name)
 
     def build(x: Any, y: Any) -> E.PrimExpr:
-        x, y = match_types(x, y)
+        x, y = _of_one_type(x, y)
         if isinstance(y, E.IntImm) and not 0 <= y.value < dtypes.bits(x.dtype):
             raise DiagnosticError(
                 f"{name} by {y.value}: the shift amount must be non-negative and less than "

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from mlcweb.ir import printing
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference, replace
 from mlcweb.ir.structural import BINDING_CLASSES
 from mlcweb.tir import dtype as dtypes
@@ -29,7 +30,15 @@ class Range(Node):
         return Range(convert(min_value), convert(extent))
 
     def __repr__(self) -> str:
-        return f"T.Range({self.min!r}, {self.min + self.extent!r})"
+        return printing.text(self)
+
+
+class BufferTypeError(DiagnosticError, TypeError, ValueError):
+    """There is no such buffer."""
+
+
+class RankError(DiagnosticError, IndexError):
+    """A buffer is accessed by more or fewer indices than it has dimensions."""
 
 
 @node
@@ -80,8 +89,12 @@ class Buffer(Node):
 
     def vload(self, begin: Sequence[Any], dtype: str | None = None) -> BufferLoad:
         """A vector read of `dtype` (default: one element) that starts at `begin`."""
+        self._check_rank(len(begin))
         indices = [convert(index) for index in begin]
-        count = dtypes.lanes(dtype or self.dtype)
+        dtype = dtype or self.dtype
+        if dtypes.element_of(dtype) != dtypes.element_of(self.dtype):
+            raise DiagnosticError(f'Buffer "{self.name}" has no {dtype}: it is of {self.dtype}')
+        count = dtypes.lanes(dtype)
         if count > 1:
             indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), count)
         return BufferLoad(self, tuple(indices))
@@ -94,11 +107,12 @@ class Buffer(Node):
         return BufferStore(self, value, self.vload(begin, value.dtype).indices)
 
     def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
-        """How many elements from `data` on the element at `indices` is, in a list."""
+        """How many elements from `data` on the element at `indices` is, simplified, in a list."""
+        self._check_rank(len(indices))
         offset = self.elem_offset
         for index, stride in zip(indices, row_major_strides(self), strict=True):
             offset = add(offset, multiply(convert(index), stride))
-        return [offset]
+        return [provided(__name__, "simplify")(offset)]
 
     def get_flattened_buffer(self) -> Buffer:
         """The buffer over the same memory with one dimension for each group of dimensions that
@@ -117,11 +131,7 @@ class Buffer(Node):
 
     def __getitem__(self, indices: Any) -> BufferLoad | BufferRegion:
         items = indices if isinstance(indices, tuple) else (indices,)
-        if len(items) != len(self.shape):
-            raise DiagnosticError(
-                f'Buffer "{self.name}" has {len(self.shape)} dimension(s); '
-                f"{len(items)} index(es) given"
-            )
+        self._check_rank(len(items))
         if not any(isinstance(item, slice) for item in items):
             return BufferLoad(self, tuple(convert(item) for item in items))
         return BufferRegion(
@@ -130,6 +140,12 @@ class Buffer(Node):
                 self._range(item, extent) for item, extent in zip(items, self.shape, strict=True)
             ),
         )
+
+    def _check_rank(self, count: int) -> None:
+        if count != len(self.shape):
+            raise RankError(
+                f'Buffer "{self.name}" has {len(self.shape)} dimension(s); {count} index(es) given'
+            )
 
     def _range(self, item: Any, extent: PrimExpr) -> Range:
         if not isinstance(item, slice):
@@ -164,11 +180,17 @@ def decl_buffer(
     scalar.
 
     Raises:
+        BufferTypeError: the extents are no integers, or `data` is no pointer.
         ValueError: `axis_separators` do not increase, or are beyond the dimensions.
     """
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     dtype = dtype or "float32"
+    dtypes.parse(dtype)  # refuses what is no type
     extents = tuple(convert(extent) for extent in dims)
+    if floats := [extent for extent in extents if dtypes.is_float(extent.dtype)]:
+        raise BufferTypeError(f"The extents of buffer {name!r} are integers, not {floats[0]}")
+    if data is not None and data.dtype != "handle":
+        raise BufferTypeError(f"The data of buffer {name!r} is a pointer, not of {data.dtype}")
     index_type = extents[0].dtype if extents else "int64"
     separators = tuple(axis_separators or ())
     if any(a > b for a, b in pairwise((0, *separators, len(extents)))):

@@ -15,11 +15,13 @@ from typing import Any
 from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node
-from mlcweb.tir import arithmetic
+from mlcweb.tir import arithmetic, folding
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, decl_buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.node_checks import ConstructionError, fault_of, fault_of_constant
 from mlcweb.tir.operators import BINARY_NODES
 from mlcweb.tir.reduction import CommReducer, Reduce
 
@@ -33,7 +35,18 @@ def as_range(value: Any) -> Range | None:
 
 
 def _variable(value: Any) -> E.Var:
-    return E.Var(value, "int32") if isinstance(value, str) else value
+    return E.Var(value, "int32") if isinstance(value, str) else _of(E.Var)(value)
+
+
+def _of(node_class: type[Node]) -> Callable[[Any], Any]:
+    """What takes nodes of a class alone."""
+
+    def take(value: Any) -> Any:
+        if not isinstance(value, node_class):
+            raise DiagnosticError(f"{value!r} is no {node_class.__name__}")
+        return value
+
+    return take
 
 
 def _each(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
@@ -51,6 +64,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "Var": _variable,
     "Range": as_range,
     "Range | None": as_range,
+    "Stmt": _of(S.Stmt),
     "ForKind": S.ForKind,
     "IterType": S.IterType,
     "tuple[PrimExpr, ...]": _each(arithmetic.convert),
@@ -75,9 +89,12 @@ class Constructor(NamedClass):
         if "node_class" not in vars(cls):  # a class of the program's own, derived from it
             return super().__call__(*args, **options)
         try:
-            return vars(cls)["make"](*args, **options)
+            node = vars(cls)["make"](*args, **options)
         except DiagnosticError as error:
-            raise TypeError(f"tir.{cls.__name__}: {error.message}") from None
+            raise ConstructionError(f"tir.{cls.__name__}: {error.message}") from None
+        if fault := fault_of(node):
+            raise ConstructionError(f"tir.{cls.__name__}: {fault}")
+        return node
 
     def __instancecheck__(cls, value: Any) -> bool:
         own = vars(cls)
@@ -155,8 +172,11 @@ def _binary(node_class: Any) -> Callable[..., Any]:
 
 
 def _var(name: str, dtype: Any = "int32", type_annotation: Any = None, span: Any = None) -> E.Var:
+    if not isinstance(name, str):
+        raise DiagnosticError(f"{name!r} is no name")
     if isinstance(dtype, E.PointerType):
         return E.Var(name, "handle", dtype, span=span)
+    dtypes.parse(str(dtype))  # refuses what is no type
     return E.Var(name, str(dtype), type_annotation, span=span)
 
 
@@ -170,6 +190,20 @@ def _pointer(element_type: Any, storage_scope: str = "global", span: Any = None)
     return E.PointerType(
         str(getattr(element_type, "dtype", element_type)), storage_scope, span=span
     )
+
+
+def const(value: Any, dtype: Any = None, span: Any = None) -> E.PrimExpr:
+    """A constant as `folding.const` makes it, but that an integer beyond its type is refused."""
+    try:
+        if dtype is None:
+            return folding.const(value)
+        element = dtypes.element_of(str(dtype))
+        fault = fault_of_constant(value, element) if isinstance(value, int) else ""
+        if not fault:
+            return folding.const(value, str(dtype))
+    except DiagnosticError as error:
+        fault = error.message
+    raise ConstructionError(f"tir.const: {fault}") from None
 
 
 def _integer(dtype: Any, value: Any, span: Any = None) -> E.IntImm:
@@ -245,9 +279,11 @@ def prim_func(
             handle = E.Var(f"{param.name}_handle", "handle")
             buffers[handle] = param
             param = handle
-        own.append(param)
+        own.append(_of(E.Var)(param))
     returns = None if ret_type is None else str(getattr(ret_type, "dtype", ret_type))
-    return PrimFunc(tuple(own), body, returns, buffers, attrs=dict(attrs or {}), span=span)
+    return PrimFunc(
+        tuple(own), _of(S.Stmt)(body), returns, buffers, attrs=dict(attrs or {}), span=span
+    )
 
 
 def make_range(begin: Any, end: Any = None, span: Any = None) -> Range:

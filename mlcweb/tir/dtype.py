@@ -9,6 +9,11 @@ from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 
+
+class UnknownTypeError(DiagnosticError, ValueError):
+    """There is no such data type."""
+
+
 _PATTERN = re.compile(r"(float|bfloat|int|uint)(\d+)(?:_e\d+m\d+[a-z]*\d*[a-z]*)?(?:x(\d+))?")
 """A type by its kind, bits and lanes. Floats of fewer than 16 bits say how they divide them:
 `float8_e4m3fn`."""
@@ -23,7 +28,7 @@ def parse(dtype: str) -> tuple[str, int, int]:
         return dtype or "void", 64, 1
     match = _PATTERN.fullmatch(dtype)
     if match is None:
-        raise DiagnosticError(f'Unknown data type "{dtype}"')
+        raise UnknownTypeError(f'Unknown data type "{dtype}"')
     return match[1], int(match[2]), int(match[3] or 1)
 
 
@@ -97,6 +102,8 @@ def _integer_range(dtype: str) -> tuple[int, int]:
     name, width, _ = parse(dtype)
     if name == "bool":
         return 0, 1
+    if name in ("handle", "void"):
+        raise DiagnosticError(f"{name} has no numbers")
     if name == "uint":
         return 0, 2**width - 1
     return -(2 ** (width - 1)), 2 ** (width - 1) - 1
@@ -158,6 +165,10 @@ class DataType(str):
     """A data type as text, with what TVM's class of the name tells of one."""
 
     __slots__ = ()
+
+    def __new__(cls, dtype: str) -> DataType:
+        parse(dtype)  # refuses what is no type
+        return super().__new__(cls, dtype)
 
     @property
     def bits(self) -> int:

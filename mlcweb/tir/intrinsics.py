@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from mlcweb.ir.op import Op, register_op
 from mlcweb.tir import arithmetic as A
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir import folding
 from mlcweb.tir.arithmetic import cast, const, convert, match_types, multiply
 from mlcweb.tir.builtins import OPS
 from mlcweb.tir.expr import Call, IntImm, PrimExpr, StringImm
@@ -37,6 +39,22 @@ def call_intrin(dtype: str, func_name: str | Op, *args: Any) -> Call:
     return call(dtype, name.removeprefix("tirx.").removeprefix("tir."), *args)
 
 
+def _rounding(name: str, to_integer: Callable[[float], float]) -> Callable[[Any], PrimExpr]:
+    op = register_op(f"tir.{name}")
+
+    def build(x: Any) -> PrimExpr:
+        x = convert(x)
+        if not dtypes.is_float(x.dtype):
+            return x
+        if isinstance(x, E.FloatImm) and math.isfinite(x.value):
+            return const(float(to_integer(folding.value_of(x))), x.dtype)
+        return Call(x.dtype, op, (x,))
+
+    build.__name__ = name
+    build.__doc__ = f"Elementwise `{name}`; integers are what they are."
+    return build
+
+
 def _unary(name: str) -> Callable[[Any], PrimExpr]:
     op = register_op(f"tir.{name}")
 
@@ -52,8 +70,15 @@ def _unary(name: str) -> Callable[[Any], PrimExpr]:
 
 
 unary_functions: dict[str, Callable[[Any], PrimExpr]] = {
-    name: _unary(name) for name in keys(Family.FUNCTION, arity=1)
-}
+    **{name: _unary(name) for name in keys(Family.FUNCTION, arity=1)},
+    **{
+        name: _rounding(name, to_integer)
+        for name, to_integer in {
+            "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc,
+            "round": round, "nearbyint": round,
+        }.items()
+    },
+}  # fmt: skip
 exp, log, sqrt, tanh, sigmoid, erf, floor = (
     unary_functions[name] for name in ("exp", "log", "sqrt", "tanh", "sigmoid", "erf", "floor")
 )
@@ -64,7 +89,7 @@ def absolute(x: Any) -> PrimExpr:
     x = convert(x)
     if dtypes.kind(x.dtype) == "uint":
         return x
-    if isinstance(x, IntImm):
+    if isinstance(x, (IntImm, E.FloatImm)):
         return const(abs(x.value), x.dtype)
     return call(x.dtype, "fabs" if dtypes.is_float(x.dtype) else "abs", x)
 
@@ -134,7 +159,7 @@ def reinterpret(dtype: str, value: Any) -> PrimExpr:
     value = convert(value)
     if _width(dtype) != _width(value.dtype):
         raise DiagnosticError(f"Cannot read the bits of {value.dtype} as {dtype}: widths differ")
-    return call(dtype, "reinterpret", value)
+    return value if value.dtype == dtype else call(dtype, "reinterpret", value)
 
 
 def _width(dtype: str) -> int:
@@ -209,6 +234,8 @@ def access_ptr(
     if isinstance(access_mask, str):
         mask = 0
         for letter in access_mask:
+            if letter not in _ACCESS_LETTERS:
+                raise ValueError(f'An access is of "r" and "w", not of "{letter}"')
             mask |= _ACCESS_LETTERS[letter]
         access_mask = mask
     if extent is None:

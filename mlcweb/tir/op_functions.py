@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -46,6 +47,8 @@ def get_vscale_expr(dtype: Any, min_size: int = 128) -> E.PrimExpr:
 
 def infinity(dtype: Any) -> E.PrimExpr:
     """The largest value of a float type."""
+    if not dtypes.is_float(str(dtype)):
+        raise DiagnosticError(f"{dtype} has no infinity")
     return arithmetic.const(float("inf"), str(dtype))
 
 

@@ -61,8 +61,7 @@ class IterVar(Arithmetic, Node):
         return self.var
 
     def __repr__(self) -> str:
-        name = self.iter_type.name.title().replace("_", "").replace("DataParallel", "DataPar")
-        return f'T.iter_var({self.var!r}, {self.dom!r}, "{name}", "{self.thread_tag}")'
+        return printing.text(self)
 
 
 @node

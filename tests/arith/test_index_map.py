@@ -195,3 +195,8 @@ def test_records_have_tvms_layout():
             },
         ],
     }
+
+
+def test_script_of_a_map():
+    index_map = IndexMap.from_func(lambda i: i // 4)
+    assert index_map.script() == str(index_map) == "T.index_map(lambda i: (i // T.int64(4),))"

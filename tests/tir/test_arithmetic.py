@@ -29,7 +29,9 @@ def test_types_of_constants(value: Any, dtype: str) -> None:
 
 
 def test_constants_of_a_type() -> None:
-    assert const(300, "int8").value == 44
+    assert arithmetic.cast("int8", const(300)).value == 44
+    with pytest.raises(ValueError, match="300 is beyond int8"):
+        const(300, "int8")
     assert isinstance(const(3, "float16"), FloatImm)
     vector = const(1, "int32x4")
     assert isinstance(vector, Broadcast)

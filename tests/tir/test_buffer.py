@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mlcweb import tir
 from mlcweb.ir import DiagnosticError
 from mlcweb.tir import BufferLoad, BufferRegion, IntImm, Range, Var, decl_buffer
 from mlcweb.tir.buffer import constant_shape, full_region
@@ -82,3 +83,16 @@ def test_axis_separators_lie_between_the_dimensions_in_order(separators: list[in
 def test_what_a_pointer_is_for() -> None:
     assert A.access_ptr("rw").args[4].value == A.READ | A.WRITE
     assert A.access_ptr("w").args[4].value == A.WRITE
+
+
+def test_offsets_are_simplified() -> None:
+    m, n, s, k = (tir.Var(name, "int32") for name in "mnsk")
+    rows = tir.decl_buffer((m, n), "float32", elem_offset=100)
+    assert str(rows.offset_of([2, 3])) == "[n * 2 + 103]"
+    strided = tir.decl_buffer((m, n), "float32", strides=[s, 1])
+    assert str(strided.offset_of([k // s, k % s])) == "[k]"
+
+
+def test_ranges_that_stand_alone() -> None:
+    assert str(tir.Range.from_min_extent(2, 5)) == "I.Range(2, 7)"
+    assert tir.Range.from_min_extent(0, tir.Var("n")).script() == "I.Range(0, n)"

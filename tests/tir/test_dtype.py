@@ -84,3 +84,9 @@ def test_rounding_is_that_of_numpy(dtype: str) -> None:
 def test_rounding_of_narrow_floats(dtype: str, values: list[float]) -> None:
     for value, nearest in zip((0.3, 1.3, 5.7, 27.2), values, strict=False):
         assert dtypes.round_float(value, dtype) == nearest
+
+
+def test_types_that_there_are_none_of():
+    for text in ("nosuch", "float32x"):
+        with pytest.raises(ValueError, match=f'Unknown data type "{text}"'):
+            dtypes.DataType(text)

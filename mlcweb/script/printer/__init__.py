@@ -14,7 +14,7 @@ from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import Node
 from mlcweb.script.printer import options
 from mlcweb.script.printer.expressions import (
-    expression, is_expression, iteration_variable, pointer_text, range_index, reducer, region,
+    ends, expression, is_expression, iteration_variable, pointer_text, reducer, region,
 )  # fmt: skip
 from mlcweb.script.printer.functions import (
     function_printers, module, node_printers, standalone,
@@ -181,14 +181,14 @@ def _small(writer: Writer, value: Any) -> str:
     if isinstance(value, Buffer):
         return names.of(value, value.name)
     if isinstance(value, Range):
-        return range_index(names, value)
+        return f"I.Range({ends(names, value)})"
     if isinstance(value, IterVar):
         return iteration_variable(names, value)
     if isinstance(value, PointerType):
         return pointer_text(value)
     if isinstance(value, CommReducer):
         return reducer(names, value)
-    return object.__repr__(value)
+    return repr(value)
 
 
 def _nearest_part(writer: Writer, root: Any, path: AccessPath) -> Node | None:

@@ -290,13 +290,14 @@ def _builtin_call(names: Names, value: E.Call, row: Builtin) -> str:
 
 def iteration_variable(names: Names, value: IterVar) -> str:
     """An `IterVar` as TVM prints one that stands alone."""
-    domain = "None" if value.dom is None else f"T.Range({_ends(names, value.dom)})"
+    domain = "None" if value.dom is None else f"T.Range({ends(names, value.dom)})"
     kind = ITERATIONS[value.iter_type]
     name = names.of(value.var, value.var.name)
     return f'T.iter_var({name}, {domain}, "{kind}", {string(value.thread_tag or "")})'
 
 
-def _ends(names: Names, domain: Range) -> str:
+def ends(names: Names, domain: Range) -> str:
+    """The first integer of a range and the one after its last."""
     return arguments(names, (domain.min, arithmetic.add(domain.min, domain.extent)))
 
 
