@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
+from mlcweb.ir.dialect import without_prefix
+from mlcweb.ir.errors import InternalError
+
 T = TypeVar("T")
+
+
+class UnknownOpError(InternalError, AttributeError, KeyError):
+    """No operator has the name. TVM raises an AttributeError, or an InternalError before 2025."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +30,12 @@ class Op:
 
     @staticmethod
     def get(op_name: str) -> Op:
-        """The operator registered under `op_name`; KeyError where there is none."""
-        return _operators[op_name]
+        """The operator registered under `op_name`, in either spelling; an UnknownOpError where
+        there is none."""
+        op = _operators.get(without_prefix(op_name))
+        if op is None:
+            raise UnknownOpError(f"There is no operator {op_name}; Op.list_op_names() lists all")
+        return op
 
     @staticmethod
     def list_op_names() -> list[str]:
@@ -80,7 +91,7 @@ def register_op_attr(
     """Set an attribute of an operator; without `value`, a decorator that sets what it decorates."""
 
     def set_value(value: T) -> T:
-        register_op(op_name).set_attr(attr_key, value, level)
+        register_op(without_prefix(op_name)).set_attr(attr_key, value, level)
         return value
 
     return set_value if value is None else set_value(value)

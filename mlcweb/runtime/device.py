@@ -24,6 +24,10 @@ _WITH_ARRAYS = ("cpu", "cuda", "opencl", "vulkan", "metal", "webgpu")
 """The devices that there are, or that are simulated."""
 
 
+class UnknownDeviceError(TVMError, ValueError):
+    """No device has the name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """A device: its type by name, and its number among the devices of that type."""
@@ -82,7 +86,9 @@ def device(device_type: str | int | Device, index: int | None = None) -> Device:
     name, _, number = device_type.split()[0].partition(":")
     name = _ALIASES.get(name, name)
     if name not in DEVICE_TYPES:
-        raise TVMError(f'Unknown device "{device_type}"; there are {", ".join(DEVICE_TYPES)}')
+        raise UnknownDeviceError(
+            f'Unknown device "{device_type}"; there are {", ".join(DEVICE_TYPES)}'
+        )
     return _device(name, int(number or index or 0))
 
 

@@ -6,7 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mlcweb.ir.errors import TVMError
 from mlcweb.tir.function import PrimFunc
+
+
+class NameTakenError(TVMError, ValueError):
+    """A function has the name already. TVM has a ValueError, or since 2025 a RuntimeError."""
+
 
 _functions: dict[str, Callable[..., Any] | PrimFunc] = {}
 
@@ -19,7 +25,7 @@ def register_func(
     """Register a function under a name; also a decorator.
 
     ``register_func("env.relu")`` and ``register_func("env.relu", override=True)`` decorate,
-    ``register_func("env.relu", relu)`` registers at once. A name that is taken is a ValueError
+    ``register_func("env.relu", relu)`` registers at once. A name that is taken is a NameTakenError
     unless `override` is set. A Python function that a kernel calls gets NumPy arrays for pointers,
     which it may write, and numbers for scalars; a PrimFunc is compiled into the kernel.
     """
@@ -28,7 +34,7 @@ def register_func(
 
     def register(function: Any) -> Any:
         if func_name in _functions and not override:
-            raise ValueError(
+            raise NameTakenError(
                 f'Global function "{func_name}" is already registered; pass override=True to '
                 "replace it"
             )

@@ -84,3 +84,8 @@ def test_attributes_go_by_their_names_of_2026_too() -> None:
     assert func.attrs.get("tirx.noalias") is True and func.attrs.get("tirx.mine") is None
     assert pickle.loads(pickle.dumps(func)).attrs["tirx.noalias"] is True
     assert dict(func.without_attr("tirx.noalias").attrs) == {"mine": 1}
+
+
+def test_a_module_is_the_same_as_itself_alone():
+    module = IRModule()
+    assert module.same_as(module) and not module.same_as(IRModule())

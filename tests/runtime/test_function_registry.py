@@ -2,7 +2,9 @@
 
 import pytest
 
+from mlcweb.ir import TVMError
 from mlcweb.runtime import (
+    device,
     get_global_func,
     list_global_func_names,
     register_func,
@@ -45,3 +47,15 @@ def test_missing_functions():
     with pytest.raises(ValueError, match=r'Cannot find global function "test\.f"'):
         get_global_func("test.f")
     assert get_global_func("test.f", allow_missing=True) is None
+
+
+@pytest.mark.parametrize("error", [TVMError, RuntimeError, ValueError])
+def test_a_taken_name_is_an_error_of_each_class_that_tvm_had(error):
+    register_func("test.f", abs)
+    with pytest.raises(error, match="already registered"):
+        register_func("test.f", abs)
+
+
+def test_an_unknown_device():
+    with pytest.raises(ValueError, match='Unknown device "nosuch"'):
+        device("nosuch")
