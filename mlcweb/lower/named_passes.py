@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.analysis.queries import detect_buffer_access_lca
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
+from mlcweb.lower.loop_exits import leaves_loop
 from mlcweb.lower.simplify import Simplification
 from mlcweb.lower.statement_simplifier import (
     NOTHING,
@@ -111,19 +111,9 @@ class AnnotateIrregularLoop(Mutator):
     @on(S.For)
     def loop(self, loop: S.For) -> S.For:
         new = self.rewrite_children(loop)
-        if not any(operator_name(node) in _JUMPS for node in _outside_of_loops(loop.body)):
+        if not leaves_loop(loop.body):
             return new
         return replace(new, annotations={**new.annotations, "irregular_loop_mark": 1})
-
-
-_JUMPS = ("break_loop", "continue_loop")
-
-
-def _outside_of_loops(node: Node) -> Iterator[Node]:
-    if not isinstance(node, (S.For, S.While)):
-        yield node
-        for child in children(node):
-            yield from _outside_of_loops(child)
 
 
 class RewriteUnsafeSelect(Mutator):

@@ -20,6 +20,7 @@ from mlcweb.lower.async_copies import copies_at_once
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops, instructions_in_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
+from mlcweb.lower.loop_exits import has_loop_exits, lower_loop_exits
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, lowering_pass
 from mlcweb.lower.named_passes import SkipAssert
@@ -107,6 +108,8 @@ def run_pipeline(
     last = [run for phase, run in added if phase != 0]
     if context.config.get(DISABLE_ASSERT):
         first.append(skip_assertions)
+    if has_loop_exits(func):
+        first.append(lower_loop_exits)
     if last and convert_blocks_to_loops not in lowering:
         lowering = PASSES
     for run in (*first, *lowering, *last, *generation):
