@@ -65,6 +65,13 @@ def _simplification(name: str) -> Any:
     return Analyzer().simplify
 
 
+@provides("mlcweb.tir.expr", "PrimStructInfo")
+def _type_of_scalars(name: str) -> Any:
+    from mlcweb.relax import PrimStructInfo
+
+    return PrimStructInfo
+
+
 @provides("mlcweb.relax.analysis", "estimate_memory_usage")
 def _memory_report(name: str) -> Any:
     from mlcweb.relax_vm.memory_report import estimate_memory_usage

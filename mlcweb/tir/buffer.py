@@ -225,6 +225,11 @@ class BufferRegion(Node):
     buffer: Buffer = reference()
     region: tuple[Range, ...]
 
+    @property
+    def source(self) -> Buffer:
+        """The buffer, under its name since 2026."""
+        return self.buffer
+
     def __repr__(self) -> str:
         return printing.text(self)
 

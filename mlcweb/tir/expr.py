@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.ir.op import Op
@@ -110,6 +111,13 @@ class PrimExpr(Arithmetic, Node):
     @property
     def dtype(self) -> str:
         raise NotImplementedError(type(self).__name__)
+
+    @property
+    def ty(self) -> Any:
+        """The type as a node, under its name since 2026; of a pointer the `PointerType`, of
+        others `ir.PrimType`, which has the `dtype`."""
+        pointer = getattr(self, "type_annotation", None)
+        return pointer or provided(__name__, "PrimStructInfo")(self.dtype)
 
     def __bool__(self) -> bool:
         raise ValueError(
@@ -358,6 +366,11 @@ class BufferLoad(PrimExpr):
 
     buffer: Buffer = reference()
     indices: tuple[PrimExpr, ...]
+
+    @property
+    def source(self) -> Buffer:
+        """The buffer, under its name since 2026."""
+        return self.buffer
 
     @property
     def dtype(self) -> str:

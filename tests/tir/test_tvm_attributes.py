@@ -32,3 +32,12 @@ def test_calls_by_name() -> None:
     call = tir.call_intrin("float32", "tir.exp", const(1.0, "float32"))
     assert isinstance(call, tir.Call)
     assert str(call) == "T.exp(T.float32(1))"
+
+
+def test_names_since_2026() -> None:
+    x, pointer = tir.Var("x", "int32"), tir.Var("p", tir.PointerType("float32"))
+    buffer = tir.decl_buffer((4,), "float32")
+    assert x.ty.dtype == "int32" and (x < 3).ty.dtype == "bool"
+    assert pointer.ty is pointer.type_annotation
+    assert buffer[0].ty.dtype == "float32"
+    assert buffer[0].source is buffer[0:2].source is buffer
