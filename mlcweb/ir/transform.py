@@ -25,6 +25,10 @@ from mlcweb.ir.errors import TVMError, nesting_limit
 from mlcweb.ir.module import IRModule
 
 
+class NoModuleError(TVMError, TypeError):
+    """A pass is given, or gives, what is no IRModule."""
+
+
 class UnknownOption(TVMError, AttributeError):
     """An option of a name that nothing has registered."""
 
@@ -223,7 +227,7 @@ class Pass:
     @nesting_limit("transformed")
     def __call__(self, mod: IRModule) -> IRModule:
         if not isinstance(mod, IRModule):
-            raise TVMError(
+            raise NoModuleError(
                 f"The pass {self.name} transforms an IRModule, not a {type(mod).__name__}: wrap a "
                 "function as IRModule({name: function})"
             )
@@ -236,7 +240,7 @@ class Pass:
             _tell(instrument, "run_before_pass", mod, self.info)
         result = self.transform_module(mod, context)
         if not isinstance(result, IRModule):
-            raise TVMError(f"The pass {self.name} gave no IRModule but {result!r}")
+            raise NoModuleError(f"The pass {self.name} gave no IRModule but {result!r}")
         for instrument in instruments:
             _tell(instrument, "run_after_pass", result, self.info)
         return result

@@ -57,6 +57,13 @@ def trunc_division(a: Any, b: Any, span: Any = None) -> E.PrimExpr:
     return arithmetic.truncdiv(a, b) if _integers(a, b) else arithmetic.divide(a, b)
 
 
+def stmt_seq(*args: Any) -> S.Stmt:
+    """Statements one after another; an expression is a statement that computes it."""
+    return S.sequence(
+        *(x if isinstance(x, S.Stmt) else S.Evaluate(arithmetic.convert(x)) for x in args)
+    )
+
+
 def _integers(*operands: Any) -> bool:
     return all(x.dtype.startswith(("int", "uint")) for x in map(arithmetic.convert, operands))
 
@@ -98,6 +105,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "infinity": infinity,
     "logaddexp": logaddexp,
     "convert": arithmetic.convert,
-    "stmt_seq": S.sequence,
+    "stmt_seq": stmt_seq,
     "stmt_list": lambda stmt: list(stmt.seq) if isinstance(stmt, S.SeqStmt) else [stmt],
 }  # fmt: skip

@@ -15,3 +15,9 @@ def test_both_spellings_name_an_operator():
 def test_unknown_operators(error):
     with pytest.raises(error, match=r"There is no operator tir\.nosuch"):
         Op.get("tir.nosuch")
+
+
+def test_an_operator_is_the_same_as_itself():
+    assert Op.get("tir.exp").same_as(Op.get("tirx.exp")) and not Op.get("tir.exp").same_as(
+        "tir.exp"
+    )

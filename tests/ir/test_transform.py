@@ -136,3 +136,9 @@ def test_instruments_can_be_exchanged():
         context.override_instruments([recorder])
         first(IRModule())
     assert [run.name for run in recorder.runs] == ["first"]
+
+
+def test_what_is_no_module_is_a_type_error():
+    for run, argument in ((lambda mod, ctx: mod, 3), (lambda mod, ctx: 3, IRModule())):
+        with pytest.raises(TypeError, match="IRModule"):
+            module_pass(run, opt_level=0)(argument)

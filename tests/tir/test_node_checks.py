@@ -129,3 +129,7 @@ def test_bits_of_numbers_are_those_of_the_other_operand() -> None:
 
 def test_undefined_values_are_int32_by_default() -> None:
     assert tir.undef().dtype == "int32"
+
+
+def test_sequences_take_expressions() -> None:
+    assert str(tir.stmt_seq(1, tir.Evaluate(x))) == "T.evaluate(1)\nT.evaluate(x)"
