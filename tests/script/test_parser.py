@@ -576,3 +576,22 @@ def test_a_python_function_takes_a_buffer_or_none():
             A[i] = scaled(A[i], s)
 
     assert "A[i] * s[0]" in script(main)
+
+
+def test_assertions_with_the_class_of_the_error():
+    func = parse(
+        '@T.prim_func\ndef f(n: T.int32):\n    assert n > 2, ("ValueError", ["more than ", "2"])\n'
+    )
+    assert func.body.message.value == "more than 2"
+
+
+def test_layouts_that_are_none():
+    func = parse(
+        '@T.prim_func\ndef f(A: T.Buffer((4,), "int32", layout=None)):\n'
+        "    B = T.decl_buffer((4,), data=A.data, layout=None)\n    B[0] = 1.0\n"
+    )
+    assert func.body.buffer.dtype == "float32"
+    with pytest.raises(DiagnosticError, match="A buffer with a layout is not supported"):
+        parse(
+            '@T.prim_func\ndef f():\n    A = T.decl_buffer((4,), layout="S[4]")\n    A[0] = 1.0\n'
+        )

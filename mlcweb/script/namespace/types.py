@@ -82,10 +82,19 @@ def make_buffer(
     buffer_type: str = "default",
     axis_separators: Sequence[int] | None = None,
     type: str = "default",  # what buffer_type was called until 2022
+    layout: Any = None,
 ) -> Buffer:
     """A buffer without a name, which the assignment gives: what all calls of `T` that describe a
     buffer take. Strings in `shape` and `strides` are variables of their own. A view of a buffer
-    that says what it does is that buffer: scripts until 2022 gave an allocation its shape so."""
+    that says what it does is that buffer: scripts until 2022 gave an allocation its shape so.
+
+    Raises:
+        DiagnosticError: a `layout` is given; those of tirx are for GPUs.
+    """
+    if layout is not None:
+        raise DiagnosticError(
+            "A buffer with a layout is not supported; write the indices that the layout gives"
+        )
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     type_name = str(dtype)
     dtypes.parse(type_name)
