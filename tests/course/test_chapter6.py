@@ -61,11 +61,18 @@ GPU_LISTINGS = [
 ]  # fmt: skip
 
 
+def gpu_cells(part, size):
+    """Cells on GPUs as text, with matrices of a size."""
+    text = (HERE / "cells" / f"chapter6_{part}.txt").read_text()
+    return re.sub(rf"{SIZE}(?=, {SIZE})|(?<={SIZE}, ){SIZE}", str(size), text)
+
+
 @pytest.fixture(scope="module")
-def gpu_modules():
-    """The modules that the cells of part 1 arrive at, by name."""
+def gpu_modules(request):
+    """The modules that the cells of part 1 arrive at, by name. A parameter replaces the size of the
+    matrices."""
     names = {"__name__": "course", "tvm": mlcweb, "T": mlcweb.script.tir}
-    text = (HERE / "cells" / "chapter6_part1.txt").read_text()
+    text = gpu_cells("part1", getattr(request, "param", SIZE))
     for number, cell in enumerate(re.split(r"^# %%\n", text, flags=re.M)):
         filename = f"chapter6_part1_{number}.py"
         linecache.cache[filename] = (len(cell), None, cell.splitlines(True), filename)
@@ -86,11 +93,13 @@ def test_a_thread_block_computes_its_part(gpu_modules):
     np.testing.assert_array_equal(arrays[1].numpy(), a[:-3] + a[1:-2] + a[2:-1])
 
 
+@pytest.mark.parametrize("gpu_modules", [256], indirect=True)
 def test_what_is_compiled_for_a_gpu_runs_and_is_tuned(gpu_modules, capsys, tmp_path, monkeypatch):
-    """With a GPU and without; the book's search has more trials, and its programs run 10 times."""
+    """With a GPU and without; the book's matrices are larger, its search has more trials, and its
+    programs run 10 times."""
     monkeypatch.chdir(tmp_path)
     names = dict(gpu_modules)
-    text = (HERE / "cells" / "chapter6_running.txt").read_text()
+    text = gpu_cells("running", 256)
     text = text.replace("max_trials_global=64", "max_trials_global=4")
     text = text.replace("number=10", "number=1")
     compat.install()
