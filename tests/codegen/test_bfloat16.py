@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
+from mlcweb import meta_schedule as ms
 from mlcweb import relax
 from mlcweb.runtime.params import load_param_dict, save_param_dict
 from mlcweb.script import relax as R
@@ -200,3 +201,11 @@ def test_graphs_and_their_constants() -> None:
         machine = relax.VirtualMachine(relax.build(Module, target=target), tvm.cpu())
         result = machine["main"](array(x), array(w))
         np.testing.assert_array_equal(result.numpy(), nearest(sums + nearest(np.float32([1.1]))))
+
+
+@pytest.mark.parametrize("target", ["llvm -num-cores 1", "wasm"])
+def test_programs_are_tuned(target: str) -> None:
+    database = ms.tune_tir(product, target, None, max_trials_global=2, num_trials_per_iter=2)
+    records = database.get_all_tuning_records()
+    assert records
+    assert all(record.is_valid for record in records)
