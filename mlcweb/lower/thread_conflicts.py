@@ -286,10 +286,10 @@ def _taken_apart(
 
 def _values_at(positions: Sequence[int | None]) -> Callable[[Values], Values]:
     """A function that gives the values of a row at some positions; None where there is none."""
-    known = [position for position in positions if position is not None]
-    if not known or len(known) < len(positions):
+    used = [position for position in positions if position is not None]
+    if not used or len(used) < len(positions):
         return lambda row: tuple([None if i is None else row[i] for i in positions])
-    return itemgetter(*known) if len(known) > 1 else itemgetter(slice(known[0], known[0] + 1))
+    return itemgetter(*used) if len(used) > 1 else itemgetter(slice(used[0], used[0] + 1))
 
 
 def _wide_axes(access: Access) -> set[str]:
