@@ -21,14 +21,19 @@ def test_it_ends_with_an_error_too() -> None:
 
 
 def test_young_objects_are_looked_at_less_often_until_the_end() -> None:
-    before = gc.get_threshold()
-    with gc_frozen():
-        within = gc.get_threshold()
+    of_tests = gc.get_threshold()
+    before = 700, 10, 10
+    gc.set_threshold(*before)
+    try:
         with gc_frozen():
+            within = gc.get_threshold()
+            with gc_frozen():
+                assert gc.get_threshold() == within
             assert gc.get_threshold() == within
-        assert gc.get_threshold() == within
-    assert within[0] >= 10 * before[0]
-    assert gc.get_threshold() == before
+        assert within[0] >= 10 * before[0]
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*of_tests)
 
 
 def test_garbage_made_within_is_collected() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
@@ -37,12 +38,13 @@ class AssertionFailed(TVMError, AssertionError):
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
-    """The NumPy type of one element of a type."""
+    """The NumPy type of one element of a type; TVMError where NumPy itself has none."""
     element = dtypes.element_of(dtype)
-    try:
-        return np.dtype(element)
-    except TypeError:
-        raise TVMError(f"NumPy has no {element}; use float16 or float32") from None
+    with suppress(TypeError):
+        array_type = np.dtype(element)
+        if array_type.isbuiltin == 1:  # and not one that another package has added
+            return array_type
+    raise TVMError(f"NumPy has no {element}; use float16 or float32")
 
 
 def _wrapper(dtype: str) -> Callable[[Any], Any]:
