@@ -199,8 +199,8 @@ class PythonSource(Visitor):
 
     @on(S.AssertStmt)
     def assertion(self, statement: S.AssertStmt) -> None:
-        message = getattr(statement.message, "value", statement.message)
-        self.line(f"check_assertion({self.text(statement.condition)}, {str(message)!r})")
+        condition, message = self.text(statement.condition), self.text(statement.message)
+        self.line(f"check_assertion({condition}, {message})")
         self.visit(statement.body)
 
     @on(S.AttrStmt)
