@@ -24,10 +24,10 @@ LOOP_KINDS = ("T.serial", "T.serial", "T.serial", "T.parallel", "T.unroll", "T.v
 
 
 def examples(quick: int, thorough: int | None = None) -> settings:
-    """How many examples a property test tries: `quick` in `make test`; `thorough`, by default twice
-    as many, in `make test-all`, whose hypothesis profile has that name."""
+    """How many examples a property test tries: `quick` in `make test`; `thorough`, by default four
+    times as many, in `make test-all`, whose hypothesis profile has that name."""
     is_quick = settings.get_current_profile_name() != "thorough"
-    return settings(max_examples=quick if is_quick else thorough or 2 * quick)
+    return settings(max_examples=quick if is_quick else thorough or 4 * quick)
 
 
 @dataclass

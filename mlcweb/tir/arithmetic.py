@@ -137,10 +137,7 @@ def divide(a: Any, b: Any) -> E.PrimExpr:
             "The division of integers is ambiguous: write `//` (T.floordiv), or T.truncdiv for "
             "rounding towards zero, or cast to a float type first"
         )
-    if isinstance(b, E.FloatImm):
-        divisor = folding.value_of(b)
-        if divisor == 0:
-            raise DiagnosticError("Division by zero")
+    if isinstance(b, E.FloatImm) and (divisor := folding.value_of(b)) != 0:
         if isinstance(a, E.FloatImm):
             return folding.number(a.dtype, folding.value_of(a) / divisor)
         if divisor == 1:

@@ -51,8 +51,8 @@ def test_an_operator(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("share", range(0, SHARES, 2))
-def test_half_of_the_operator_tests(share):
+@pytest.mark.parametrize("share", range(SHARES))
+def test_all_operator_tests(share):
     every = list(cases().items())
     mine = every[share::SHARES]
     passed = 0
