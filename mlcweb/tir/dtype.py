@@ -166,9 +166,9 @@ class DataType(str):
 
     __slots__ = ()
 
-    def __new__(cls, dtype: str) -> DataType:
-        parse(dtype)  # refuses what is no type
-        return super().__new__(cls, dtype)
+    def __new__(cls, content: str) -> DataType:
+        parse(content)  # refuses what is no type
+        return super().__new__(cls, content)
 
     @property
     def bits(self) -> int:

@@ -9,7 +9,6 @@ from mlcweb.ir import IRModule
 from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
-from tests.oracle.test_walks import Replay
 
 CHAIN = """
 @I.ir_module
@@ -68,12 +67,11 @@ def test_a_copy_of_what_a_later_block_overwrites_in_part():
     np.testing.assert_array_equal(arrays[1].numpy(), a[2] + 1)
 
 
-def made_by_tvm(program, step, python):
+def made_by_tvm(program, step, replay):
     """What a real TVM makes of a program by one step, as a module of ours."""
     mod = IRModule({"main": from_source(program)})
     question = {"module": mod.script(dialect="s_tir"), "steps": [(step, True)], "scripts": True}
-    with Replay(python) as replay:
-        (made,) = replay(question)["steps"]
+    (made,) = replay(question)["steps"]
     return from_source(made["script"])
 
 
@@ -84,9 +82,9 @@ def run(mod, *arrays):
 
 
 @pytest.mark.oracle
-def test_tvm_copies_it_too_late(oracle_python):
+def test_tvm_copies_it_too_late(replay):
     step = 'sch.cache_read(sch.get_sblock("B"), 0, "local")'
-    made = made_by_tvm(READ_BEFORE_IT_IS_OVERWRITTEN, step, oracle_python)
+    made = made_by_tvm(READ_BEFORE_IT_IS_OVERWRITTEN, step, replay)
     with pytest.raises(IndexOutOfBounds, match=r"A_local\[2, 0\].* has shape \(1, 4\)"):
         run(made, np.ones((4, 4), "float32"), np.zeros(4, "float32"))
 
@@ -114,9 +112,9 @@ def test_a_copy_is_not_read_before_it_is_written():
 
 
 @pytest.mark.oracle
-def test_tvm_reads_a_copy_before_it_is_written(oracle_python):
+def test_tvm_reads_a_copy_before_it_is_written(replay):
     step = 'sch.cache_write(sch.get_sblock("B"), 0, "local")'
-    made = made_by_tvm(READ_BEFORE_IT_IS_WRITTEN, step, oracle_python)
+    made = made_by_tvm(READ_BEFORE_IT_IS_WRITTEN, step, replay)
     assert "A[i] = B_local[i] + 1" in made.script()
     assert run(made, COUNT, COUNT)[1].tolist() != [2, 4, 6, 8]
 
@@ -146,9 +144,9 @@ def test_the_digits_of_an_index_that_counts_down():
 
 
 @pytest.mark.oracle
-def test_tvm_divides_an_index_that_counts_down_by_a_negative_number(oracle_python):
+def test_tvm_divides_an_index_that_counts_down_by_a_negative_number(replay):
     step = 'sch.transform_layout("B", ("write", 0), lambda i: [i // 4, i % 4])'
-    made = made_by_tvm(COUNTED_DOWN, step, oracle_python)
+    made = made_by_tvm(COUNTED_DOWN, step, replay)
     assert "B[v // -4 + 3, v % -4 * -1] = A[v]" in made.script()
     with pytest.raises(IndexOutOfBounds, match=r"B\[-1, 3\]"):
         run(made, SIXTEEN, SIXTEEN)
