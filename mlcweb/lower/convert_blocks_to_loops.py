@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
     exchanges_data,
+    is_allreduce,
     is_thread_tag,
     thread_tag,
 )
@@ -90,7 +91,9 @@ class BlockConversion(Mutator):
         return S.IfThenElse(predicate, body, span=realize.span)
 
     def axes_reduced_over(self, block: S.Block) -> list[str]:
-        """The axes of threads that a block reduces over."""
+        """The axes of threads that a block reduces over, unless a call in it does that."""
+        if any(map(is_allreduce, S.statements_in(block.body))):
+            return []
         reduced = {
             var
             for axis in block.iter_vars

@@ -28,7 +28,7 @@ from mlcweb.lower.uniform_conditions import drop_uniform_marks
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, logical_and
-from mlcweb.tir.buffer import Buffer, decl_buffer
+from mlcweb.tir.buffer import Buffer, decl_buffer, is_compact
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute
 
@@ -188,7 +188,7 @@ class Fission(Dispatcher):
         """A copy of the buffer for each thread."""
         buffer = statement.buffer
         self.varying.allocate(buffer)
-        if buffer.strides:
+        if not is_compact(buffer):
             raise ThreadError(
                 f'"{buffer.name}", which each thread has for itself across a barrier, has strides',
                 statement.span,

@@ -182,7 +182,7 @@ def copies_of(buffer: Buffer, loops: Sequence[S.For]) -> tuple[Buffer, list[E.Pr
     data = E.Var(buffer.data.name, "handle", buffer.data.type_annotation)
     shape = (*(loop.extent for loop in loops), *buffer.shape)
     index = [subtract(loop.loop_var, loop.min) for loop in loops]
-    return replace(buffer, data=data, shape=shape), index
+    return replace(buffer, data=data, shape=shape, strides=()), index
 
 
 class _WarpCopies:

@@ -17,7 +17,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import Buffer, compact_strides, constant_shape
+from mlcweb.tir.buffer import Buffer, compact_strides, constant_shape, is_compact
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, operands_of
 
@@ -221,7 +221,7 @@ def _exact_type(buffer: Buffer | None) -> tuple[tuple[int, ...], str] | None:
     shape = constant_shape(buffer) if buffer is not None else None
     if buffer is None or shape is None:
         return None
-    if buffer.strides and [constant_value(s) for s in buffer.strides] != compact_strides(shape):
+    if not is_compact(buffer):
         return None
     starts = isinstance(buffer.elem_offset, E.Var) or constant_value(buffer.elem_offset) == 0
     return (shape, buffer.dtype) if starts else None

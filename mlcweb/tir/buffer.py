@@ -273,6 +273,15 @@ def compact_strides(shape: Sequence[int]) -> list[int]:
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
+def is_compact(buffer: Buffer) -> bool:
+    """Whether a buffer names no strides, or numbers that are those of a compact array."""
+    if not buffer.strides:
+        return True
+    shape = constant_shape(buffer)
+    strides = [getattr(stride, "value", None) for stride in buffer.strides]
+    return shape is not None and strides == compact_strides(shape)
+
+
 def has_constant_layout(buffer: Buffer) -> bool:
     """Whether the shape, the strides and the offset are numbers."""
     parts = (*buffer.shape, *buffer.strides, buffer.elem_offset)
@@ -289,5 +298,6 @@ __all__ = [
     "decl_buffer",
     "full_region",
     "has_constant_layout",
+    "is_compact",
     "row_major_strides",
 ]

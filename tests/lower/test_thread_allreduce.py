@@ -163,6 +163,35 @@ def main(A: T.Buffer((2, 3, 96), "float32"), B: T.Buffer((2, 3, 96), "float32"))
     assert_gives(func, [a], exps / exps.sum(2, keepdims=True))
 
 
+def test_as_tvm_prints_what_it_has_made_of_a_reduction_over_threads() -> None:
+    """The block around the call has the axis that is reduced over, and memory with strides."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 32), "float32"), B: T.Buffer((4, 1), "float32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        with T.block(""):
+            T.reads(A[b, 0:32])
+            T.writes(B[b, 0])
+            total = T.alloc_buffer((1,), strides=(1,), scope="local")
+            for tx in T.thread_binding(32, thread="threadIdx.x"):
+                with T.block("cross_thread"):
+                    vx, vb = T.axis.remap("RS", [tx, b])
+                    T.reads(A[vb, vx])
+                    T.writes(total[0])
+                    T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]),
+                           "reduce_scope", T.reinterpret("handle", T.uint64(0)))
+                    T.tvm_thread_allreduce(T.uint32(1), A[vb, vx], T.bool(True), total[0], tx)
+                with T.block("write_back"):
+                    vb = T.axis.spatial(4, b)
+                    T.where(tx == 0)
+                    T.reads(total[0])
+                    T.writes(B[vb, 0])
+                    B[vb, 0] = total[0]
+""")
+    a = data(32)
+    assert_gives(func, [a], a.sum(1, keepdims=True))
+
+
 def test_until_a_sum_is_small_enough() -> None:
     """As a search for a pivot does it: all threads go on, or none."""
     func = from_source(

@@ -1,10 +1,11 @@
 """Random programs and random schedules of them: every target computes what Python itself computes.
 
 Each seed gives one program (see programs.py), run by the interpreter unscheduled, and then, after
-whatever steps are accepted, on every target. `make test` tries 600 of them, `make test-all` 20,000.
-What fails prints the program and its trace.
+whatever steps are accepted, on every target. `make test` tries 600 of them, `make test-all` 20,000,
+or as many as RANDOM_PROGRAMS says. What fails prints the program and its trace.
 """
 
+import os
 from random import Random
 
 import numpy as np
@@ -34,6 +35,7 @@ CHECKED = "wasm -relaxed_madd=0 -bounds_check=1"
 """As many others are tried with checks, none of which may find anything."""
 STEPS, ATTEMPTS = 5, 16
 CHUNK, MANY = 25, 100
+PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", 20_000))
 
 
 def walk(seed, mod):
@@ -149,7 +151,7 @@ def test_many_more_symbolic_ones(first):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("first", range(300, 19_500, MANY))
+@pytest.mark.parametrize("first", range(300, PROGRAMS - 500, MANY))
 def test_many_more(first):
     for seed in range(first, first + MANY):
         check(seed, turns=8)
