@@ -24,7 +24,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, const, is_const_int
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion, row_major_strides
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import reads_memory, variables_in
+from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 
 @lowering_pass("LowerOpaqueBlock", needed=True)
@@ -53,6 +53,7 @@ class BlockConversion(Mutator):
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.views: dict[Buffer, MatchBufferRegion] = {}
         self.declared: dict[Buffer, Buffer] = {}
+        self.bound: dict[E.Var, E.PrimExpr] = {}
 
     @on(E.Var)
     def variable(self, var: E.Var) -> E.PrimExpr:
@@ -140,9 +141,17 @@ class BlockConversion(Mutator):
             self.threads[loop.loop_var] = thread_tag(loop)
         return self.rewrite_children(loop)
 
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> S.Stmt:
+        if not reads_memory(let.value):
+            self.bound[let.var] = substitute(self.rewrite(let.value), self.bound)
+        return self.rewrite_children(let)
+
     @on(S.DeclBuffer)
     def declaration(self, statement: S.DeclBuffer) -> S.Stmt:
-        self.declared[statement.buffer] = self.rewrite_children(statement.buffer)
+        """The layout of a view, which stands nowhere from now on, names what is known all over."""
+        buffer = self.rewrite_children(statement.buffer)
+        self.declared[statement.buffer] = substitute(buffer, self.bound)
         return self.rewrite(statement.body)
 
     @on(E.BufferLoad, S.BufferStore)

@@ -304,3 +304,25 @@ def test_threads_exchange_data_through_parameters(target):
     doubled = 2 * (DATA + 1)[::-1]
     assert a.numpy().tolist() == doubled.tolist()
     assert b.numpy().tolist() == (DATA + 1 + np.roll(doubled, -3)).tolist()
+
+
+def test_a_view_has_as_many_elements_as_a_value_that_is_bound_first():
+    func = from_source("""
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (4, n), "float32")
+    B = T.match_buffer(b, (4, n), "float32")
+    size: T.int32 = n * 4
+    flat = T.decl_buffer((size,), data=A.data)
+    for tx in T.thread_binding(4, thread="threadIdx.x"):
+        S = T.decl_buffer((4,), scope="shared")
+        S[tx] = flat[tx * n]
+        T.tvm_storage_sync("shared")
+        B[tx, 0] = S[3 - tx]
+""")
+    a = np.arange(12, dtype="float32").reshape(4, 3)
+    for target in ("interpreter", "numpy", "wasm", "llvm"):
+        out = mlcweb.nd.array(np.zeros_like(a))
+        mlcweb.build(func, target=target)["main"](mlcweb.nd.array(a), out)
+        np.testing.assert_array_equal(out.numpy()[:, 0], a[::-1, 0], err_msg=target)
