@@ -1,6 +1,7 @@
 # make play       set up, build the page, serve it on localhost and open it
 # make test       set up, then lint, types, layers, unit tests and browser tests
-# make test-all   what make test leaves out: the thorough tests, those of browsers, too
+# make test-more  thorough unit tests and the documentation
+# make test-all   all that make test leaves out: test-more, and thorough browser tests
 # make docs       build the documentation into docs/_build/html
 # make wheels     the packages mlcweb (sdist and wheel) and mlcweb-page, into dist
 #
@@ -10,7 +11,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help play test test-all check-python check-page docs wheels
+.PHONY: help play test test-more test-all check-python check-page docs wheels
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -49,10 +50,12 @@ check-page:
 	$(NPM) run typecheck
 	$(NPM) test
 
-test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html docs
+test-more: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html docs
+	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
+
+test-all: test-more
 	@$(PY) e2e/chromium.py
 	@$(PY) e2e/browsers/install.py
-	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
 	$(PAGE_TESTS) -m thorough --durations=25
 
 wheels: web/dist/index.html

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
-LIMIT_MS = 120_000
+LIMIT_MS = 300_000
 """After this time something hangs. No test may depend on anything being faster."""
 
 expect.set_options(timeout=LIMIT_MS)
