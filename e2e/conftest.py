@@ -1,9 +1,9 @@
 """Browser tests: the built page, served by our own server, in headless Chromium.
 
-Each test has a page of its own that finds nothing of those before (`playground`,
-`open_playground`). Python starts there from the snapshot that the run has made once; a test about
-loading opens it `cold`. Starting takes most of a short test, so those that leave the page able to
-run anything take the page that the test before has left (`used_playground`, `run`).
+Each test has a page of its own, in a context of its own (`playground`, `open_playground`). Python
+starts there from the snapshot that the run has made once; a test about loading opens it `cold`.
+Starting takes most of a short test, so those that leave the page able to run anything take the page
+that the test before has left (`used_playground`, `run`).
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from e2e import chromium, snapshot
 from e2e.chromium import FLAGS
@@ -25,9 +25,6 @@ ROOT = Path(__file__).parents[1]
 DIST = Path(os.environ.get("MLCWEB_DIST", ROOT / "web" / "dist"))
 """The built page; the variable names another build of it."""
 
-ONE_PROCESS = "--renderer-process-limit=1"
-"""Pages of one context share a process, and with it what is compiled of Python."""
-
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +32,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     path = chromium.find()
     if path is None:
         pytest.fail("no Chromium: `python e2e/chromium.py` gets one", pytrace=False)
-    return {**browser_type_launch_args, "executable_path": path, "args": [*FLAGS, ONE_PROCESS]}
+    return {**browser_type_launch_args, "executable_path": path, "args": FLAGS}
 
 
 @pytest.fixture(scope="session")
@@ -89,93 +86,20 @@ def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
         yield lambda **options: stack.enter_context(_context(browser, **options))
 
 
-def _blank(context: BrowserContext, serving: SnapshotServer, start: Snapshot) -> Page:
-    """A page that runs nothing, of a server whose next pages in the context find the snapshot."""
-    serving.snapshot = start
-    page = context.new_page()
-    page.goto(f"{serving.url}icon.svg")
-    snapshot.install(page, start)
-    return page
-
-
-COMPILE = """async () => {
-    window.compiled = await WebAssembly.compileStreaming(fetch("pyodide/pyodide.asm.wasm"));
-}"""
-
-
-class Visitor:
-    """A context in which one test after the other visits a server and finds nothing of those
-    before, but for the snapshot of Python's memory.
-
-    A blank page stays in it and holds Python compiled: compiling is a third of a start.
-    """
-
-    def __init__(self, browser: Browser, serving: SnapshotServer, start: Snapshot) -> None:
-        self.context = _context(browser)
-        self._origin = serving.url.rstrip("/")
-        self._blank = _blank(self.context, serving, start)
-        self._blank.evaluate(COMPILE)
-        self._devtools = self.context.new_cdp_session(self._blank)
-
-    def leave(self) -> None:
-        """Closes the pages of a test, and drops what they have stored."""
-        self.context.unroute_all()
-        for page in self.context.pages:
-            if page is not self._blank:
-                page.close()
-        stored = {"origin": self._origin, "storageTypes": "cookies,indexeddb,local_storage"}
-        self._devtools.send("Storage.clearDataForOrigin", stored)
-
-
-@pytest.fixture(scope="session")
-def visitors() -> dict[tuple[Browser, bool], Visitor]:
-    """The visitors of isolated servers (True) and others, as far as tests have needed them."""
-    return {}
-
-
-@pytest.fixture
-def visitor(
-    browser: Browser,
-    server: Callable[..., SnapshotServer],
-    visitors: dict[tuple[Browser, bool], Visitor],
-    request: pytest.FixtureRequest,
-) -> Iterator[Callable[[bool], BrowserContext]]:
-    """A function that returns a context which finds the snapshot at the server, isolated or not,
-    and nothing else. A clock that a test installs would stay there: it takes a context of its own.
-    """
-    taken: set[bool] = set()
-
-    def take(isolated: bool) -> BrowserContext:
-        assert isolated not in taken, "a test has one visitor of a server"
-        taken.add(isolated)
-        if (browser, isolated) not in visitors:
-            start = request.getfixturevalue("page_snapshot")
-            visitors[browser, isolated] = Visitor(browser, server(isolated), start)
-        return visitors[browser, isolated].context
-
-    yield take
-    for isolated in taken:
-        try:
-            visitors[browser, isolated].leave()
-        except Error:  # the process with all its pages has ended
-            visitors.pop((browser, isolated)).context.close()
-
-
-MEDIA = {"color_scheme", "forced_colors", "reduced_motion"}
-"""Options of a context that a page of its can have by itself, as a viewport can be."""
-
-
 def _open(
-    serving: SnapshotServer, context: BrowserContext, *, cold: bool = False, **options: Any
+    serving: SnapshotServer,
+    context: BrowserContext,
+    start: Snapshot | None,
+    prepare: Callable[[BrowserContext], object] = lambda context: None,
 ) -> Playground:
-    """Opens the page, and waits for Python unless it starts `cold`."""
+    """Opens the page; from a snapshot it is there once Python is."""
+    if start:
+        serving.snapshot = start
+        snapshot.install(context, serving.url, start)
+    prepare(context)
     playground = Playground(context.new_page())
-    if viewport := options.pop("viewport", None):
-        playground.page.set_viewport_size(viewport)
-    if options:
-        playground.page.emulate_media(**options)
     playground.page.goto(serving.url)
-    if not cold:
+    if start:
         playground.expect_state("ready")
         expect(playground["status"]).to_have_attribute("data-start", "restored")
     return playground
@@ -185,39 +109,26 @@ def _open(
 def open_playground(
     server: Callable[..., SnapshotServer],
     new_context: Callable[..., BrowserContext],
-    visitor: Callable[[bool], BrowserContext],
     request: pytest.FixtureRequest,
 ) -> Iterator[Callable[..., Playground]]:
-    """A function that opens the page and waits until Python is there; `cold` as on a first visit,
-    without waiting for Python.
+    """A function that opens the page in a context of its own with the options given, and waits
+    until Python is there; `cold` as on a first visit, without waiting for Python.
 
-    Each page has storage of its own. It has a context of its own, too, if it is cold, if it needs
-    one for the options given, or if that is asked for (`alone`). `prepare` is called with the
-    context before the page is opened. An error in the browser's console fails the test.
+    `prepare` is called with the context before the page is opened. An error in the browser's
+    console fails the test.
     """
     opened: list[Playground] = []
-    visited: set[bool] = set()
 
     def start(
         *,
         isolated: bool = True,
         cold: bool = False,
-        alone: bool = False,
         folder: Path = DIST,
         prepare: Callable[[BrowserContext], object] = lambda context: None,
         **options: Any,
     ) -> Playground:
-        serving = server(isolated, folder)
-        of_page = options if options.keys() <= {"viewport", *MEDIA} else {}
-        if cold or alone or folder != DIST or isolated in visited or of_page != options:
-            context, of_page = new_context(**options), {}
-            if not cold:
-                _blank(context, serving, request.getfixturevalue("page_snapshot")).close()
-        else:
-            visited.add(isolated)
-            context = visitor(isolated)
-        prepare(context)
-        playground = _open(serving, context, cold=cold, **of_page)
+        snapshot = None if cold else request.getfixturevalue("page_snapshot")
+        playground = _open(server(isolated, folder), new_context(**options), snapshot, prepare)
         opened.append(playground)
         return playground
 
@@ -248,9 +159,7 @@ def used_playground(
     def take(*, isolated: bool = True) -> Playground:
         playground = idle_playgrounds.pop((browser, isolated), None)
         if playground is None:
-            context, serving = _context(browser), server(isolated)
-            _blank(context, serving, page_snapshot).close()
-            playground = _open(serving, context)
+            playground = _open(server(isolated), _context(browser), page_snapshot)
         taken[browser, isolated] = playground
         playground["open-program"].click()
         playground.page.locator("#clear").click()

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext
 
 from e2e.playground import Playground
 from mlcweb.server import Answer, Headers, PageServer
@@ -78,6 +78,9 @@ def _make(browser: Browser, address: str) -> tuple[str, bytes]:
         return path, base64.b64decode(content)
 
 
-def install(page: Page, snapshot: Snapshot) -> None:
-    """Puts the snapshot into the storage of a page's origin, for later visits in its context."""
+def install(context: BrowserContext, address: str, snapshot: Snapshot) -> None:
+    """Puts the snapshot into a new context, for pages of the server at `address`."""
+    page = context.new_page()
+    page.goto(f"{address}icon.svg")
     page.evaluate(STORE, snapshot.path)
+    page.close()

@@ -34,7 +34,7 @@ def options(playground):
 
 
 def test_members_of_a_schedule_are_offered_before_anything_has_run(open_playground):
-    editor = open_playground(alone=True)
+    editor = open_playground()
     editor.write(PROGRAM)
     editor.page.clock.install()
     type_at_end(editor, "sch.spl")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import FrameLocator, Page, Playwright, expect
 
-from e2e import chromium
+from e2e import chromium, snapshot
 from e2e.conftest import ROOT
 from e2e.host_page import ISOLATED, HostServer
 from e2e.playground import LIMIT_MS
@@ -63,7 +63,7 @@ def host() -> Iterator[HostServer]:
 
 
 @pytest.fixture
-def embed(visitor, server, host):
+def embed(new_context, server, host, page_snapshot):
     """Opens a page of another origin with some elements in it.
 
     On another site, too, the browser denies the frames all storage, and so the snapshot.
@@ -79,8 +79,10 @@ def embed(visitor, server, host):
         context=None,
     ) -> Page:
         serving = server(isolated)
+        serving.snapshot = page_snapshot
         if context is None:
-            context = visitor(isolated)
+            context = new_context()
+            snapshot.install(context, serving.url, page_snapshot)
         text = PAGE.format(playground=serving.url, body=body)
         headers = ISOLATED if isolated_host else None
         address = host.put("course.html", text, headers, other_site=other_site)

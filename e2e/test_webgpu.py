@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import Browser, BrowserType, expect
 
 from e2e import chromium
-from e2e.conftest import ONE_PROCESS
 from e2e.playground import Playground, without_promise_integration
 
 MATMUL = """\
@@ -192,9 +191,7 @@ print("tuned is right:", np.allclose(B.numpy(), a.sum(1), rtol=1e-4))
 @pytest.fixture(scope="session")
 def browser(browser_type: BrowserType) -> Iterator[Browser]:
     """One with a GPU."""
-    browser = browser_type.launch(
-        executable_path=chromium.find(), args=[*chromium.WITH_SOFTWARE_GPU, ONE_PROCESS]
-    )
+    browser = browser_type.launch(executable_path=chromium.find(), args=chromium.WITH_SOFTWARE_GPU)
     yield browser
     browser.close()
 
