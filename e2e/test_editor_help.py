@@ -33,9 +33,7 @@ def options(playground):
     return playground.page.locator(".cm-tooltip-autocomplete li")
 
 
-def test_members_of_a_schedule_are_offered_before_anything_has_run(open_playground):
-    editor = open_playground()
-    editor.write(PROGRAM)
+def test_members_of_a_schedule_are_offered_before_anything_has_run(editor):
     editor.page.clock.install()
     type_at_end(editor, "sch.spl")
     expect(options(editor).first).to_contain_text("split")

@@ -103,8 +103,7 @@ def test_names_that_cannot_be_imported_are_refused(page):
 
 
 @pytest.mark.thorough
-def test_a_removed_file_comes_back_by_undo(open_playground):
-    page = open_playground()
+def test_a_removed_file_comes_back_by_undo(page):
     page["file-add"].click()
     page.write("precious = 1")
     # The offer goes after some seconds, by a clock that stands here.

@@ -38,7 +38,7 @@ def lower_loop_exits(func: PrimFunc) -> PrimFunc:
     Raises:
         DiagnosticError: `break` leaves a loop whose iterations have no order, or no loop is around.
     """
-    return func.with_body(_LoopExits().rewrite(func.body)) if has_loop_exits(func) else func
+    return func.with_body(_LoopExits().rewrite(func.body))
 
 
 def has_loop_exits(func: PrimFunc) -> bool:

@@ -71,8 +71,8 @@ def made_by_tvm(program, step, replay):
     """What a real TVM makes of a program by one step, as a module of ours."""
     mod = IRModule({"main": from_source(program)})
     question = {"module": mod.script(dialect="s_tir"), "steps": [(step, True)], "scripts": True}
-    (made,) = replay(question)["steps"]
-    return from_source(made["script"])
+    (answer,) = replay(question)["steps"]
+    return from_source(answer["script"])
 
 
 def run(mod, *arrays):
@@ -84,9 +84,9 @@ def run(mod, *arrays):
 @pytest.mark.oracle
 def test_tvm_copies_it_too_late(replay):
     step = 'sch.cache_read(sch.get_sblock("B"), 0, "local")'
-    made = made_by_tvm(READ_BEFORE_IT_IS_OVERWRITTEN, step, replay)
+    mod = made_by_tvm(READ_BEFORE_IT_IS_OVERWRITTEN, step, replay)
     with pytest.raises(IndexOutOfBounds, match=r"A_local\[2, 0\].* has shape \(1, 4\)"):
-        run(made, np.ones((4, 4), "float32"), np.zeros(4, "float32"))
+        run(mod, np.ones((4, 4), "float32"), np.zeros(4, "float32"))
 
 
 READ_BEFORE_IT_IS_WRITTEN = """
@@ -114,9 +114,9 @@ def test_a_copy_is_not_read_before_it_is_written():
 @pytest.mark.oracle
 def test_tvm_reads_a_copy_before_it_is_written(replay):
     step = 'sch.cache_write(sch.get_sblock("B"), 0, "local")'
-    made = made_by_tvm(READ_BEFORE_IT_IS_WRITTEN, step, replay)
-    assert "A[i] = B_local[i] + 1" in made.script()
-    assert run(made, COUNT, COUNT)[1].tolist() != [2, 4, 6, 8]
+    mod = made_by_tvm(READ_BEFORE_IT_IS_WRITTEN, step, replay)
+    assert "A[i] = B_local[i] + 1" in mod.script()
+    assert run(mod, COUNT, COUNT)[1].tolist() != [2, 4, 6, 8]
 
 
 COUNTED_DOWN = """
@@ -146,7 +146,7 @@ def test_the_digits_of_an_index_that_counts_down():
 @pytest.mark.oracle
 def test_tvm_divides_an_index_that_counts_down_by_a_negative_number(replay):
     step = 'sch.transform_layout("B", ("write", 0), lambda i: [i // 4, i % 4])'
-    made = made_by_tvm(COUNTED_DOWN, step, replay)
-    assert "B[v // -4 + 3, v % -4 * -1] = A[v]" in made.script()
+    mod = made_by_tvm(COUNTED_DOWN, step, replay)
+    assert "B[v // -4 + 3, v % -4 * -1] = A[v]" in mod.script()
     with pytest.raises(IndexOutOfBounds, match=r"B\[-1, 3\]"):
-        run(made, SIXTEEN, SIXTEEN)
+        run(mod, SIXTEEN, SIXTEEN)
