@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -270,13 +270,19 @@ def declared_buffers(statement: Stmt) -> tuple[Buffer, ...]:
 
 def defined_variables(node: Node) -> list[Var]:
     """The variables that a node itself defines, those of the memory that it allocates included."""
-    if isinstance(node, For):
-        return [node.loop_var]
-    if isinstance(node, (LetStmt, Let)):
-        return [node.var]
-    if isinstance(node, Block):
-        return [axis.var for axis in node.iter_vars] + [b.data for b in node.alloc_buffers]
-    return [node.buffer.data] if isinstance(node, AllocBuffer) else []
+    of_this_type = _DEFINED_VARIABLES.get(type(node))
+    return of_this_type(node) if of_this_type is not None else []
+
+
+_DEFINED_VARIABLES: dict[type[Node], Callable[[Any], list[Var]]] = {
+    For: lambda loop: [loop.loop_var],
+    LetStmt: lambda let: [let.var],
+    Let: lambda let: [let.var],
+    Block: lambda block: (
+        [axis.var for axis in block.iter_vars] + [b.data for b in block.alloc_buffers]
+    ),
+    AllocBuffer: lambda allocation: [allocation.buffer.data],
+}
 
 
 def statements_in(statement: Stmt) -> Iterator[Stmt]:

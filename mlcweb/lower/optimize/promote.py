@@ -4,14 +4,15 @@
 "register". `promote_accumulators` finds the elements that every iteration of a loop reads or writes
 at the same place, such as `C[i, j]` in the loop over k of a matrix product: they are loaded into
 such a buffer before the loop, used there, and stored after it. What was stored there just before
-the loop, as the start of a sum is, goes into the buffer at once.
+the loop, as the start of a sum is, goes into the buffer at once. The same is done with stores one
+after another, such as a loop that was unrolled leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise, takewhile
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on
@@ -140,6 +141,7 @@ class _Candidate:
     places: dict[tuple[E.PrimExpr, int], int] = field(default_factory=dict)
     written: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
     certain: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
+    stores: int = 0
 
 
 class _Promotion(AccessMutator):
@@ -160,7 +162,23 @@ class _Promotion(AccessMutator):
             else:
                 part = self.rewrite(part)
             done.append(part)
-        return resequenced(statement, done)
+        return resequenced(statement, self.promoted_runs(done))
+
+    def promoted_runs(self, statements: list[S.Stmt]) -> list[S.Stmt]:
+        """The statements, where stores one after another keep in registers what they store to more
+        than once."""
+        result: list[S.Stmt] = []
+        for are_stores, group in groupby(statements, lambda part: isinstance(part, S.BufferStore)):
+            run = [*group]
+            if are_stores:
+                start = _number_of_constants(run)
+                before, body = run[:start], S.sequence(*run[start:])
+                chosen = [item for item in self.candidates(body) if item.stores > len(item.written)]
+                if chosen:
+                    part = self.in_registers(body, chosen, before)
+                    run = [*before, part]
+            result += run
+        return result
 
     @on(S.For)
     def loop(self, loop: S.For, before: list[S.Stmt] | None = None) -> S.Stmt:
@@ -168,8 +186,13 @@ class _Promotion(AccessMutator):
         store to the same places, as the loop's result overwrites them."""
         possible = surely_runs(loop) and not has_effects(loop.body)
         chosen = self.candidates(loop) if possible else []
-        if not chosen:
-            return self.rewrite_children(loop)
+        return (
+            self.in_registers(loop, chosen, before or []) if chosen else self.rewrite_children(loop)
+        )
+
+    def in_registers(self, part: S.Stmt, chosen: list[_Candidate], before: list[S.Stmt]) -> S.Stmt:
+        """A loop or sequence with `chosen` in registers, which are loaded before it and stored
+        after it."""
         start, end, buffers = [], [], []
         outer, promoted = self.places, self.promoted
         self.places = dict(outer)
@@ -177,18 +200,18 @@ class _Promotion(AccessMutator):
         for candidate in chosen:
             registers = self.registers(candidate)
             buffers.append(registers)
-            stored = self.stored_before(candidate, before or [])
+            stored = self.stored_before(candidate, before)
             for (base, constant), lanes in candidate.places.items():
                 position = self.places[candidate.buffer, base, constant][1]
                 here, there = _index(const(position), lanes), _index(base + constant, lanes)
                 first = stored.get((base, constant))
                 value = first.value if first else E.BufferLoad(candidate.buffer, (there,))
-                span = first.span if first else loop.span
+                span = first.span if first else part.span
                 start.append(S.BufferStore(registers, value, (here,), span=span))
                 if (base, constant) in candidate.written:
                     kept = E.BufferLoad(registers, (here,))
-                    end.append(S.BufferStore(candidate.buffer, kept, (there,), span=loop.span))
-        body = self.rewrite_children(loop)
+                    end.append(S.BufferStore(candidate.buffer, kept, (there,), span=part.span))
+        body = self.rewrite_children(part)
         self.places, self.promoted = outer, promoted
         result: S.Stmt = S.sequence(*start, body, *end)
         for buffer in buffers:
@@ -226,15 +249,15 @@ class _Promotion(AccessMutator):
             start += lanes
         return registers
 
-    def candidates(self, loop: S.For) -> list[_Candidate]:
-        """What the loop accesses at fixed places, and writes."""
-        moving = variables_of(loop)
-        accesses = self.accesses.of(loop.body)
-        certain = set(sure_statements(loop.body))
+    def candidates(self, part: S.Stmt) -> list[_Candidate]:
+        """What a loop or sequence accesses at fixed places, and writes."""
+        moving = variables_of(part)
+        accesses = self.accesses.of(part)
+        certain = set(sure_statements(part))
         known = set(self.promoted)
-        known.update(n.buffer for n in S.statements_in(loop.body) if isinstance(n, S.AllocBuffer))
+        known.update(n.buffer for n in S.statements_in(part) if isinstance(n, S.AllocBuffer))
         found = []
-        for buffer in self.accesses.written(loop.body):
+        for buffer in self.accesses.written(part):
             if buffer.scope() == REGISTER_SCOPE or buffer in known:
                 continue
             candidate = self.candidate(buffer, accesses, moving, certain)
@@ -265,6 +288,7 @@ class _Promotion(AccessMutator):
                 return None
             if isinstance(access, S.BufferStore):
                 result.written.add((base, constant))
+                result.stores += 1
             if access in certain:
                 result.certain.add((base, constant))
         return result
@@ -305,6 +329,12 @@ class _Promotion(AccessMutator):
 
 def _index(start: E.PrimExpr, lanes: int) -> E.PrimExpr:
     return start if lanes == 1 else E.Ramp(start, const(1, start.dtype), lanes)
+
+
+def _number_of_constants(stores: list[S.Stmt]) -> int:
+    """How many stores of constants there are before the first of another value."""
+    values = (store.value for store in stores if isinstance(store, S.BufferStore))
+    return sum(1 for _ in takewhile(_is_constant, values))
 
 
 def _is_constant(value: E.PrimExpr) -> bool:

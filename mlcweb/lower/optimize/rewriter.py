@@ -280,11 +280,11 @@ def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
             yield part
 
 
-def variables_of(loop: S.For) -> set[E.Var]:
-    """The variables of a loop, and of the loops and lets in it."""
+def variables_of(statement: S.Stmt) -> set[E.Var]:
+    """The variables of the loops and lets in a statement, itself included."""
     return {
         found.var if isinstance(found, S.LetStmt) else found.loop_var
-        for found in definitions_in(loop)
+        for found in definitions_in(statement)
     }
 
 

@@ -449,6 +449,54 @@ for i in range(4):
     )
 
 
+def test_what_stores_one_after_another_update_lives_in_registers():
+    """As a loop that was unrolled leaves it."""
+    func = promote_accumulators(
+        normalize(
+            program(
+                """
+for i in range(4):
+    B[i] = T.float32(1)
+    C[i] = T.float32(0)
+    C[i] = C[i] + A[i]
+    C[i] = C[i] * A[i + 1]
+    B[i + 8] = C[i]
+"""
+            )
+        )
+    )
+    becomes(
+        lambda _: func,
+        "C[0] = A[0]",
+        """
+for i in range(4):
+    B[i] = T.float32(1)
+    with T.decl_buffer((1,), "float32", scope="register") as R:
+        R[0] = T.float32(0)
+        R[0] = R[0] + A[i]
+        R[0] = R[0] * A[i + 1]
+        B[i + 8] = R[0]
+        C[i] = R[0]
+""",
+    )
+
+
+@pytest.mark.parametrize(
+    "stores",
+    [
+        ["C[i] = A[i]", "C[i + 1] = A[i + 1]"],
+        ["C[i] = A[i]", "C[N[i]] = A[i]", "C[i] = C[i] + A[i]"],
+        ["C[i * 2] = A[i]", "C[i] = A[i + 1]", "C[i * 2] = A[i + 2]"],
+        ["C[N[0]] = A[i]", "N[0] = 3", "C[N[0]] = A[i + 1]"],
+    ],
+    ids=["each once", "somewhere", "perhaps the same", "moved between"],
+)
+def test_stores_one_after_another_that_stay_in_memory(stores):
+    body = "".join(f"    {store}\n" for store in stores)
+    func = normalize(program(f"for i in range(4):\n{body}"))
+    assert promote_accumulators(func) is func
+
+
 @pytest.mark.parametrize(
     "body",
     [
