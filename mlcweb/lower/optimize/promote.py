@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, groupby, pairwise, takewhile
+from itertools import chain, groupby, takewhile
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on
@@ -133,14 +133,18 @@ def promote_accumulators(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     return func.with_body(_Promotion(func, machine).rewrite(func.body))
 
 
+Place = tuple[E.PrimExpr, range]
+"""What an access touches: a start, and the distances of elements from it."""
+
+
 @dataclass
 class _Candidate:
-    """The accesses of a loop to one buffer, by place: (start without constant, constant, lanes)."""
+    """The accesses of a loop, or of stores one after another, to one buffer."""
 
     buffer: Buffer
-    places: dict[tuple[E.PrimExpr, int], int] = field(default_factory=dict)
-    written: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
-    certain: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
+    places: dict[Place, None] = field(default_factory=dict)
+    written: set[Place] = field(default_factory=set)
+    certain: set[Place] = field(default_factory=set)
     stores: int = 0
 
 
@@ -150,7 +154,7 @@ class _Promotion(AccessMutator):
         self.machine = machine
         self.function = func
         self.indices = Indices()
-        self.places: dict[tuple[Buffer, E.PrimExpr, int], tuple[Buffer, int]] = {}
+        self.places: dict[tuple[Buffer, Place], tuple[Buffer, int]] = {}
         self.promoted: set[Buffer] = set()
 
     @on(S.SeqStmt)
@@ -201,14 +205,16 @@ class _Promotion(AccessMutator):
             registers = self.registers(candidate)
             buffers.append(registers)
             stored = self.stored_before(candidate, before)
-            for (base, constant), lanes in candidate.places.items():
-                position = self.places[candidate.buffer, base, constant][1]
-                here, there = _index(const(position), lanes), _index(base + constant, lanes)
-                first = stored.get((base, constant))
+            for place in candidate.places:
+                base, elements = place
+                position = self.places[candidate.buffer, place][1]
+                here = _index(const(position), len(elements))
+                there = _index(base + elements.start, len(elements), elements.step)
+                first = stored.get(place)
                 value = first.value if first else E.BufferLoad(candidate.buffer, (there,))
                 span = first.span if first else part.span
                 start.append(S.BufferStore(registers, value, (here,), span=span))
-                if (base, constant) in candidate.written:
+                if place in candidate.written:
                     kept = E.BufferLoad(registers, (here,))
                     end.append(S.BufferStore(candidate.buffer, kept, (there,), span=part.span))
         body = self.rewrite_children(part)
@@ -220,33 +226,27 @@ class _Promotion(AccessMutator):
 
     def stored_before(
         self, candidate: _Candidate, before: list[S.Stmt]
-    ) -> dict[tuple[E.PrimExpr, int], S.BufferStore]:
+    ) -> dict[Place, S.BufferStore]:
         """Take the stores of constants to the candidate's places off the end of `before`."""
-        stores: dict[tuple[E.PrimExpr, int], S.BufferStore] = {}
+        stores: dict[Place, S.BufferStore] = {}
         while before and isinstance(before[-1], S.BufferStore):
             store = before[-1]
             place = self.place(store.indices[0]) if store.buffer is candidate.buffer else None
-            if place is None or not _is_constant(store.value):
+            if place not in candidate.written or not _is_constant(store.value):
                 break
-            base, constant, lanes = place
-            if candidate.places.get((base, constant)) != lanes:
-                break
-            if (base, constant) not in candidate.written:
-                break
-            stores.setdefault((base, constant), store)
+            stores.setdefault(place, store)
             before.pop()
         return stores
 
     def registers(self, candidate: _Candidate) -> Buffer:
         """A register buffer with room for the candidate's places, which are entered."""
         start = 0
-        ordered = sorted(candidate.places.items(), key=lambda item: item[0][1])
         name = f"{candidate.buffer.name}_registers"
-        size = sum(candidate.places.values())
+        size = sum(len(elements) for _, elements in candidate.places)
         registers = decl_buffer((size,), candidate.buffer.dtype, name, scope=REGISTER_SCOPE)
-        for (base, constant), lanes in ordered:
-            self.places[candidate.buffer, base, constant] = registers, start
-            start += lanes
+        for place in sorted(candidate.places, key=lambda place: place[1].start):
+            self.places[candidate.buffer, place] = registers, start
+            start += len(place[1])
         return registers
 
     def candidates(self, part: S.Stmt) -> list[_Candidate]:
@@ -279,40 +279,40 @@ class _Promotion(AccessMutator):
             place = self.place(access.indices[0])
             if place is None:
                 return None
-            base, constant, lanes = place
-            if lanes * dtypes.size_in_bytes(buffer.dtype) > self.machine.vector_bytes:
+            base, elements = place
+            if len(elements) * dtypes.size_in_bytes(buffer.dtype) > self.machine.vector_bytes:
                 return None
             if not moving.isdisjoint(self.indices.variables(base)) or self.accesses.of(base):
                 return None
-            if result.places.setdefault((base, constant), lanes) != lanes:
-                return None
+            result.places[place] = None
             if isinstance(access, S.BufferStore):
-                result.written.add((base, constant))
+                result.written.add(place)
                 result.stores += 1
             if access in certain:
-                result.certain.add((base, constant))
+                result.certain.add(place)
         return result
 
-    def place(self, index: E.PrimExpr) -> tuple[E.PrimExpr, int, int] | None:
-        """An index as first element, without and with its constant, and number of elements."""
-        lanes = dtypes.lanes(index.dtype)
+    def place(self, index: E.PrimExpr) -> Place | None:
+        """What an index touches, from its part that is not constant."""
+        lanes, step = dtypes.lanes(index.dtype), 1
         if isinstance(index, E.Ramp):
-            if not (isinstance(index.stride, E.IntImm) and index.stride.value == 1):
+            if not isinstance(index.stride, E.IntImm) or index.stride.value == 0:
                 return None
-            index = index.base
+            index, step = index.base, index.stride.value
         elif lanes > 1:
             return None
         total = self.indices.sum_of(index)
-        return self.indices.expression(total.with_constant(0)), total.constant, lanes
+        start = total.constant
+        elements = range(start, start + lanes * step, step)
+        return self.indices.expression(total.with_constant(0)), elements
 
     def is_separate(self, candidate: _Candidate) -> bool:
         """Whether the places are surely touched and surely do not overlap."""
         bases = {base for base, _ in candidate.places}
         if len(bases) > 1 or set(candidate.places) - candidate.certain:
             return False
-        (base,) = bases
-        starts = sorted(constant for _, constant in candidate.places)
-        return all(a + candidate.places[base, a] <= b for a, b in pairwise(starts))
+        touched = [element for _, elements in candidate.places for element in elements]
+        return len(touched) == len(set(touched))
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> Access:
@@ -322,13 +322,12 @@ class _Promotion(AccessMutator):
         place = self.place(access.indices[0]) if access.buffer in self.promoted else None
         if place is None:
             return access
-        base, constant, lanes = place
-        registers, start = self.places[access.buffer, base, constant]
-        return replace(access, buffer=registers, indices=(_index(const(start), lanes),))
+        registers, start = self.places[access.buffer, place]
+        return replace(access, buffer=registers, indices=(_index(const(start), len(place[1])),))
 
 
-def _index(start: E.PrimExpr, lanes: int) -> E.PrimExpr:
-    return start if lanes == 1 else E.Ramp(start, const(1, start.dtype), lanes)
+def _index(start: E.PrimExpr, lanes: int, step: int = 1) -> E.PrimExpr:
+    return start if lanes == 1 else E.Ramp(start, const(step, start.dtype), lanes)
 
 
 def _number_of_constants(stores: list[S.Stmt]) -> int:

@@ -420,6 +420,37 @@ for i in range(4):
     )
 
 
+def test_vectors_of_elements_apart_live_in_registers():
+    """As those of a vectorized loop over rows."""
+    func = promote_accumulators(
+        normalize(
+            program(
+                """
+for i in range(4):
+    for k in range(16):
+        C[i * 8:i * 8 + 8:2] = C[i * 8:i * 8 + 8:2] + T.Broadcast(A[k], 4)
+        C[i * 8 + 1:i * 8 + 9:2] = C[i * 8 + 1:i * 8 + 9:2] + T.Broadcast(B[k], 4)
+"""
+            )
+        )
+    )
+    becomes(
+        lambda _: func,
+        "C[0] = A[0]",
+        """
+for i in range(4):
+    with T.decl_buffer((8,), "float32", scope="register") as R:
+        R[0:4] = C[i * 8:i * 8 + 8:2]
+        R[4:8] = C[i * 8 + 1:i * 8 + 9:2]
+        for k in range(16):
+            R[0:4] = R[0:4] + T.Broadcast(A[k], 4)
+            R[4:8] = R[4:8] + T.Broadcast(B[k], 4)
+        C[i * 8:i * 8 + 8:2] = R[0:4]
+        C[i * 8 + 1:i * 8 + 9:2] = R[4:8]
+""",
+    )
+
+
 def test_a_sum_starts_in_its_register():
     func = promote_accumulators(
         normalize(
@@ -487,7 +518,7 @@ for i in range(4):
         ["C[i] = A[i]", "C[i + 1] = A[i + 1]"],
         ["C[i] = A[i]", "C[N[i]] = A[i]", "C[i] = C[i] + A[i]"],
         ["C[i * 2] = A[i]", "C[i] = A[i + 1]", "C[i * 2] = A[i + 2]"],
-        ["C[N[0]] = A[i]", "N[0] = 3", "C[N[0]] = A[i + 1]"],
+        ["C[N[i]] = A[i]", "N[i] = 3", "C[N[i]] = A[i + 1]"],
     ],
     ids=["each once", "somewhere", "perhaps the same", "moved between"],
 )
