@@ -244,6 +244,7 @@ def test_a_recording_can_be_stopped(playground):
     playground.run_to_end(ENDLESS)
     view = playground.open_view("access")
     playground.expect_state("running")
+    expect(view).to_contain_text("Recording accesses …")
     playground.stop()
     expect(view).to_contain_text("The recording was stopped.")
 

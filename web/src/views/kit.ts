@@ -112,6 +112,11 @@ export function emptyNote(title: string, text: string): TemplateResult {
   return html`<div class="empty"><h2>${title}</h2><p>${text}</p></div>`;
 }
 
+/** What a view says until the first answer is there. */
+export function waitingNote(what: string): TemplateResult {
+  return emptyNote(`${what} …`, "This may take a moment.");
+}
+
 export interface Option {
   id: string;
   title: string;

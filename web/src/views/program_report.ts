@@ -12,6 +12,7 @@ import {
   Pending,
   reactive,
   viewPanel,
+  waitingNote,
 } from "./kit";
 import { Resource } from "./resource";
 import type { View, ViewContext } from "./view";
@@ -149,6 +150,10 @@ export class ProgramReport<R extends Report> {
     hooks: Pick<View, "onResult" | "onRestart"> = {},
   ): View {
     const { panel, report, id, title } = this;
+    const nothing = (): TemplateResult =>
+      report.busy
+        ? waitingNote(this.questions.what)
+        : emptyNote("Nothing to look at yet", texts.empty);
     const failed = (): unknown => [
       report.stopped ? emptyNote("Stopped", texts.stopped) : emptyNote(texts.failed, report.error),
       html`<p class="report-again">${button("Try again", () => this.ask())}</p>`,
@@ -159,7 +164,7 @@ export class ProgramReport<R extends Report> {
         report.error || report.value
           ? html`<div class="report ${id}-view" data-testid="${id}-view">
               ${settings()}${report.error ? failed() : content(report.value!)}</div>`
-          : emptyNote("Nothing to look at yet", texts.empty),
+          : nothing(),
       () => {
         panel.ariaBusy = report.busy ? "true" : null;
       },

@@ -7,7 +7,7 @@ import { computed } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import { setUpMenu } from "../../shell/menu";
-import { choice, emptyNote, Pending, reactive, viewPanel } from "../kit";
+import { choice, emptyNote, Pending, reactive, viewPanel, waitingNote } from "../kit";
 import type { View, ViewContext } from "../view";
 import { traceComparer } from "./compare";
 import { decisions } from "./decisions";
@@ -88,6 +88,7 @@ export function traceView(context: ViewContext): View {
       if (shown.error && !shown.stopped)
         return [head(), emptyNote("The trace cannot be replayed", shown.error)];
       if (!shown.value) {
+        if (shown.busy) return waitingNote("Replaying the trace");
         return emptyNote(
           "No trace yet",
           "Run a program that schedules something. Each schedule instruction is a step, shown with the module after it.",
