@@ -239,6 +239,24 @@ def test_models_whose_instructions_are_all_here():
     assert build(func, "llvm -mcpu=x86-64")["main"].kernel.language == "python"
 
 
+def test_products_and_sums_of_halves_are_rounded_each():
+    """Vectors of them ended the process: there is no instruction that does both at once."""
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((32,), 'float16'), B: T.Buffer((32, 64), 'float16'), "
+        "C: T.Buffer((64,), 'float16')):\n"
+        "    for k in range(32):\n        for j in T.vectorized(64):\n"
+        "            C[j] = C[j] + A[k] * B[k, j]\n"
+    )
+    generator = np.random.default_rng(0)
+    a, b = (generator.random(shape).astype("float16") for shape in (32, (32, 64)))
+    c = nd.array(np.zeros(64, "float16"))
+    build(func, "llvm")["main"](nd.array(a), nd.array(b), c)
+    expected = np.zeros(64, "float16")
+    for k in range(32):
+        expected += a[k] * b[k]
+    np.testing.assert_array_equal(c.numpy(), expected)
+
+
 def test_large_local_buffers():
     func = from_source(
         "@T.prim_func\ndef main(A: T.Buffer((300, 300), 'float64'), "
