@@ -17,10 +17,10 @@ from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
 from mlcweb.ir.visitor import Mutator, rewrite_nodes, walk
 from mlcweb.lower import (
     async_copies,
-    bfloat16,
     construct_passes,
     double_buffer,
     named_passes,
+    narrow_floats,
     software_pipeline,
     stmt_simplify,
     unroll_loop,
@@ -87,8 +87,8 @@ _LOWERING: dict[str, LoweringPass] = {
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
-    "BF16ComputeLegalize": bfloat16.legalize_compute,
-    "BF16StorageLegalize": bfloat16.legalize_storage,
+    "BF16ComputeLegalize": narrow_floats.legalize_compute,
+    "BF16StorageLegalize": narrow_floats.legalize_storage,
     "CompactBufferAllocation": _compact_buffers,
     "InjectSoftwarePipeline": software_pipeline.inject_software_pipeline,
     "InjectDoubleBuffer": double_buffer.inject_double_buffer,

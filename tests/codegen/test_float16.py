@@ -95,3 +95,71 @@ def test_schedules_and_targets_round_alike(schedule, target):
     out = mlcweb.nd.empty((16, 16), "float16")
     mlcweb.build(sch.mod, target=target)["main"](mlcweb.nd.array(a), mlcweb.nd.array(b), out)
     np.testing.assert_array_equal(out.numpy(), expected)
+
+
+ALL = np.arange(1 << 16, dtype="uint16").view("float16")
+"""Every float16: subnormal ones, infinities and NaNs, too."""
+
+
+@T.prim_func
+def widen(A: T.Buffer((65536,), "float16"), B: T.Buffer((65536,), "float32")):
+    for i in range(65536):
+        B[i] = T.Cast("float32", A[i])
+
+
+@T.prim_func
+def narrow(A: T.Buffer((65536,), "float32"), B: T.Buffer((65536,), "float16")):
+    for i in range(65536):
+        B[i] = T.Cast("float16", A[i])
+
+
+@T.prim_func
+def product_and_sum(
+    A: T.Buffer((65536,), "float16"),
+    B: T.Buffer((65536,), "float16"),
+    C: T.Buffer((65536,), "float16"),
+):
+    for i in range(65536):
+        C[i] = A[i] * B[i] + A[i]
+
+
+def assert_same_bits(actual, expected):
+    """The same numbers, zeros of the same sign, and NaNs in the same places."""
+    numbers = ~np.isnan(expected)
+    bits = f"uint{8 * expected.itemsize}"
+    np.testing.assert_array_equal(np.isnan(actual), ~numbers)
+    np.testing.assert_array_equal(actual.view(bits)[numbers], expected.view(bits)[numbers])
+
+
+def computed(func, target, dtype, *arrays):
+    result = mlcweb.nd.empty((65536,), dtype)
+    lib = mlcweb.build(func, target=target, name="main")
+    lib(*map(mlcweb.nd.array, arrays), result)
+    return result.numpy()
+
+
+@pytest.mark.parametrize("target", ["wasm", "llvm", "llvm -mcpu=x86-64"])
+def test_every_float16_is_converted_exactly(target):
+    assert_same_bits(computed(widen, target, "float32", ALL), ALL.astype("float32"))
+    with np.errstate(all="ignore"):
+        exact = ALL.astype("float32")
+        halfway = ((exact.astype("float64") + np.roll(exact, -1)) / 2).astype("float32")
+        above, below = (np.nextafter(halfway, np.float32(limit)) for limit in (np.inf, -np.inf))
+        any_bits = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16).astype("uint32")
+        for values in (exact, halfway, above, below, any_bits.view("float32")):
+            converted = computed(narrow, target, "float16", values)
+            assert_same_bits(converted, values.astype("float16"))
+
+
+@pytest.mark.parametrize("target", ["wasm", "llvm", "llvm -mcpu=x86-64"])
+def test_products_and_sums_of_float16_are_those_of_numpy(target):
+    other = np.random.default_rng(1).permutation(ALL)
+    with np.errstate(all="ignore"):
+        expected = ALL * other + ALL
+    assert_same_bits(computed(product_and_sum, target, "float16", ALL, other), expected)
+
+
+def test_webassembly_computes_float16_in_vectors():
+    text = mlcweb.build(product_and_sum, target="wasm", name="main").get_source()
+    assert "f32x4.mul" in text
+    assert "f32.mul" not in text

@@ -13,7 +13,7 @@ from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
-from mlcweb.lower.bfloat16 import emulate_bfloat16
+from mlcweb.lower.narrow_floats import emulate_bfloat16
 from mlcweb.lower.expand_instructions import EXPANSION
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.pipeline import run_pipeline, without_threads

@@ -16,7 +16,6 @@ from mlcweb.codegen.llvm.selector import Selector
 from mlcweb.codegen.llvm.types import argument_type
 from mlcweb.codegen.processor.calls import Calls, PythonCall
 from mlcweb.codegen.processor.checks import FAULT_CHECK, FAULT_INDEX, Check
-from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.lower.outline_parallel import outline_parallel
 from mlcweb.tir.function import PrimFunc
 
@@ -110,8 +109,6 @@ def compile_functions(
         variables += VARIABLES
         texts += parts
     attributes = "attributes #0 = { nounwind }"
-    if not processor.has_half and any(" half" in text for text in texts):
-        raise UnsupportedError(f"{processor.cpu or processor.triple} does not compute with float16")
     text = "\n\n".join(["\n".join(variables), *texts, "\n".join(sorted(declared)), attributes])
     python = tuple(calls.python)
     return LlvmModule(text + "\n", dict(functions), tuple(checks), python, bool(parts))

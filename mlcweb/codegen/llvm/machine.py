@@ -51,8 +51,4 @@ def machine_model(processor: Processor) -> MachineModel:
         limits_copies=True,
         computed_in_float64=COMPUTED_IN_FLOAT64,
         has_vector_operator=has_vector_operator,
-        has_vectors=lambda dtype: processor.has_half or dtype != "float16",
-        has_vector_cast=lambda source, target: (
-            processor.has_half or "float16" not in (source, target)
-        ),
     )

@@ -9,6 +9,7 @@ from mlcweb.codegen.processor.checks import Check
 from mlcweb.codegen.processor.pipeline import lower_for_machine
 from mlcweb.lower.expand_instructions import expand_instructions
 from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.lower.narrow_floats import emulate_bfloat16, emulate_float16
 from mlcweb.lower.optimize import optimizations
 from mlcweb.tir.function import PrimFunc
 
@@ -19,8 +20,9 @@ def _optimizations(processor: Processor) -> tuple[LoweringPass, ...]:
 
 
 @lru_cache(maxsize=64)
-def _expansion(processor: Processor) -> LoweringPass:
-    return expand_instructions(processor.instructions)
+def _expansion(processor: Processor) -> tuple[LoweringPass, ...]:
+    types = (emulate_bfloat16,) if processor.has_half else (emulate_bfloat16, emulate_float16)
+    return expand_instructions(processor.instructions), *types
 
 
 def lower_for_llvm(
@@ -32,4 +34,4 @@ def lower_for_llvm(
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
     passes, expansion = _optimizations(processor), _expansion(processor)
-    return lower_for_machine(func, passes, bounds_check, checks, distinct, expansion=expansion)
+    return lower_for_machine(func, passes, bounds_check, checks, expansion, distinct)

@@ -9,8 +9,6 @@ from mlcweb.codegen.external import for_arrays
 from mlcweb.codegen.processor.calls import calls_in_expressions
 from mlcweb.codegen.processor.checks import Check, check_accesses
 from mlcweb.codegen.processor.domain_checks import CHECK_DOMAINS
-from mlcweb.lower.bfloat16 import emulate_bfloat16
-from mlcweb.lower.expand_instructions import EXPANSION
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize.accesses import of_distinct_arrays, of_overlapping_arrays
@@ -28,9 +26,9 @@ def lower_for_machine(
     optimizations: Sequence[LoweringPass],
     bounds_check: bool,
     checks: list[Check],
+    expansion: Sequence[LoweringPass],
     distinct: bool | None = None,
     observe: Observer | None = None,
-    expansion: LoweringPass = EXPANSION,
 ) -> PrimFunc:
     """The loops that the code of a processor is selected from.
 
@@ -38,12 +36,12 @@ def lower_for_machine(
         optimizations: the passes for that processor.
         bounds_check: whether the code checks accesses, and axes of blocks.
         checks: receives what the code will check, where the options ask for that.
+        expansion: what replaces the instructions and types that the processor lacks.
         distinct: for functions that are called with arrays: whether those share no memory. None for
             micro-kernels, called with pointers, which share what the function says.
         observe: hears of each pass.
-        expansion: what replaces instructions that the processor lacks.
     """
-    entry: list[LoweringPass] = [expansion, emulate_bfloat16]
+    entry = [*expansion]
     if distinct is not None:
         entry += [CALLED_WITH_ARRAYS, OF_DISTINCT if distinct else OF_OVERLAPPING]
     if bounds_check:

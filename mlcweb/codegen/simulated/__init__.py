@@ -14,7 +14,7 @@ from __future__ import annotations
 from mlcweb.codegen.interpreter import compile_python
 from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
 from mlcweb.codegen.simulated.source import SimulatedSource
-from mlcweb.lower.bfloat16 import emulate_bfloat16
+from mlcweb.lower.narrow_floats import emulate_bfloat16
 from mlcweb.lower.launch_threads import passes_to_simulated_threads
 from mlcweb.tir.function import PrimFunc
 

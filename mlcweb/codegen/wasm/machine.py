@@ -12,8 +12,6 @@ from mlcweb.tir import dtype as dtypes
 def has_vector_cast(source: str, target: str) -> bool:
     """Whether vectors can be converted between two types."""
     if dtypes.is_float(source) or dtypes.is_float(target):
-        if "float16" in (source, target):
-            return False
         integer = source if dtypes.is_float(target) else target
         return dtypes.is_float(integer) or dtypes.bits(integer) <= 32
     return True
@@ -32,7 +30,6 @@ MACHINE = MachineModel(
     pair_products="llvm.wasm.dot",
     has_vector_operator=has_vector_operator,
     has_vector_cast=has_vector_cast,
-    has_vectors=lambda dtype: dtype != "float16",
 )
 """Engines have 16 vector registers on most processors, and put up with a few more values than that.
 """

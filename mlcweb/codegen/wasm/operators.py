@@ -55,19 +55,11 @@ def _logical(dtype: str) -> bool:
     return dtypes.is_bool(dtype) or _ordered(dtype)
 
 
-def _not_16_bits(dtype: str) -> bool:
-    return dtypes.bits(dtype) != 16
-
-
-def _not_half(dtype: str) -> bool:
-    return dtype != "float16"
-
-
 def _compare(name: str, on: Callable[[str], bool]) -> WasmForm:
     return WasmForm(scalar.comparison(name), vector.comparison(name), on)
 
 
-def _both(rule: Rule, on: Callable[[str], bool] = _not_16_bits) -> WasmForm:
+def _both(rule: Rule, on: Callable[[str], bool] = lambda dtype: True) -> WasmForm:
     return WasmForm(rule, rule, on)
 
 
@@ -95,7 +87,7 @@ FORMS: Mapping[Key, WasmForm] = register_column(
         "bitwise_and": _both(bitwise("and")),
         "bitwise_or": _both(bitwise("or")),
         "bitwise_xor": _both(bitwise("xor")),
-        "bitwise_not": WasmForm(scalar.bitwise_not, bitwise("not"), _not_16_bits),
+        "bitwise_not": WasmForm(scalar.bitwise_not, bitwise("not")),
         "shift_left": WasmForm(scalar.shift, vector.shift),
         "shift_right": WasmForm(scalar.shift, vector.shift),
         "sqrt": _both(operation("sqrt", wraps=True)),
@@ -104,20 +96,14 @@ FORMS: Mapping[Key, WasmForm] = register_column(
         "trunc": _both(operation("trunc")),
         "nearbyint": _both(operation("nearest")),
         "fabs": _both(operation("abs")),
-        "abs": WasmForm(scalar.absolute, operation("abs"), _not_16_bits),
-        "copysign": WasmForm(operation("copysign"), vector.copysign, _not_16_bits),
-        **{
-            name: _both(
-                scalar.function(expansion),
-                _not_half if name in ("isnan", "isinf") else _not_16_bits,
-            )
-            for name, expansion in EXPANSIONS.items()
-        },
+        "abs": WasmForm(scalar.absolute, operation("abs")),
+        "copysign": WasmForm(operation("copysign"), vector.copysign),
+        **{name: _both(scalar.function(expansion)) for name, expansion in EXPANSIONS.items()},
         E.Select: WasmForm(scalar.choice, vector.choice),
         "if_then_else": WasmForm(scalar.choice, vector.choice),
         "likely": WasmForm(scalar.likely),
         E.Cast: WasmForm(scalar.cast, vector.cast),
-        "reinterpret": WasmForm(scalar.reinterpret, vector.reinterpret, _not_16_bits),
+        "reinterpret": WasmForm(scalar.reinterpret, vector.reinterpret),
     },
     absent=dict.fromkeys(("fmod", "nextafter", "ldexp"), "no arithmetic for it is written yet"),
 )

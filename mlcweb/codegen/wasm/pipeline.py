@@ -7,12 +7,13 @@ from mlcweb.codegen.processor.pipeline import lower_for_machine
 from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.lower.expand_instructions import expand_instructions
+from mlcweb.lower.narrow_floats import emulate_bfloat16, emulate_float16
 from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.pipeline import Observer
 from mlcweb.tir.function import PrimFunc
 
 OPTIMIZATIONS = optimizations(MACHINE)
-EXPANSION = expand_instructions({"simd128"})
+EXPANSION = expand_instructions({"simd128"}), emulate_bfloat16, emulate_float16
 
 
 def lower_for_wasm(
@@ -24,5 +25,5 @@ def lower_for_wasm(
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
     return lower_for_machine(
-        func, OPTIMIZATIONS, options.bounds_check, checks, distinct, observe, EXPANSION
+        func, OPTIMIZATIONS, options.bounds_check, checks, EXPANSION, distinct, observe
     )

@@ -46,8 +46,6 @@ def wrap(selector: FunctionSelector, dtype: str) -> None:
     elif dtype in ("uint8", "uint16", "bool"):
         selector.emit("i32.const", (1 << dtypes.bits(dtype)) - 1)
         selector.emit("i32.and")
-    elif dtype == "float16":
-        selector.call_helper("round_float16")
 
 
 def cast_scalar(selector: FunctionSelector, source: str, target: str) -> None:

@@ -211,8 +211,6 @@ def _store(selector: FunctionSelector, store: S.BufferStore) -> None:
     place = selector.addresses.place(store)
     selector.addresses.push(place)
     selector.push(store.value)
-    if store.buffer.dtype == "float16":
-        selector.call_helper("float16_bits")
     selector.emit(STORES[store.buffer.dtype], place.offset)
 
 

@@ -25,7 +25,7 @@ from mlcweb.codegen.wasm.select_types import (
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.dtype import round_float, wrap_integer
+from mlcweb.tir.dtype import wrap_integer
 from mlcweb.tir.operators import operands_of
 
 if TYPE_CHECKING:
@@ -43,10 +43,7 @@ def _integer(selector: FunctionSelector, constant: E.IntImm) -> None:
 
 
 def _floating(selector: FunctionSelector, constant: E.FloatImm) -> None:
-    value = constant.value
-    if constant.dtype == "float16":
-        value = round_float(value, "float16")
-    selector.emit(f"{stack_type(constant.dtype)}.const", value)
+    selector.emit(f"{stack_type(constant.dtype)}.const", constant.value)
 
 
 def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
@@ -62,8 +59,6 @@ def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
     if dtype not in LOADS:
         raise UnsupportedError(f"WebAssembly code cannot load {dtype}", load.span)
     selector.emit(LOADS[dtype], place.offset)
-    if dtype == "float16":
-        selector.call_helper("float16_value")
 
 
 def extract_lane(selector: FunctionSelector, dtype: str, lane: int, lanes: int) -> None:
@@ -273,15 +268,6 @@ def reinterpret(selector: FunctionSelector, call: E.Call) -> None:
     value = call.args[0]
     start, end = stack_type(value.dtype), stack_type(call.dtype)
     selector.push(value)
-    if "float16" in (value.dtype, call.dtype) and value.dtype != call.dtype:
-        if value.dtype == "float16":
-            selector.call_helper("float16_bits")
-            wrap(selector, call.dtype)
-        else:
-            selector.emit("i32.const", 0xFFFF)
-            selector.emit("i32.and")
-            selector.call_helper("float16_value")
-        return
     if start != end:
         selector.emit(f"{end}.reinterpret_{start}")
     else:

@@ -11,20 +11,20 @@ VECTOR_BYTES = 16
 STACK_TYPES: dict[str, ValueType] = {
     "bool": "i32", "int8": "i32", "int16": "i32", "int32": "i32", "int64": "i64",
     "uint8": "i32", "uint16": "i32", "uint32": "i32", "uint64": "i64",
-    "float16": "f32", "float32": "f32", "float64": "f64", "handle": "i32",
+    "float32": "f32", "float64": "f64", "handle": "i32",
 }  # fmt: skip
 """The type of a scalar on the stack. Integers narrower than 32 bits are extended by their sign (or
-zeros), a bool is 0 or 1, a float16 is the float32 of the same value."""
+zeros), a bool is 0 or 1."""
 
 LOADS = {
     "bool": "i32.load8_u", "int8": "i32.load8_s", "int16": "i32.load16_s", "int32": "i32.load",
     "int64": "i64.load", "uint8": "i32.load8_u", "uint16": "i32.load16_u", "uint32": "i32.load",
-    "uint64": "i64.load", "float16": "i32.load16_u", "float32": "f32.load", "float64": "f64.load",
+    "uint64": "i64.load", "float32": "f32.load", "float64": "f64.load",
 }  # fmt: skip
 STORES = {
     "bool": "i32.store8", "int8": "i32.store8", "int16": "i32.store16", "int32": "i32.store",
     "int64": "i64.store", "uint8": "i32.store8", "uint16": "i32.store16", "uint32": "i32.store",
-    "uint64": "i64.store", "float16": "i32.store16", "float32": "f32.store", "float64": "f64.store",
+    "uint64": "i64.store", "float32": "f32.store", "float64": "f64.store",
 }  # fmt: skip
 
 
@@ -59,10 +59,5 @@ def sign_suffix(dtype: str) -> str:
 def check_vector(dtype: str) -> None:
     """Raise an UnsupportedError where values of a type do not fit one vector register."""
     _, bits, lanes = dtypes.parse(dtype)
-    if (
-        lanes & (lanes - 1)
-        or max(bits, 8) * lanes > 128
-        or lanes > 16
-        or (bits == 16 and dtypes.is_float(dtype))
-    ):
+    if lanes & (lanes - 1) or max(bits, 8) * lanes > 128 or lanes > 16:
         raise UnsupportedError(f"WebAssembly has no vectors of type {dtype}")

@@ -29,7 +29,6 @@ class MachineModel:
             and adds neighbours, in int32; "" where there is none, or the code generator finds it.
         has_vector_operator: Whether vectors with operands of an element type have an operator.
         has_vector_cast: Whether vectors are converted from one element type to another.
-        has_vectors: Whether there are vectors of an element type at all.
     """
 
     vector_bytes: int
@@ -45,4 +44,3 @@ class MachineModel:
     pair_products: str = ""
     has_vector_operator: Callable[[Key, str], bool] = lambda operator, dtype: True
     has_vector_cast: Callable[[str, str], bool] = lambda source, target: True
-    has_vectors: Callable[[str], bool] = lambda dtype: True

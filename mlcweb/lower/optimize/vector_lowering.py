@@ -59,8 +59,6 @@ class VectorLowering:
 
     def vector(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression for all lanes, as a vector also where they agree."""
-        if not self.machine.has_vectors(expression.dtype):
-            raise NoVectorForm
         value = self.value(expression)
         if dtypes.lanes(value.dtype) == 1:
             return E.Broadcast(value, self.lanes)
@@ -209,6 +207,17 @@ def _call(lowering: VectorLowering, call: E.Call) -> E.PrimExpr:
     return E.Call(lowering.wide(call.dtype), call.op, args, span=call.span)
 
 
+def _let_in_expression(lowering: VectorLowering, let: E.Let) -> E.PrimExpr:
+    if not lowering.depends(let.value):
+        return replace(let, body=lowering.value(let.body))
+    value = lowering.vector(let.value)
+    var = E.Var(let.var.name, value.dtype)
+    lowering.vectors[let.var] = var
+    body = lowering.vector(let.body)
+    del lowering.vectors[let.var]
+    return E.Let(var, value, body)
+
+
 _EXPRESSIONS: dict[type, Callable[[VectorLowering, Any], E.PrimExpr]] = {
     E.Var: _variable,
     E.BufferLoad: _load,
@@ -216,5 +225,6 @@ _EXPRESSIONS: dict[type, Callable[[VectorLowering, Any], E.PrimExpr]] = {
     E.Cast: _cast,
     E.Select: _select,
     E.Call: _call,
+    E.Let: _let_in_expression,
     **dict.fromkeys(BINARY_NODES, _binary),
 }

@@ -1,6 +1,7 @@
-"""bfloat16 computed in float32, and kept as 16 bits in memory, for those who do not know the type:
-the passes `BF16ComputeLegalize` and `BF16StorageLegalize` of TVM, which round what is stored, and
-`emulate_bfloat16`, which rounds each operation. The targets that run on a processor begin with it.
+"""Floats of 16 bits computed in float32, and kept as 16 bits in memory, for those who do not know
+their type: the passes `BF16ComputeLegalize` and `BF16StorageLegalize` of TVM, which round what is
+stored, and `emulate_bfloat16` and `emulate_float16`, which round each operation. The targets that
+run on a processor begin with them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on, walk
 from mlcweb.lower.convert_blocks_to_loops import instructions_in_loops
 from mlcweb.lower.lowering_pass import lowering_pass
+from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16, NarrowFormat
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -23,7 +25,6 @@ from mlcweb.tir.intrinsics import reinterpret
 from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import BufferMutator
 
-BFLOAT16 = "bfloat16"
 SUPPORTED_SINCE = 80
 """The first compute capability of CUDA that knows the type."""
 
@@ -32,7 +33,9 @@ def legalize_compute(func: PrimFunc) -> PrimFunc:
     """Compute in float32 what the program computes in bfloat16, and keep memory of constant size
     that the function allocates itself in float32, too. What is stored in other buffers is rounded
     to the nearest even. Functions for targets that know bfloat16 stay."""
-    return func if _is_supported(func) else func.with_body(_Compute(func).rewrite(func.body))
+    return (
+        func if _is_supported(func) else func.with_body(_Compute(func, BFLOAT16).rewrite(func.body))
+    )
 
 
 def legalize_storage(func: PrimFunc) -> PrimFunc:
@@ -43,12 +46,12 @@ def legalize_storage(func: PrimFunc) -> PrimFunc:
     """
     if _is_supported(func):
         return func
-    if any(_is_bfloat16(buffer.dtype) for buffer in func.parameter_buffers):
+    if any(_is_of(BFLOAT16, buffer.dtype) for buffer in func.parameter_buffers):
         raise TVMError(
             "BF16StorageLegalize changes memory behind handles; a parameter that is a buffer of "
             "bfloat16 is an array of the caller's"
         )
-    return _in_16_bits(func)
+    return _in_16_bits(func, BFLOAT16)
 
 
 @lowering_pass("EmulateBFloat16", needed=True)
@@ -56,26 +59,36 @@ def emulate_bfloat16(func: PrimFunc) -> PrimFunc:
     """A function that computes the same without bfloat16: each operation in float32, rounded to the
     nearest even bfloat16 as IEEE 754 rounds (products, sums, quotients and roots of float32 have
     enough digits to be rounded twice), and memory, that of parameters too, in uint16."""
+    return _emulated(func, BFLOAT16)
+
+
+@lowering_pass("EmulateFloat16", needed=True)
+def emulate_float16(func: PrimFunc) -> PrimFunc:
+    """A function that computes the same without float16, as `emulate_bfloat16` does."""
+    return _emulated(func, FLOAT16)
+
+
+def _emulated(func: PrimFunc, format: NarrowFormat) -> PrimFunc:
     buffers = *func.buffer_map.values(), *_buffers_in(func.body)
     values = (node for node in walk(func.body) if isinstance(node, _SOURCES))
-    if not any(_is_bfloat16(node.dtype) for node in (*buffers, *func.params, *values)):
+    if not any(_is_of(format, node.dtype) for node in (*buffers, *func.params, *values)):
         return func
-    func = instructions_in_loops(func)  # which know operands by their addresses, and bfloat16
-    rounding = _Rounding(func)
+    func = instructions_in_loops(func)  # which know operands by their addresses and types
+    rounding = _Rounding(func, format)
     body = rounding.rewrite(func.body)
     params = []
     for param in func.params:
-        if not _is_bfloat16(param.dtype):
+        if not _is_of(format, param.dtype):
             params.append(param)
             continue
         argument = E.Var(param.name, "float32")
         params.append(argument)
-        body = S.LetStmt(rounding.variables[param], _nearest(argument), body)
-    return _in_16_bits(replace(func, params=tuple(params), body=body))
+        body = S.LetStmt(rounding.variables[param], format.rounded(argument), body)
+    return _in_16_bits(replace(func, params=tuple(params), body=body), format)
 
 
-def _in_16_bits(func: PrimFunc) -> PrimFunc:
-    storage = _Storage()
+def _in_16_bits(func: PrimFunc, format: NarrowFormat) -> PrimFunc:
+    storage = _Storage(format)
     params = tuple(map(storage.retyped, func.params))
     buffer_map = {
         param: storage.buffer(func.buffer_map[old])
@@ -97,8 +110,8 @@ def _is_supported(func: PrimFunc) -> bool:
     return getattr(func.attrs.get("target"), "compute_capability", 0) >= SUPPORTED_SINCE
 
 
-def _is_bfloat16(dtype: str) -> bool:
-    return dtypes.element_of(dtype) == BFLOAT16 if dtype else False
+def _is_of(format: NarrowFormat, dtype: str) -> bool:
+    return dtypes.element_of(dtype) == format.name if dtype else False
 
 
 def _other(element: str, dtype: str) -> str:
@@ -106,39 +119,13 @@ def _other(element: str, dtype: str) -> str:
     return dtypes.with_lanes(element, dtypes.lanes(dtype))
 
 
-def _widened(value: E.PrimExpr) -> E.PrimExpr:
-    """The float32 of a bfloat16: its bits are the upper half."""
-    bits = _bits_of(value, _other("uint16", value.dtype))
-    wide = _other("uint32", value.dtype)
-    return reinterpret(_other("float32", value.dtype), E.Cast(wide, bits) << const(16, wide))
-
-
 def _rounded(value: E.PrimExpr) -> E.PrimExpr:
-    """The bfloat16 that is nearest to a float32, the even one of two."""
+    """The bfloat16 that is nearest to a float32, the even one of two, as TVM's passes write it."""
     wide = _other("uint32", value.dtype)
     bits, half = reinterpret(wide, value), const(16, wide)
     bias = ((bits >> half) & const(1, wide)) + const(0x7FFF, wide)
     narrow = _other("uint16", value.dtype)
-    return reinterpret(_other(BFLOAT16, value.dtype), E.Cast(narrow, (bits + bias) >> half))
-
-
-def _nearest(value: E.PrimExpr) -> E.PrimExpr:
-    """The float32 that is the bfloat16 nearest to a float32, the even one of two."""
-    wide = _other("uint32", value.dtype)
-    bits = E.Var("bits", wide)
-    bias = ((bits >> const(16, wide)) & const(1, wide)) + const(0x7FFF, wide)
-    is_nan = (bits & const(0x7FFFFFFF, wide)) > const(0x7F800000, wide)
-    # A NaN stays one: without the bias it cannot run over.
-    changed = E.Select(is_nan, bits | const(0x400000, wide), bits + bias)
-    kept = changed & const(0xFFFF0000, wide)
-    return E.Let(bits, _bits_of(value, wide), reinterpret(value.dtype, kept))
-
-
-def _upper_half(value: E.PrimExpr) -> E.PrimExpr:
-    """The bfloat16 of a float32 that is one."""
-    wide, narrow = _other("uint32", value.dtype), _other("uint16", value.dtype)
-    bits = E.Cast(narrow, _bits_of(value, wide) >> const(16, wide))
-    return reinterpret(_other(BFLOAT16, value.dtype), bits)
+    return reinterpret(_other("bfloat16", value.dtype), E.Cast(narrow, (bits + bias) >> half))
 
 
 def _bits_of(value: Any, dtype: str) -> E.PrimExpr:
@@ -153,7 +140,8 @@ def _is_reinterpreted(value: Any) -> bool:
 
 
 class _Compute(BufferMutator):
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, format: NarrowFormat) -> None:
+        self.format = format
         allocated = set(_buffers_in(func.body))
         # What a call gets the address of, or only a part of the program views, stays as it is.
         viewed = {part.buffer.data for part in walk(func.body) if isinstance(part, S.DeclBuffer)}
@@ -161,14 +149,21 @@ class _Compute(BufferMutator):
         self.wide: dict[Buffer, Buffer] = {
             buffer: _with_elements(buffer, "float32", None)
             for buffer in allocated
-            if _is_bfloat16(buffer.dtype)
+            if self.is_narrow(buffer.dtype)
             and buffer.data not in viewed
             and all(isinstance(extent, E.IntImm) for extent in buffer.shape)
         }
         self.variables: dict[E.Var, E.Var] = {}
 
+    def is_narrow(self, dtype: str) -> bool:
+        return _is_of(self.format, dtype)
+
+    def widened(self, value: E.PrimExpr) -> E.PrimExpr:
+        """The float32 of a narrow value."""
+        return self.format.widened(_bits_of(value, _other("uint16", value.dtype)))
+
     def narrowed(self, value: E.PrimExpr) -> E.PrimExpr:
-        """The bfloat16 that is stored of a float32."""
+        """What is stored of a float32."""
         return _rounded(value)
 
     def buffer(self, buffer: Buffer) -> Buffer:
@@ -177,35 +172,35 @@ class _Compute(BufferMutator):
     @on(E.BufferLoad)
     def load(self, load: E.BufferLoad) -> E.PrimExpr:
         new = self.access(load)
-        return _widened(new) if _is_bfloat16(new.dtype) else new
+        return self.widened(new) if self.is_narrow(new.dtype) else new
 
     @on(E.Var)
     def variable(self, var: E.Var) -> E.PrimExpr:
         if var in self.variables:
             return self.variables[var]
-        return _widened(var) if _is_bfloat16(var.dtype) else var
+        return self.widened(var) if self.is_narrow(var.dtype) else var
 
     @on(E.FloatImm)
     def constant(self, number: E.FloatImm) -> E.PrimExpr:
-        return const(number.value, "float32") if number.dtype == BFLOAT16 else number
+        return const(number.value, "float32") if number.dtype == self.format.name else number
 
     @on(E.Cast)
     def cast(self, cast: E.Cast) -> E.PrimExpr:
         value = self.rewrite(cast.value)
-        dtype = _other("float32", cast.dtype) if _is_bfloat16(cast.dtype) else cast.dtype
+        dtype = _other("float32", cast.dtype) if self.is_narrow(cast.dtype) else cast.dtype
         return value if value.dtype == dtype else E.Cast(dtype, value, span=cast.span)
 
     @on(E.Call)
     def call(self, call: E.Call) -> E.PrimExpr:
         if _is_reinterpreted(call):
             new = self.bits(call)
-            return _widened(new) if _is_bfloat16(call.dtype) else new
+            return self.widened(new) if self.is_narrow(call.dtype) else new
         if operator_name(call) == "address_of":
             (place,) = call.args
             return replace(call, args=(self.access(place),))
         new = self.rewrite_children(call)
         dtype = _other("float32", call.dtype)
-        return replace(new, dtype=dtype) if _is_bfloat16(call.dtype) else new
+        return replace(new, dtype=dtype) if self.is_narrow(call.dtype) else new
 
     def bits(self, call: E.Call) -> E.PrimExpr:
         """A reinterpretation; a value of memory keeps its type in it."""
@@ -213,7 +208,7 @@ class _Compute(BufferMutator):
         if isinstance(argument, E.BufferLoad) and argument.buffer not in self.wide:
             return call
         value = self.rewrite(argument)
-        if _is_bfloat16(argument.dtype):
+        if self.is_narrow(argument.dtype):
             value = self.narrowed(value)
         return call if value is argument else _bits_of(value, call.dtype)
 
@@ -221,17 +216,17 @@ class _Compute(BufferMutator):
     def store(self, store: S.BufferStore) -> S.Stmt:
         buffer = self.buffer(store.buffer)
         indices = tuple(map(self.rewrite, store.indices))
-        if _is_reinterpreted(store.value) and _is_bfloat16(buffer.dtype):
+        if _is_reinterpreted(store.value) and self.is_narrow(buffer.dtype):
             value = self.bits(store.value)  # type: ignore[arg-type]
         else:
             value = self.rewrite(store.value)
-            value = self.narrowed(value) if _is_bfloat16(buffer.dtype) else value
+            value = self.narrowed(value) if self.is_narrow(buffer.dtype) else value
         return replace(store, buffer=buffer, indices=indices, value=value)
 
     @on(S.LetStmt, E.Let)
     def let(self, statement: S.LetStmt | E.Let) -> S.Stmt | E.Let:
         value = self.rewrite(statement.value)
-        if not _is_bfloat16(statement.var.dtype):
+        if not self.is_narrow(statement.var.dtype):
             return replace(statement, value=value, body=self.rewrite(statement.body))
         var = self.variables[statement.var] = E.Var(statement.var.name, value.dtype)
         return replace(statement, var=var, value=value, body=self.rewrite(statement.body))
@@ -249,40 +244,41 @@ _EXACT_CALLS = ("if_then_else", "likely", "reinterpret", "fabs")
 class _Rounding(_Compute):
     """Rounds what each operation gives, so that all memory can stay as it is."""
 
-    def __init__(self, func: PrimFunc) -> None:
-        super().__init__(func)
+    def __init__(self, func: PrimFunc, format: NarrowFormat) -> None:
+        super().__init__(func, format)
         self.wide = {}
         for param in func.params:
-            if _is_bfloat16(param.dtype):
+            if self.is_narrow(param.dtype):
                 self.variables[param] = E.Var(param.name, "float32")
 
     def narrowed(self, value: E.PrimExpr) -> E.PrimExpr:
-        return _upper_half(value)
+        return reinterpret(_other(self.format.name, value.dtype), self.format.narrowed(value))
 
     @on(E.FloatImm)
     def constant(self, number: E.FloatImm) -> E.PrimExpr:
-        if number.dtype != BFLOAT16:
+        if number.dtype != self.format.name:
             return number
-        return const(dtypes.round_float(number.value, BFLOAT16), "float32")
+        return const(dtypes.round_float(number.value, self.format.name), "float32")
 
     def rewrite(self, node: Any) -> Any:
         new = super().rewrite(node)
-        if not (isinstance(node, E.PrimExpr) and _is_bfloat16(node.dtype)):
+        if not (isinstance(node, E.PrimExpr) and self.is_narrow(node.dtype)):
             return new
         if isinstance(node, _EXACT) or operator_name(node) in _EXACT_CALLS:
             return new
-        return _nearest(new)
+        return self.format.rounded(new)
 
 
 class _Storage(BufferMutator):
-    def __init__(self) -> None:
+    def __init__(self, format: NarrowFormat) -> None:
+        self.format = format
         self.data: dict[E.Var, E.Var] = {}
         self.new: dict[Buffer, Buffer] = {}
 
     def retyped(self, var: E.Var) -> E.Var:
-        """The handle of memory of uint16 in place of one of bfloat16."""
+        """The handle of memory of uint16 in place of one of narrow floats."""
         kind = var.type_annotation
-        if not (isinstance(kind, E.PointerType) and _is_bfloat16(kind.element_type)):
+        if not (isinstance(kind, E.PointerType) and _is_of(self.format, kind.element_type)):
             return var
         if var not in self.data:
             element = _other("uint16", kind.element_type)
@@ -290,7 +286,7 @@ class _Storage(BufferMutator):
         return self.data[var]
 
     def buffer(self, buffer: Buffer) -> Buffer:
-        if not _is_bfloat16(buffer.dtype):
+        if not _is_of(self.format, buffer.dtype):
             return buffer
         if buffer not in self.new:
             self.new[buffer] = _with_elements(buffer, "uint16", self.retyped(buffer.data))
@@ -310,7 +306,7 @@ class _Storage(BufferMutator):
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
         value = store.value
-        if not _is_bfloat16(store.buffer.dtype):
+        if not _is_of(self.format, store.buffer.dtype):
             return self.rewrite_children(store)
         if not _is_reinterpreted(value):
             value = reinterpret(_other("uint16", value.dtype), value)
