@@ -16,10 +16,11 @@ from mlcweb.ir.visitor import children, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import cast, const
+from mlcweb.tir.arithmetic import add, cast, const
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import variables_in
 
 _WIDE = "int64"
@@ -56,6 +57,8 @@ class _Narrowing(FreshCopy):
     @on(E.Call)
     def call(self, node: E.Call) -> E.PrimExpr:
         new = self.rewrite_children(node)
+        if operator_name(node) == "clz" and new.args[0].dtype != node.args[0].dtype:
+            return add(new, const(dtypes.bits(_WIDE) - dtypes.bits(self.dtype), node.dtype))
         if node.dtype != _WIDE:
             return new
         if any(arg.dtype == _WIDE for arg in node.args):

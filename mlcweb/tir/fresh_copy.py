@@ -59,6 +59,12 @@ class FreshCopy(Mutator):
     def definition(self, node: S.IterVar | Let | S.LetStmt) -> Node:
         return replace(self.rewrite_children(node), var=self.variable(node.var))
 
+    @on(S.AttrStmt)
+    def attribute(self, node: S.AttrStmt) -> S.AttrStmt:
+        """What is annotated may be the iteration over a thread's index, which is defined there."""
+        new = self.rewrite_children(node)
+        return replace(new, node=self.rewrite(node.node)) if isinstance(node.node, Node) else new
+
     @on(S.Block)
     def block(self, node: S.Block) -> S.Block:
         return replace(

@@ -71,6 +71,18 @@ def main(A: T.Buffer((128,), "float32")):
     for j in T.unroll(3):
         A[j] = T.float32(1)
 """
+LEADING_ZEROS = """
+@T.prim_func
+def main(A: T.Buffer((T.int64(4),), "int32")):
+    for i in range(T.int64(4)):
+        A[i] = T.clz(i)
+"""
+LAUNCHED = """
+@T.prim_func
+def main(A: T.Buffer((T.int64(4),), "float32")):
+    thread = T.launch_thread("threadIdx.x", T.int64(4))
+    A[thread] = T.float32(1)
+"""
 INNER = "for i, j in T.grid(2, 4):\n    A[i * 4 + j] = T.float32(1)\n"
 LAST = "for i in range(3):\n    A[i] = T.float32(1)\n"
 WRITTEN = "".join(f"A[{i}] = T.float32(1)\n" for i in range(3))
@@ -94,6 +106,19 @@ def test_all_indices_become_narrow() -> None:
     out = tvm.nd.empty((3, 4))
     tvm.build(narrow, target="interpreter")["main"](out, 3)
     np.testing.assert_array_equal(out.numpy().ravel(), np.arange(12))
+
+
+def test_leading_zeros_are_those_of_the_wide_number() -> None:
+    func = from_source(LEADING_ZEROS)
+    narrow = transform.ForceNarrowIndexToInt32()(func)
+    expected = LEADING_ZEROS.replace("T.clz(i)", "T.clz(i) + 32").replace("T.int64(4)", "4")
+    tvm.ir.assert_structural_equal(narrow, from_source(expected))
+
+
+def test_the_indices_of_launched_threads_become_narrow() -> None:
+    func = from_source(LAUNCHED)
+    narrow = transform.ForceNarrowIndexToInt32()(func)
+    tvm.ir.assert_structural_equal(narrow, from_source(LAUNCHED.replace("T.int64(4)", "4")))
 
 
 @pytest.mark.parametrize(

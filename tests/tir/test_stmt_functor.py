@@ -69,3 +69,14 @@ def test_new_definitions():
     renewed = stmt_functor.renew_defs(scale)
     assert_structural_equal(renewed, scale)
     assert renewed.params[0] is not scale.params[0]
+
+
+def test_new_definitions_of_launched_threads():
+    @T.prim_func
+    def launched(A: T.Buffer((8,), "float32")):
+        thread = T.launch_thread("threadIdx.x", 8)
+        A[thread] = T.float32(1)
+
+    renewed = stmt_functor.renew_defs(launched)
+    assert_structural_equal(renewed, launched)
+    assert renewed.body.node.var is not launched.body.node.var
