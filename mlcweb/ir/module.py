@@ -50,6 +50,15 @@ class BaseFunc(Node):
         if type(self.attrs) is not FunctionAttrs:
             object.__setattr__(self, "attrs", FunctionAttrs(self.attrs))
 
+    @property
+    def __name__(self) -> str:
+        """The name by which the function is called from outside, as that of a Python function; an
+        AttributeError for one that is private."""
+        name = self.attrs.get("global_symbol")
+        if name is None:
+            raise AttributeError("a private function has no __name__")
+        return name
+
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Self:
         """The function with one attribute (or a mapping of them) set."""
         keys = attr_key_or_dict

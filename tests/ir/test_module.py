@@ -56,6 +56,11 @@ def test_from_expr_uses_the_symbol() -> None:
     assert "main" in IRModule.from_expr(function())
 
 
+def test_the_name_of_a_function_is_its_symbol() -> None:
+    assert function(global_symbol="scale").__name__ == "scale"
+    assert getattr(function(), "__name__", None) is None
+
+
 def test_the_function_that_is_meant() -> None:
     one, two = IRModule({"f": function()}), IRModule({"f": function(), "main": function()})
     assert the_function_name(one, None) == "f"

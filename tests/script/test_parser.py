@@ -157,6 +157,8 @@ def test_function_attributes() -> None:
     assert parse(text.format("", '{"x": [1, 2]}')).attrs == {"x": [1, 2], "global_symbol": "f"}
     assert parse(text.format("", '{"global_symbol": "g"}')).attrs == {"global_symbol": "g"}
     assert parse(text.format("(private=True)", "{}")).attrs == {}
+    with pytest.raises(DiagnosticError, match='is private, so it has no "global_symbol"'):
+        parse(text.format("(private=True)", '{"global_symbol": "g"}'))
 
 
 def test_modules() -> None:

@@ -162,6 +162,12 @@ def read_prim_func(
     parser = StatementParser(evaluator, function)
     body = parser.body(tree.body, f'The function "{tree.name}"', tree)
     private, returns = bool(options.get("private")), _return_type(tree, evaluator)
+    if private and "global_symbol" in function.attrs:
+        raise evaluator.error(
+            f'"{tree.name}" is private, so it has no "global_symbol", the name by which a function '
+            "is called from outside; leave out one of the two",
+            tree,
+        )
     result = finish(parser, body, returns, private, evaluator.span(tree))
     if checked:
         check_well_formed(result, {realize.block for realize in parser.inferred})
