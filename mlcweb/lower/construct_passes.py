@@ -7,7 +7,6 @@ it, the program is refused: what is made of these constructs here, code generato
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import Flag
 from typing import Any, NamedTuple
 
 from mlcweb.ir.errors import TVMError
@@ -134,25 +133,3 @@ def _nodes(func: PrimFunc) -> Iterable[Node]:
             used: Any = getattr(node, name, None)
             if isinstance(used, Buffer):
                 yield used
-
-
-class HoistedConditionals(Flag):
-    """What `HoistExpression` moves out of loops: values of its option `hoisted_conditionals`."""
-
-    Never = 0
-    IfElseStmt = 1
-    IfElseExpr = 2
-    BooleanExpression = 4
-    UsingBlockVar = 8
-    All = IfElseStmt | IfElseExpr | BooleanExpression | UsingBlockVar
-
-
-class HoistedLetBindings(Flag):
-    """Which bindings it moves: values of its option `hoisted_let_bindings`."""
-
-    Never = 0
-    RequiredByConditional = 1
-    Bind = 2
-    LetStmt = Bind
-    LetExpr = 4
-    All = RequiredByConditional | Bind | LetExpr

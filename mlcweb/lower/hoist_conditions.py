@@ -7,7 +7,9 @@ condition moves out of a loop whose body is that condition alone, or has it insi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from enum import Flag
+from typing import Any
 
 from mlcweb.analysis.queries import verify_ssa
 from mlcweb.arith import Analyzer, conjuncts
@@ -15,6 +17,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.lowering_pass import lowering_pass
+from mlcweb.lower.options import HOIST_EXPRESSION, HOIST_IF_THEN_ELSE, configured
 from mlcweb.lower.simplify import Simplification
 from mlcweb.lower.statement_simplifier import is_nothing
 from mlcweb.tir import expr as E
@@ -29,25 +32,81 @@ MAX_HOISTED = 32
 """So many conditions move in one function: each one doubles what is inside of its loop."""
 
 
+class HoistedConditionals(Flag):
+    """What `HoistExpression` moves out of loops: conditions of `if`, of `T.if_then_else`, the parts
+    of a conjunction each by itself, and conditions that use the index of launched threads (or move
+    out of the launch)."""
+
+    Never = 0
+    IfElseStmt = 1
+    IfElseExpr = 2
+    BooleanExpression = 4
+    UsingBlockVar = 8
+    All = IfElseStmt | IfElseExpr | BooleanExpression | UsingBlockVar
+
+
+class HoistedLetBindings(Flag):
+    """Which variables it moves: those that a condition needs, all, and those inside of
+    expressions."""
+
+    Never = 0
+    RequiredByConditional = 1
+    Bind = 2
+    LetStmt = Bind
+    LetExpr = 4
+    All = RequiredByConditional | Bind | LetExpr
+
+
+@dataclass(frozen=True, slots=True)
+class HoistExpressionConfig:
+    """The values of a `HoistedConditionals` and a `HoistedLetBindings`. Unless it is said, nothing
+    depends on the index of launched threads, or leaves the launch."""
+
+    hoisted_conditionals: int = (HoistedConditionals.All & ~HoistedConditionals.UsingBlockVar).value
+    hoisted_let_bindings: int = HoistedLetBindings.All.value
+
+
+@dataclass(frozen=True, slots=True)
+class HoistIfThenElseConfig:
+    """Whether conditions move out of launches of threads. The second name is that of TVM until
+    2025."""
+
+    support_block_scope_hoisting: bool = False
+    support_block_scope_hosting: bool = False
+
+
 @lowering_pass("HoistIfThenElse")
 def hoist_if_then_else(func: PrimFunc) -> PrimFunc:
-    """Move the conditions of `if` statements out of loops."""
-    return _Hoisting().run(func)
+    """Move the conditions of `if` statements out of loops, and, if the option "tir.HoistIfThenElse"
+    says so, out of launches of threads."""
+    config = configured(HOIST_IF_THEN_ELSE, HoistIfThenElseConfig)
+    conditionals = HoistedConditionals.IfElseStmt
+    if config.support_block_scope_hoisting or config.support_block_scope_hosting:
+        conditionals |= HoistedConditionals.UsingBlockVar
+    return _Hoisting(conditionals, HoistedLetBindings.Never).run(func)
 
 
 @lowering_pass("HoistExpression")
 def hoist_expression(func: PrimFunc) -> PrimFunc:
-    """Move conditions out of loops, also those joined by `and`, and of `T.if_then_else`; and
-    variables whose values a loop does not change."""
-    return _PartsHoisting().run(func)
+    """Move conditions out of loops, and variables whose values a loop does not change; the option
+    "tir.HoistExpression" says which."""
+    config = configured(HOIST_EXPRESSION, HoistExpressionConfig)
+    return _Hoisting(
+        HoistedConditionals(config.hoisted_conditionals),
+        HoistedLetBindings(config.hoisted_let_bindings),
+    ).run(func)
+
+
+Nest = S.For | S.AttrStmt
+"""A loop, or a launch of threads, out of which things move."""
 
 
 class _Hoisting(Mutator):
-    """Moves whole conditions of branches."""
-
-    parts: ClassVar[bool] = False
-
-    def __init__(self) -> None:
+    def __init__(self, conditionals: HoistedConditionals, bindings: HoistedLetBindings) -> None:
+        self.conditionals = conditionals
+        self.bindings = bindings
+        self.launched: set[E.Var] = set()
+        self.moved: set[S.Stmt] = set()
         self.left = MAX_HOISTED
 
     def run(self, func: PrimFunc) -> PrimFunc:
@@ -59,62 +118,105 @@ class _Hoisting(Mutator):
     def loop(self, loop: S.For) -> S.Stmt:
         return self.hoisted(self.rewrite_children(loop))
 
-    def hoisted(self, loop: S.For) -> S.Stmt:
-        """A loop, inside of the conditions that are in it and that it does not change."""
-        if loop.kind == S.ForKind.THREAD_BINDING:
-            return loop
-        for condition in self.conditions(loop.body):
-            if self.left and _is_fixed(condition, loop):
-                self.left -= 1
-                return self.chosen(loop, condition)
-        return loop
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> S.Stmt:
+        if not isinstance(statement.node, S.IterVar):
+            return self.rewrite_children(statement)
+        self.launched.add(statement.node.var)
+        new = self.rewrite_children(statement)
+        across = HoistedConditionals.UsingBlockVar in self.conditionals
+        return self.hoisted(new) if across else new
 
-    def chosen(self, loop: S.For, condition: E.PrimExpr) -> S.Stmt:
+    def hoisted(self, nest: Nest) -> S.Stmt:
+        """A loop, inside of the variables and conditions that are in it and that it does not
+        change."""
+        body = nest.body
+        if isinstance(body, S.LetStmt) and _is_fixed(body.value, nest) and self.moves(body):
+            return replace(body, body=self.hoisted(replace(nest, body=body.body)))
+        let = self.inner_let(nest)
+        if let is not None:
+            inner = self.hoisted(replace(nest, body=_Opening(let).rewrite(body)))
+            return S.LetStmt(let.var, let.value, inner, span=let.span)
+        for condition in self.conditions(body):
+            if self.left and _is_fixed(condition, nest) and self.may_move(condition):
+                self.left -= 1
+                return self.chosen(nest, condition)
+        return nest
+
+    def moves(self, let: S.LetStmt) -> bool:
+        """Whether a variable is one of those that are moved."""
+        if HoistedLetBindings.Bind in self.bindings:
+            return True
+        needed = HoistedLetBindings.RequiredByConditional in self.bindings
+        return needed and any(let.var in variables_in(each) for each in self.conditions(let.body))
+
+    def inner_let(self, nest: Nest) -> E.Let | None:
+        """A variable of an expression in a loop around a single statement, which it does not
+        change."""
+        if HoistedLetBindings.LetExpr not in self.bindings:
+            return None
+        if not isinstance(nest.body, (S.BufferStore, S.Evaluate)):
+            return None
+        lets = [node for node in walk(nest.body) if isinstance(node, E.Let)]
+        inner = {let.var for let in lets}
+        free = (let for let in lets if not inner & variables_in(let.value))
+        return next((let for let in free if _is_fixed(let.value, nest)), None)
+
+    def may_move(self, condition: E.PrimExpr) -> bool:
+        using = HoistedConditionals.UsingBlockVar in self.conditionals
+        return using or not variables_in(condition) & self.launched
+
+    def chosen(self, nest: Nest, condition: E.PrimExpr) -> S.Stmt:
         """The loop with a condition around it, which decides it inside."""
-        yes, no = (self.decided(loop, condition, holds) for holds in (True, False))
+        yes, no = (self.decided(nest, condition, holds) for holds in (True, False))
         condition = Analyzer().simplify(condition)
         if is_nothing(yes):
-            return S.IfThenElse(logical_not(condition), no, span=loop.span)
-        return S.IfThenElse(condition, yes, None if is_nothing(no) else no, span=loop.span)
+            new = S.IfThenElse(logical_not(condition), no, span=nest.span)
+        else:
+            new = S.IfThenElse(condition, yes, None if is_nothing(no) else no, span=nest.span)
+        self.moved.add(new)
+        return new
 
-    def decided(self, loop: S.For, condition: E.PrimExpr, holds: bool) -> S.Stmt:
+    def decided(self, nest: Nest, condition: E.PrimExpr, holds: bool) -> S.Stmt:
         """The loop where a condition is known to hold, or not to hold."""
         simplification = Simplification()
         with simplification.assuming(condition if holds else logical_not(condition)):
-            new = simplification.rewrite(_Decision(condition, holds).rewrite(loop))
-        return self.hoisted(new) if isinstance(new, S.For) else new
+            new = simplification.rewrite(_Decision(condition, holds).rewrite(nest))
+        return self.hoisted(new) if isinstance(new, Nest) else new
 
     def conditions(self, body: S.Stmt) -> Iterator[E.PrimExpr]:
         """What could move out of a loop with this body, the first choice first."""
-        while isinstance(body, S.IfThenElse):
-            yield from self.of_branch(body)
-            body = body.then_case
+        if isinstance(body, S.IfThenElse):
+            if HoistedConditionals.IfElseStmt in self.conditionals or body in self.moved:
+                yield from self.parts(body.condition)
+            yield from self.conditions(body.then_case)
+            if body.else_case is not None:
+                yield from self.conditions(body.else_case)
+        elif isinstance(body, S.LetStmt):
+            inside = self.conditions(body.body)
+            yield from (each for each in inside if body.var not in variables_in(each))
+        elif isinstance(body, S.AttrStmt) and not isinstance(body.node, S.IterVar):
+            yield from self.conditions(body.body)
+        elif isinstance(body, (S.BufferStore, S.Evaluate)):
+            if HoistedConditionals.IfElseExpr in self.conditionals:
+                for node in walk(body):
+                    if isinstance(node, E.Call) and operator_name(node) == "if_then_else":
+                        yield from self.parts(node.args[0])
 
-    def of_branch(self, branch: S.IfThenElse) -> Iterable[E.PrimExpr]:
-        return [branch.condition]
+    def parts(self, condition: E.PrimExpr) -> Iterable[E.PrimExpr]:
+        split = HoistedConditionals.BooleanExpression in self.conditionals
+        return conjuncts(condition) if split else [condition]
 
 
-class _PartsHoisting(_Hoisting):
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        new = self.rewrite_children(loop)
-        let = new.body
-        if isinstance(let, S.LetStmt) and _is_fixed(let.value, new):
-            inner = self.hoisted(replace(new, body=let.body))
-            return replace(let, body=inner)
-        return self.hoisted(new)
+class _Opening(Mutator):
+    """Puts what a variable of an expression is for in place of its definition."""
 
-    def of_branch(self, branch: S.IfThenElse) -> Iterable[E.PrimExpr]:
-        return conjuncts(branch.condition)
+    def __init__(self, let: E.Let) -> None:
+        self.let = let
 
-    def conditions(self, body: S.Stmt) -> Iterator[E.PrimExpr]:
-        yield from super().conditions(body)
-        while isinstance(body, S.IfThenElse):
-            body = body.then_case
-        if isinstance(body, S.BufferStore):
-            for node in walk(body.value):
-                if isinstance(node, E.Call) and operator_name(node) == "if_then_else":
-                    yield from conjuncts(node.args[0])
+    @on(E.Let)
+    def definition(self, let: E.Let) -> E.PrimExpr:
+        return let.body if let is self.let else self.rewrite_children(let)
 
 
 class _Decision(Mutator):
@@ -129,8 +231,9 @@ class _Decision(Mutator):
         return self.holds if same else super().rewrite(node)
 
 
-def _is_fixed(value: E.PrimExpr, loop: S.For) -> bool:
+def _is_fixed(value: E.PrimExpr, nest: Nest) -> bool:
     """Whether a value can as well be computed before a loop, even one that has no iteration."""
-    if loop.loop_var in variables_in(value) or reads_memory(value) or may_trap(value):
+    var = nest.loop_var if isinstance(nest, S.For) else nest.node.var
+    if var in variables_in(value) or reads_memory(value) or may_trap(value):
         return False
     return not isinstance(value, E.IntImm)

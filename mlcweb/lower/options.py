@@ -25,6 +25,12 @@ UNROLL_LOOP = register_option("tir.UnrollLoop", dict)
 SIMPLIFY = register_option("tir.Simplify", dict)
 """What the pass Simplify does beyond the usual."""
 
+HOIST_EXPRESSION = register_option("tir.HoistExpression", dict)
+"""What the pass HoistExpression moves out of loops."""
+
+HOIST_IF_THEN_ELSE = register_option("tir.HoistIfThenElse", dict)
+"""Whether the pass HoistIfThenElse moves conditions out of launches of threads."""
+
 
 def configured(option: str, config: type[Config]) -> Config:
     """What the current `PassContext` says in an option with fields, which are those of a class.
@@ -44,10 +50,7 @@ CONSUME_PARAMS = register_option("relax.lift_transform_params.consume_params", b
 """Whether the functions that LiftTransformParams makes let go of each weight once they have it."""
 
 UNUSED: dict[type, str] = {
-    dict: (
-        "tir.HoistIfThenElse tir.HoistExpression tir.RemoveNoOp "
-        "tir.ReduceBranchingThroughOvercompute"
-    ),
+    dict: "tir.RemoveNoOp tir.ReduceBranchingThroughOvercompute",
     bool: (
         "tir.noalias tir.is_entry_func tir.enable_debug tir.enable_fast_math tir.instr_siblings "
         "tir.detect_global_barrier tir.debug_keep_trivial_loop tir.disable_storage_rewrite "

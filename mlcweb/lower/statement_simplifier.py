@@ -115,6 +115,12 @@ class StatementSimplifier(Mutator):
         same = new is statement.seq and not any(map(is_nothing, new))
         return statement if same else in_sequence(new)
 
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> S.Stmt:
+        new = self.rewrite_children(statement)
+        launches_nothing = isinstance(new.node, S.IterVar) and is_nothing(new.body)
+        return NOTHING if launches_nothing else new
+
     @on(S.AllocBuffer)
     def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
         body = self.rewrite(allocation.body)

@@ -19,6 +19,7 @@ from mlcweb.lower import (
     async_copies,
     construct_passes,
     double_buffer,
+    hoist_conditions,
     named_passes,
     narrow_floats,
     software_pipeline,
@@ -48,8 +49,10 @@ from mlcweb.tir.target_description import TargetDescription
 prim_func_pass = PrimFuncPass.decorator
 StmtSimplifyConfig = stmt_simplify.StmtSimplifyConfig
 UnrollLoopConfig = unroll_loop.UnrollLoopConfig
-HoistedConditionals = construct_passes.HoistedConditionals
-HoistedLetBindings = construct_passes.HoistedLetBindings
+HoistExpressionConfig = hoist_conditions.HoistExpressionConfig
+HoistIfThenElseConfig = hoist_conditions.HoistIfThenElseConfig
+HoistedConditionals = hoist_conditions.HoistedConditionals
+HoistedLetBindings = hoist_conditions.HoistedLetBindings
 InjectDoubleBufferConfig = double_buffer.InjectDoubleBufferConfig
 
 

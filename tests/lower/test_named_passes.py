@@ -52,6 +52,15 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
                 A[i * 8 + j] = x
 """
 
+LAUNCHED = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    b = T.launch_thread("blockIdx.x", 8)
+    for i in range(8):
+        if n < 3:
+            A[b * 8 + i] = T.float32(1)
+"""
+
 TILED = """
 @T.prim_func
 def main(A: T.Buffer((128,), "float32"), n: T.int32):
@@ -143,6 +152,43 @@ for i in range(8):
         for j in range(8):
             if j < 4:
                 A[i * 8 + j] = x"""),
+    (CONJUNCTS, transform.HoistExpression, {"tir.HoistExpression": {
+        "hoisted_conditionals": transform.HoistedConditionals.Never.value}}, """
+for i, j in T.grid(8, 8):
+    if n > 2 and j < 3 and i < 2:
+        A[i * 8 + j] = T.if_then_else(n > 3, T.float32(1), T.float32(3))"""),
+    (CONJUNCTS, transform.HoistExpression, {"tir.HoistExpression": {
+        "hoisted_conditionals": transform.HoistedConditionals.IfElseExpr.value}}, """
+if 3 < n:
+    for i, j in T.grid(8, 8):
+        if j < 3 and i < 2:
+            A[i * 8 + j] = T.float32(1)
+else:
+    for i, j in T.grid(8, 8):
+        if 2 < n and j < 3 and i < 2:
+            A[i * 8 + j] = T.float32(3)"""),
+    (LAUNCHED, transform.HoistExpression, {"tir.HoistExpression": {
+        "hoisted_conditionals": transform.HoistedConditionals.All.value}}, """
+if n < 3:
+    with T.launch_thread("blockIdx.x", 8) as b:
+        for i in range(8):
+            A[b * 8 + i] = T.float32(1)"""),
+    (LAUNCHED, transform.HoistExpression, {}, """
+with T.launch_thread("blockIdx.x", 8) as b:
+    if n < 3:
+        for i in range(8):
+            A[b * 8 + i] = T.float32(1)"""),
+    (NAMED, transform.HoistExpression, {"tir.HoistExpression": {"hoisted_let_bindings": 0}}, """
+for i in range(8):
+    if i < 3:
+        for j in range(8):
+            x: T.float32 = T.float32(3) * T.Cast("float32", n)
+            if j < 4:
+                A[i * 8 + j] = x
+    else:
+        for j in range(8):
+            x: T.float32 = T.float32(3) * T.Cast("float32", n)
+            T.evaluate(0)"""),
     (TILED, transform.LoopPartition, {}, """
 for i, j in T.grid(8, 17):
     if i * 17 + j < 128:
