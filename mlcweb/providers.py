@@ -130,6 +130,13 @@ def _packages_on_tir(name: str) -> Any:
     return {"schedule": schedule, "analysis": analysis, "transform": transform}[name]
 
 
+@provides("mlcweb.lower.transform", "DefaultGPUSchedule")
+def _default_gpu_schedule(name: str) -> Any:
+    from mlcweb.dlight.gpu.default_gpu_schedule import default_gpu_schedule
+
+    return default_gpu_schedule
+
+
 @provides("mlcweb.tir", "BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "Trace")
 def _schedules(name: str) -> Any:
     from mlcweb import schedule

@@ -360,7 +360,7 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "kernels are timed whole, by time_evaluator": "InstrumentProfileIntrinsics",
         "padded blocks are made by sch.decompose_padding": "ReduceBranchingThroughOvercompute",
         'build(mod, target="cuda") lowers for GPUs by a pipeline of its own': (
-            "LowerDeviceStorageAccessInfo DefaultGPUSchedule DecorateDeviceScope SplitHostDevice"
+            "LowerDeviceStorageAccessInfo DecorateDeviceScope SplitHostDevice"
         ),
         "kernels take arrays here, not packed arguments": (
             "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin PointerValueTypeRewrite"

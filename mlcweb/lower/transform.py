@@ -11,6 +11,7 @@ from typing import Any
 
 from mlcweb.analysis.queries import verify_memory, verify_ssa
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.lazy_attributes import provided, provided_names
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
@@ -229,8 +230,8 @@ def __getattr__(name: str) -> Any:
         return lambda *_options, **_by_name: _named(name, lambda func: run(name, func))
     if name in _MUTATORS:
         return lambda *options: _named(name, lambda func: _rewritten(func, _MUTATORS[name]()))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return provided(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_LOWERING, *_FUNCTIONS, *_MUTATORS]
+    return [*globals(), *_LOWERING, *_FUNCTIONS, *_MUTATORS, *provided_names(__name__)]

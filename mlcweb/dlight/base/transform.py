@@ -32,18 +32,23 @@ class ApplyDefaultSchedule(Pass):
             var: func.with_attr(SCHEDULED, True)
             for var, old in mod.functions.items()
             if isinstance(old, PrimFunc) and SCHEDULED not in old.attrs
-            for func in (_scheduled(old, _target_of(old), self.rules),)
+            for func in (_scheduled(old, target_of(old, "ApplyDefaultSchedule"), self.rules),)
             if func is not None
         }
         return mod.with_functions({**mod.functions, **scheduled}) if scheduled else mod
 
 
-def _target_of(func: PrimFunc) -> Target:
+def target_of(func: PrimFunc, name: str) -> Target:
+    """The target of a function, or that of the surrounding `with target:`.
+
+    Raises:
+        TVMError: there is none; the message has the name of the pass that asks.
+    """
     target = func.attrs.get("target") or Target.current()
     if target is None:
         raise TVMError(
-            "ApplyDefaultSchedule does not know the target: run it inside of `with target:`, or "
-            'give functions the attribute "target"'
+            f"{name} does not know the target: run it inside of `with target:`, or give functions "
+            'the attribute "target"'
         )
     return Target(target)
 

@@ -36,7 +36,7 @@ class Fallback(GPUScheduleRule):
             return _apply_to_any(func, threads, most)
         sums: list[tuple[BlockRV, LoopRV]] = []
         for info in try_inline(sch, infos):
-            if not _has_threads(sch, info.block_rv):
+            if not has_threads(sch, info.block_rv):
                 first = _put_in_threads(sch, info, threads, most)
                 if first is not None:
                     sums.append((info.block_rv, first))
@@ -55,11 +55,11 @@ def _put_in_threads(
     if not loops["S"]:
         loops["S"].append(sch.add_unit_loop(info.block_rv))
     sch.reorder(*loops["S"], *loops["R"], *loops["O"])
-    _bind(sch, sch.fuse(*loops["S"]), threads, most)
+    bind(sch, sch.fuse(*loops["S"]), threads, most)
     return loops["R"][0] if loops["R"] else None
 
 
-def _bind(sch: Schedule, loop: LoopRV, threads: int, most: int | None) -> None:
+def bind(sch: Schedule, loop: LoopRV, threads: int, most: int | None) -> None:
     """Bind a loop to blocks of threads; a thread takes several of more than `most` iterations."""
     extent = extent_of(loop_of(sch, loop))
     if most is None or (extent is not None and extent <= most):
@@ -71,7 +71,7 @@ def _bind(sch: Schedule, loop: LoopRV, threads: int, most: int | None) -> None:
     sch.bind(inner, "threadIdx.x")
 
 
-def _has_threads(sch: Schedule, block: BlockRV) -> bool:
+def has_threads(sch: Schedule, block: BlockRV) -> bool:
     """Whether threads run a block, or a block without loops launches them itself."""
     place = place_of(sch, block)
     if any(loop.thread_binding is not None for loop in place.loops):
@@ -97,7 +97,7 @@ def _apply_to_any(func: PrimFunc, threads: int, most: int | None) -> Schedule | 
         loops = sch.get_loops(block)
         outer = _outer_spatial(sch, loops)
         fused = sch.fuse(*outer) if outer else sch.add_unit_loop(loops[0] if loops else block)
-        _bind(sch, fused, threads, most)
+        bind(sch, fused, threads, most)
     return sch
 
 
