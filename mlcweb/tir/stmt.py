@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -82,13 +82,17 @@ class Evaluate(Stmt):
 
 @node
 class SeqStmt(Stmt):
-    """Statements one after another: at least two, none of them a SeqStmt."""
+    """Statements one after another: at least two, none of them a SeqStmt; those of one that is
+    given are taken over."""
 
     seq: tuple[Stmt, ...]
 
     def __post_init__(self) -> None:
-        if type(self.seq) is not tuple:
-            object.__setattr__(self, "seq", tuple(self.seq))
+        seq = tuple(self.seq)
+        if any(isinstance(statement, SeqStmt) for statement in seq):
+            seq = tuple(_flat(seq))
+        if seq is not self.seq:
+            object.__setattr__(self, "seq", seq)
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -255,10 +259,12 @@ class BlockRealize(Stmt):
 
 def sequence(*statements: Stmt) -> Stmt:
     """Statements one after another, flattened; a single one as it is."""
-    flat: list[Stmt] = []
+    return statements[0] if len(statements) == 1 else SeqStmt(statements)
+
+
+def _flat(statements: Iterable[Stmt]) -> Iterator[Stmt]:
     for statement in statements:
-        flat.extend(statement.seq if isinstance(statement, SeqStmt) else (statement,))
-    return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))
+        yield from statement.seq if isinstance(statement, SeqStmt) else (statement,)
 
 
 def declared_buffers(statement: Stmt) -> tuple[Buffer, ...]:

@@ -65,6 +65,13 @@ def test_a_function_of_nodes_runs():
     np.testing.assert_array_equal(out.numpy(), np.arange(8, dtype="float32"))
 
 
+def test_sequences_of_sequences_are_flat():
+    one, two, three = (tir.Evaluate(n) for n in (1, 2, 3))
+    flat = tir.SeqStmt([tir.SeqStmt([one, two]), three])
+    assert flat.seq == (one, two, three)
+    assert_structural_equal(flat, tir.SeqStmt([one, tir.SeqStmt([two, three])]))
+
+
 def test_classes_are_those_of_the_nodes():
     assert isinstance(x, tir.Var) and isinstance(x, expr.Var) and not isinstance(x, tir.Add)
     assert type(x) == tir.Var and {tir.Var: 1}[type(x)] == 1  # noqa: E721
