@@ -15,7 +15,6 @@ from mlcweb.lower.statement_simplifier import (
     NOTHING,
     StatementSimplifier,
     is_nothing,
-    stores_what_is_there,
 )
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -50,9 +49,19 @@ class RemoveNoOp(Simplification):
         assert new.else_case is not None
         return S.IfThenElse(logical_not(new.condition), new.else_case, span=new.span)
 
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> S.Stmt:
+        if not reads_memory(let.value):
+            self.analyzer.bind(let.var, let.value)
+        return self.rewrite_children(let)
+
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        return NOTHING if stores_what_is_there(store) else store
+        value = store.value
+        if not isinstance(value, E.BufferLoad) or value.buffer is not store.buffer:
+            return store
+        pairs = zip(value.indices, store.indices, strict=True)
+        return NOTHING if all(self.analyzer.can_prove_equal(*pair) for pair in pairs) else store
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> S.Stmt:

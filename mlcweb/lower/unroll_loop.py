@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlcweb.ir import node
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.options import UNROLL_LOOP, configured
 from mlcweb.lower.statement_simplifier import in_sequence, resequenced
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import substitute, variables_in
 
 
 @dataclass(frozen=True, slots=True)
 class UnrollLoopConfig:
-    """Which loops are written out: marked ones, and serial ones around nothing but such loops whose
-    copies have up to `auto_max_step` statements, or that have up to `auto_max_extent` iterations.
+    """Which loops are written out: marked ones; serial ones around nothing but such loops whose
+    copies have up to `auto_max_step` statements, or that have up to `auto_max_extent` iterations;
+    and, with `unroll_local_access`, serial ones that index "local" memory, which can then be in
+    registers.
 
     Without `explicit_unroll` loops are marked, and stay."""
 
@@ -78,7 +80,7 @@ class UnrollLoop(Mutator):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         new = self.rewrite_children(loop)
-        marked = new.kind == S.ForKind.UNROLLED
+        marked = new.kind == S.ForKind.UNROLLED or self.indexes_local(new)
         if not isinstance(new.extent, E.IntImm) or not (marked or self.is_small(new)):
             self.serial += 1
             return new
@@ -88,6 +90,16 @@ class UnrollLoop(Mutator):
             return new if marked else node.replace(new, kind=S.ForKind.UNROLLED)
         numbers = (add(new.min, const(n, new.loop_var.dtype)) for n in range(new.extent.value))
         return in_sequence(substitute(new.body, {new.loop_var: number}) for number in numbers)
+
+    def indexes_local(self, loop: S.For) -> bool:
+        if loop.kind != S.ForKind.SERIAL or not self.config.unroll_local_access:
+            return False
+        return any(
+            isinstance(part, (E.BufferLoad, S.BufferStore))
+            and part.buffer.scope().startswith("local")
+            and loop.loop_var in variables_in(*part.indices)
+            for part in walk(loop.body)
+        )
 
     def is_small(self, loop: S.For) -> bool:
         assert isinstance(loop.extent, E.IntImm)

@@ -91,6 +91,18 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
     T.evaluate(n * 2)
 """
 
+HELD_ALREADY = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i, j in T.grid(4, 4):
+        k: T.int32 = i * 4 + j
+        A[j + 4 * i] = A[k]
+        if k != 3:
+            A[k] = A[3]
+        else:
+            A[k] = A[3]
+"""
+
 UNSAFE = """
 @T.prim_func
 def main(A: T.Buffer((64,), "float32"), n: T.int32):
@@ -205,6 +217,11 @@ for i in range(8):
     (NOTHING, transform.RemoveNoOp, {}, """
 for i in range(1):
     A[i] = T.float32(1)"""),
+    (HELD_ALREADY, transform.RemoveNoOp, {}, """
+for i, j in T.grid(4, 4):
+    k: T.int32 = i * 4 + j
+    if k != 3:
+        A[k] = A[3]"""),
     (UNSAFE, transform.RewriteUnsafeSelect, {}, """
 for i in range(8):
     A[i] = T.if_then_else(i < n, A[i + 10], T.float32(0))

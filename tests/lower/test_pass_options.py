@@ -71,6 +71,15 @@ def main(A: T.Buffer((128,), "float32")):
     for j in T.unroll(3):
         A[j] = T.float32(1)
 """
+IN_REGISTERS = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    L = T.decl_buffer((2,), scope="local")
+    for i in range(2):
+        L[i] = A[i]
+    for i in range(2):
+        A[i] = L[0]
+"""
 LEADING_ZEROS = """
 @T.prim_func
 def main(A: T.Buffer((T.int64(4),), "int32")):
@@ -106,6 +115,15 @@ def test_all_indices_become_narrow() -> None:
     out = tvm.nd.empty((3, 4))
     tvm.build(narrow, target="interpreter")["main"](out, 3)
     np.testing.assert_array_equal(out.numpy().ravel(), np.arange(12))
+
+
+def test_loops_over_local_memory_are_unrolled() -> None:
+    mod = IRModule({"main": from_source(IN_REGISTERS)})
+    with PassContext(config={"tir.UnrollLoop": {"unroll_local_access": True}}):
+        unrolled = transform.UnrollLoop()(mod)
+    loop = "    for i in range(2):\n        L[i] = A[i]\n"
+    expected = IN_REGISTERS.replace(loop, "    L[0] = A[0]\n    L[1] = A[1]\n")
+    tvm.ir.assert_structural_equal(unrolled["main"], from_source(expected))
 
 
 def test_leading_zeros_are_those_of_the_wide_number() -> None:
