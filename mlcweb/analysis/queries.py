@@ -117,8 +117,8 @@ class _CommonAncestors(Visitor):
 
     def __init__(self, func: PrimFunc) -> None:
         self.path: list[S.Stmt] = []
-        self.reductions: list[int] = []
         self.paths: dict[Buffer, list[S.Stmt]] = {}
+        self.by_data = func.buffers_by_data()
         self.visit(func.body)
 
     @on(S.For)
@@ -127,20 +127,25 @@ class _CommonAncestors(Visitor):
 
     @on(S.BlockRealize)
     def realize(self, realize: S.BlockRealize) -> None:
-        # What a block adds to has to stay while the loops run that it reduces over.
-        outer = len(self.path)
+        # What a block adds to has to stay while the loops run that it reduces over; and all that it
+        # uses, while those run whose iterations may depend on each other in another way.
+        block = realize.block
         for axis, value in realize.iterators:
-            if axis.iter_type != S.IterType.DATA_PARALLEL:
-                for depth, around in enumerate(self.path):
-                    if isinstance(around, S.For) and uses(value, around.loop_var):
-                        outer = min(outer, depth)
-        for region in realize.block.writes if outer < len(self.path) else ():
-            self.touch(region.buffer, self.path[:outer])
+            loops = [
+                depth
+                for depth, around in enumerate(self.path)
+                if isinstance(around, S.For) and uses(value, around.loop_var)
+            ]
+            if axis.iter_type == S.IterType.DATA_PARALLEL or not loops:
+                continue
+            reduces = axis.iter_type == S.IterType.COMM_REDUCE
+            for region in block.writes if reduces else (*block.reads, *block.writes):
+                self.touch(region.buffer, self.path[: loops[0]])
         for value in (*realize.iter_values, realize.predicate):
             self.visit(value)
-        for match in realize.block.match_buffers:
-            self.touch(match.source.buffer, self.path)
-        self.enter(realize.block)
+        for match in block.match_buffers:
+            self.touch(match.source.buffer, [*self.path, block])
+        self.enter(block)
 
     def enter(self, statement: S.Stmt) -> None:
         self.path.append(statement)
@@ -151,6 +156,11 @@ class _CommonAncestors(Visitor):
     def access(self, node: E.BufferLoad | S.BufferStore) -> None:
         self.visit_children(node)
         self.touch(node.buffer, self.path)
+
+    @on(E.Var)
+    def variable(self, var: E.Var) -> None:
+        if var in self.by_data:
+            self.touch(self.by_data[var], self.path)
 
     @on(BufferRegion)
     def region(self, region: BufferRegion) -> None:

@@ -170,18 +170,23 @@ def plan_buffer_allocation(func: PrimFunc) -> PrimFunc:
 class _Planning(Mutator):
     def __init__(self, func: PrimFunc) -> None:
         common = detect_buffer_access_lca(func)
-        parameters = set(func.buffer_map.values())
         self.at: dict[Node | None, list[Buffer]] = {}
-        for buffer, statement in common.items():
-            if buffer not in parameters:
-                self.at.setdefault(statement, []).append(buffer)
+        for buffer in _allocated_in(func.body):
+            if buffer in common:
+                self.at.setdefault(common[buffer], []).append(buffer)
         self.placed = {buffer for buffers in self.at.values() for buffer in buffers}
 
     @on(S.Block)
     def block(self, block: S.Block) -> S.Block:
         new = self.rewrite_children(block)
         kept = [buffer for buffer in block.alloc_buffers if buffer not in self.placed]
-        return replace(new, alloc_buffers=(*kept, *self.at.get(block, ())))
+        own = (*kept, *self.at.get(block, ()))
+        inside = {*own, *_allocated_in(new.body)}
+        reads, writes = (
+            tuple(region for region in regions if region.buffer not in inside)
+            for regions in (new.reads, new.writes)
+        )
+        return replace(new, reads=reads, writes=writes, alloc_buffers=own)
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.For:
@@ -192,3 +197,9 @@ class _Planning(Mutator):
         inner = S.Block((), (), (), "", new.body, alloc_buffers=tuple(buffers))
         realize = S.BlockRealize((), const(True, "bool"), with_access_regions(inner))
         return replace(new, body=realize)
+
+
+def _allocated_in(body: S.Stmt) -> list[Buffer]:
+    """The buffers that blocks in a statement allocate."""
+    blocks = (node for node in walk(body) if isinstance(node, S.Block))
+    return [buffer for block in blocks for buffer in block.alloc_buffers]

@@ -73,6 +73,75 @@ def test_allocations_move_into_a_block_of_their_own() -> None:
     )
 
 
+@T.prim_func
+def differences(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")) -> None:
+    B = T.alloc_buffer((4, 8))
+    for i, j in T.grid(4, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            vj = T.axis.opaque(8, j)
+            C[vi, vj] = B[vi, vj] - T.if_then_else(vj > 0, B[vi, vj - 1], T.float32(0))
+
+
+@T.prim_func
+def through_views(C: T.Buffer((4, 8), "float32")) -> None:
+    B = T.alloc_buffer((4, 8))
+    for i in range(4):
+        with T.block("outer"):
+            vi = T.axis.spatial(4, i)
+            row = T.match_buffer(B[vi, 0:8], (8,), offset_factor=1)
+            for j in range(8):
+                with T.block("inner"):
+                    vj = T.axis.spatial(8, j)
+                    row[vj] = T.Cast("float32", vi * 8 + vj)
+            for j in range(8):
+                with T.block("C"):
+                    vj = T.axis.spatial(8, j)
+                    C[vi, vj] = B[vi, vj]
+
+
+@T.prim_func
+def by_address(C: T.Buffer((4, 8), "float32")) -> None:
+    B = T.alloc_buffer((4, 8))
+    for i in range(4):
+        with T.block("outer"):
+            vi = T.axis.spatial(4, i)
+            with T.block("fill"):
+                T.reads()
+                T.writes(B[vi, 0:8])
+                T.evaluate(T.call_extern("int32", "fill", B.data, vi))
+            for j in range(8):
+                with T.block("C"):
+                    vj = T.axis.spatial(8, j)
+                    C[vi, vj] = B[vi, vj]
+
+
+@pytest.mark.parametrize(
+    ("function", "before"),
+    [(differences, "for j in"), (through_views, "row ="), (by_address, 'with T.block("fill")')],
+)
+def test_an_allocation_is_around_all_that_uses_it(function: tir.PrimFunc, before: str) -> None:
+    planned = transform.PlanAndUpdateBufferAllocationLocation()(IRModule({"main": function}))
+    tvm.tir.analysis.verify_well_formed(planned)
+    lines = [line.strip() for line in body(planned).splitlines()]
+    [at] = [number for number, line in enumerate(lines) if line.startswith("B = T.alloc_buffer")]
+    assert lines[at + 1].startswith(before)
+    assert not any(" B[" in line or "(B[" in line for line in lines[:at])
+    if function is not by_address:
+        results = []
+        for program in (function, planned["main"]):
+            squares = np.arange(32, dtype="float32").reshape(4, 8) ** 2
+            arrays = [squares, np.zeros_like(squares)][-len(function.params) :]
+            args = [tvm.nd.array(array) for array in arrays]
+            tvm.build(program, "interpreter")(*args)
+            results.append(args[-1].numpy())
+        np.testing.assert_array_equal(*results)
+        assert results[0].any()
+
+
 def test_sums_are_not_allocated_inside_of_what_they_run_over() -> None:
     @T.prim_func
     def row_sums(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")) -> None:

@@ -246,10 +246,10 @@ class PythonSource(Visitor):
         self.expressions.block = block.name_hint
         for axis, value in realize.iterators:
             self.axis(axis, value, block.name_hint)
-        for match in block.match_buffers:
-            self.match(match)
         for buffer in block.alloc_buffers:
             self.allocate(buffer)
+        for match in block.match_buffers:
+            self.match(match)
         if block.init is not None:
             self.init(block)
         self.visit(block.body)
