@@ -22,7 +22,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, const, is_const_int
-from mlcweb.tir.buffer import Buffer, MatchBufferRegion, row_major_strides
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, row_major_strides
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
@@ -119,6 +119,21 @@ class BlockConversion(Mutator):
             if isinstance(symbol, E.Var):
                 self.values[symbol] = value
         self.views[view] = replace(match, source=source)
+
+    @on(BufferRegion)
+    def region(self, region: BufferRegion) -> BufferRegion:
+        """The part of a buffer that a part of a view is."""
+        new = self.rewrite_children(region)
+        match = self.views.get(region.buffer)
+        if match is None:
+            return new
+        around = match.source.region
+        leading = len(around) - len(new.region)
+        inner = (
+            Range(add(outer.min, part.min), part.extent)
+            for outer, part in zip(around[leading:], new.region, strict=True)
+        )
+        return replace(new, buffer=match.source.buffer, region=(*around[:leading], *inner))
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:

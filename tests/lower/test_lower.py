@@ -103,6 +103,37 @@ def main(A: T.Buffer((8, 8), "float32")):
     assert "row" not in text
 
 
+CALL = 'T.call_extern("int32", "f", rows.elem_offset)'
+
+
+def test_views_of_views_are_parts_of_what_they_are_of():
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((8, 8, 8), "float32")):
+    for i, j in T.grid(8, 2):
+        with T.block("tile"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            tile = T.match_buffer(A[vi, vj * 4 : vj * 4 + 4, 2:6], (4, 4), offset_factor=1)
+            for k in range(2):
+                with T.block("rows"):
+                    vk = T.axis.spatial(2, k)
+                    rows = T.match_buffer(tile[vk * 2 : vk * 2 + 2, 0:4], (2, 4), offset_factor=1)
+                    for r, c in T.grid(2, 4):
+                        rows[r, c] = T.float32(1)
+                    T.evaluate(T.call_extern("f", rows.elem_offset, dtype="int32"))
+"""
+    )
+    text = simplify(convert_blocks_to_loops(func)).script()
+    assert "rows" not in text and "tile" not in text
+    assert CALL.replace("rows.elem_offset", "i * 64 + j * 32 + k * 16 + 2") in text
+    func = from_source(func.script().replace(CALL, "T.evaluate(0)"))
+    for program, target in ((func, "interpreter"), (lower(func), "numpy")):
+        array = nd.array(np.zeros((8, 8, 8), "float32"))
+        build(program, target)(array)
+        assert array.numpy()[:, :, 2:6].all() and array.numpy().sum() == 256
+
+
 def test_tile_buffers_move_into_the_loops_and_shrink_to_the_tile():
     func = lower(tiled_matmul())
     allocation = [line for line in body_of(func) if "T.decl_buffer" in line or "alloc" in line]
