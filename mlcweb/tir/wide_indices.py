@@ -8,7 +8,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on, walk
 from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, Cast, PrimExpr, Var
 from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import BUILDERS
@@ -71,6 +71,11 @@ class WideCopy(FreshCopy):
     @on(Range)
     def range(self, node: Range) -> Range:
         return Range(*_wide(self.rewrite(node.min), self.rewrite(node.extent)))
+
+    @on(Cast)
+    def conversion(self, node: Cast) -> PrimExpr:
+        """Nothing, of what is wide now."""
+        return cast(node.dtype, self.rewrite(node.value))
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> BufferLoad:

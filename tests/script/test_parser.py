@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mlcweb import te
 from mlcweb.ir import DiagnosticError, GlobalVar, IRModule, assert_structural_equal
 from mlcweb.ir.visitor import walk
 from mlcweb.script import parse, script
@@ -150,6 +151,19 @@ def main(A: T.Buffer(("n", 16), "float32"), B: T.Buffer((n, "n * m"), "float32")
     assert first.shape[0] is second.shape[0]
     assert first.shape[0].dtype == "int64"
     assert str(second.shape[1]) == 'n * T.Cast("int64", m)'
+
+
+def test_variables_that_python_makes_are_declared() -> None:
+    text = """
+@T.prim_func
+def f(a: T.handle):
+    n = {}
+    A = T.match_buffer(a, (n,), "float32")
+    A[n - 1] = T.float32(0)
+"""
+    expected = parse(text.format("T.int64()"))
+    for made in ('te.var("n", "int64")', 'te.size_var("n", "int64")', 'T.Var("n", "int64")'):
+        assert_structural_equal(parse(text.format(made), {"te": te}), expected)
 
 
 def test_function_attributes() -> None:

@@ -180,6 +180,15 @@ def test_wide_indices():
     same([A, B], expected, index_dtype_override="int64")
 
 
+def test_what_is_wide_is_not_cast_to_be():
+    A = te.placeholder((tvm.tir.const(8, "int64"),), name="A")
+    B = te.compute(
+        (8,), lambda i: A[tvm.tir.Cast("int64", i) % tvm.tir.const(4, "int64")], name="B"
+    )
+    func = te.create_prim_func([A, B], index_dtype_override="int64")
+    assert "B[v_i] = A[v_i % T.int64(4)]" in func.script()
+
+
 def test_fewer_indices_than_dimensions_and_rest_arguments():
     A = te.placeholder((3,), name="A")
     B = te.compute((3, 2), lambda i: A[i], name="B")

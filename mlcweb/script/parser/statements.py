@@ -207,9 +207,9 @@ def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
 
 
 def _makes_variable(node: ast.expr) -> bool:
-    """Whether an expression is `T.Var("n", "int64")`."""
+    """Whether an expression is `T.Var("n", "int64")`, or `te.var("n")`."""
     match node:
-        case ast.Call(func=ast.Attribute(attr="Var")):
+        case ast.Call(func=ast.Attribute(attr="Var" | "SizeVar" | "var" | "size_var")):
             return True
     return False
 
