@@ -6,6 +6,7 @@ from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.analysis.queries import detect_buffer_access_lca
+from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
@@ -23,7 +24,7 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.operators import operator_name
-from mlcweb.tir.substitute import reads_memory, substitute
+from mlcweb.tir.substitute import reads_memory, substitute, uses
 
 
 class RemoveNoOp(Simplification):
@@ -106,12 +107,34 @@ class RemoveAssume(StatementSimplifier):
 
 
 class RemoveStoreUndef(StatementSimplifier):
-    """Drops stores of values that `T.undef()` leaves open."""
+    """Drops stores of values that `T.undef()` leaves open, and variables of such a value.
+
+    Raises:
+        TVMError: such a value is an index.
+    """
+
+    def __init__(self) -> None:
+        self.open: set[E.Var] = set()
+
+    def is_open(self, value: E.PrimExpr) -> bool:
+        return any(node in self.open or operator_name(node) == "undef" for node in walk(value))
+
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> S.Stmt:
+        if not self.is_open(let.value):
+            return self.rewrite_children(let)
+        self.open.add(let.var)
+        body = self.rewrite(let.body)
+        return replace(let, body=body) if uses(body, let.var) else body
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        is_open = any(operator_name(node) == "undef" for node in walk(store.value))
-        return NOTHING if is_open else store
+        if any(map(self.is_open, store.indices)):
+            raise TVMError(
+                f'An index of "{store.buffer.name}" is T.undef(), which may be any number',
+                store.span,
+            )
+        return NOTHING if self.is_open(store.value) else store
 
 
 class AnnotateIrregularLoop(Mutator):

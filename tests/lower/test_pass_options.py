@@ -190,6 +190,20 @@ def main(A: T.Buffer((128,), "float32")):
     assert text == "for i in range(128):\n    A[i] = T.float32(1)"
 
 
+def test_variables_of_undefined_values_go_and_indices_are_refused() -> None:
+    source = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32")):
+    open: T.int32 = T.undef()
+    A[{index}] = open + 1
+    A[1] = 2
+"""
+    mod = transform.RemoveStoreUndef()(IRModule({"main": from_source(source.format(index=0))}))
+    assert body(mod) == "A[1] = 2"
+    with pytest.raises(TVMError, match=r'An index of "A" is T\.undef'):
+        transform.RemoveStoreUndef()(from_source(source.format(index="open")))
+
+
 def test_loops_that_are_left_early_are_marked() -> None:
     func = from_source("""
 @T.prim_func
