@@ -19,7 +19,8 @@ from mlcweb.ir.visitor import Visitor, children, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.arithmetic import logical_not
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.function import PrimFunc, prim_funcs
 from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import uses, variables_in
@@ -176,9 +177,20 @@ class _CommonAncestors(Visitor):
 
 
 def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, S.Stmt | None]:
-    """The lowest loop or block around all accesses of each buffer; None for the function."""
-    paths = _CommonAncestors(func).paths
-    return {buffer: path[-1] if path else None for buffer, path in paths.items()}
+    """The lowest loop or block around all accesses of each buffer; None for the function. Memory
+    that all blocks of threads see is accessed by the loop over them."""
+    lowest: dict[Buffer, S.Stmt | None] = {}
+    for buffer, path in _CommonAncestors(func).paths.items():
+        launches = (depth for depth, part in enumerate(path) if _over_blocks(part))
+        depth = next(launches, None) if buffer.scope() == "global" else None
+        path = path if depth is None else path[: depth + 1]
+        lowest[buffer] = path[-1] if path else None
+    return lowest
+
+
+def _over_blocks(statement: S.Stmt) -> bool:
+    binding = statement.thread_binding if isinstance(statement, S.For) else None
+    return binding is not None and binding.thread_tag.startswith("blockIdx")
 
 
 def find_anchor_block(mod: IRModule) -> S.Block | None:
@@ -202,7 +214,8 @@ def _reduction_blocks(node: Node, iterations: float) -> Iterable[tuple[S.Block, 
 
 
 def is_pure_function(func: PrimFunc) -> bool:
-    """Whether a function only computes: it stores nothing, and calls nothing with an effect."""
+    """Whether a function only computes: it stores nothing but in memory of its own, and calls
+    nothing with an effect."""
     return _effect(func) is None
 
 
@@ -215,8 +228,15 @@ def assert_pure_function(func: PrimFunc) -> bool:
 
 
 def _effect(func: PrimFunc) -> str | None:
+    parts = S.statements_in(func.body)
+    allocated = {
+        buffer.data
+        for part in parts
+        if not isinstance(part, S.DeclBuffer)
+        for buffer in S.declared_buffers(part)
+    }
     for node in walk(func.body):
-        if isinstance(node, S.BufferStore):
+        if isinstance(node, S.BufferStore) and node.buffer.data not in allocated:
             return f'a store to "{node.buffer.name}"'
         if operator_name(node) in _EFFECTS:
             return f"a call of tir.{operator_name(node)}"
@@ -273,41 +293,67 @@ def _outside_of_threads(node: Node) -> Iterable[bool]:
 class _OutOfBounds(Visitor):
     def __init__(self) -> None:
         self.analyzer = Analyzer()
+        self.bounded: set[E.Var] = set()
+
+    def bind(self, var: E.Var, domain: Range) -> None:
+        self.analyzer.bind(var, domain)
+        self.bounded.add(var)
 
     @on(S.For)
     def loop(self, loop: S.For) -> None:
-        self.analyzer.bind(loop.loop_var, loop.domain)
+        self.bind(loop.loop_var, loop.domain)
         self.visit_children(loop)
 
     @on(S.Block)
     def block(self, block: S.Block) -> None:
         for axis in block.iter_vars:
             if axis.dom is not None:
-                self.analyzer.bind(axis.var, axis.dom)
+                self.bind(axis.var, axis.dom)
         self.visit_children(block)
 
     @on(S.IfThenElse)
     def branch(self, branch: S.IfThenElse) -> None:
-        with self.analyzer.constraint(branch.condition):
-            self.visit(branch.then_case)
-        if branch.else_case is not None:
-            self.visit(branch.else_case)
+        self.visit(branch.condition)
+        self.cases(branch.condition, branch.then_case, branch.else_case)
+
+    @on(E.Call)
+    def call(self, call: E.Call) -> None:
+        if operator_name(call) == "if_then_else":
+            self.visit(call.args[0])
+            self.cases(*call.args)
+        else:
+            self.visit_children(call)
+
+    def cases(self, condition: E.PrimExpr, yes: Node, no: Node | None) -> None:
+        with self.analyzer.constraint(condition):
+            self.visit(yes)
+        if no is not None:
+            with self.analyzer.constraint(logical_not(condition)):
+                self.visit(no)
 
     @on(E.BufferLoad, S.BufferStore)
     def access(self, node: E.BufferLoad | S.BufferStore) -> None:
         self.visit_children(node)
         for index, extent in zip(node.indices, node.buffer.shape, strict=False):
-            low, high = self.analyzer.const_int_bound(index)
-            if low < 0 or high >= self.analyzer.const_int_bound(extent).max_value:
+            if self.leaves(index, extent):
+                low, high = self.analyzer.const_int_bound(index)
                 raise DiagnosticError(
                     f'The index {index} of "{node.buffer.name}" reaches from {low} to {high}, its '
                     f"dimension from 0 to {extent - 1}",
                     node.span,
                 )
 
+    def leaves(self, index: E.PrimExpr, extent: E.PrimExpr) -> bool:
+        """Whether an index is outside of a dimension in some iteration; of one that depends on
+        other values than those of loops, in all."""
+        if variables_in(index) <= self.bounded:
+            low, high = self.analyzer.const_int_bound(index)
+            return low < 0 or high >= self.analyzer.const_int_bound(extent).max_value
+        return self.analyzer.can_prove(index < 0) or self.analyzer.can_prove(index >= extent)
+
 
 class OOBChecker(Pass):
-    """The pass that raises a DiagnosticError where an index can be outside of its buffer."""
+    """The pass that raises a DiagnosticError where an index is outside of its buffer."""
 
     info = PassInfo(0, "tir.analysis.OOBChecker")
 

@@ -16,6 +16,7 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Visitor, on, walk
@@ -42,6 +43,7 @@ class WellFormed(Visitor):
         self.block_of_loop: dict[E.Var, S.Block | None] = {}
         self.block: S.Block | None = None
         self.defined: set[E.Var] = set(function.params)
+        self.ended: set[E.Var] = set()
         self.place: Span | None = None
         self.partial: DiagnosticError | None = None
         self.parameters = set(function.buffer_map.values())
@@ -65,6 +67,12 @@ class WellFormed(Visitor):
 
     @on(E.Var)
     def visit_var(self, var: E.Var) -> None:
+        if var in self.ended:
+            raise DiagnosticError(
+                f'"{var.name}" is used outside of the statement that gives it a value; move the '
+                "use into it",
+                self.place,
+            )
         if var not in self.defined:
             raise DiagnosticError(
                 f'"{var.name}" has no value: a variable declared by T.{var.dtype}() takes its '
@@ -131,14 +139,19 @@ class WellFormed(Visitor):
         self.visit(loop.extent)
         self.loops[loop.loop_var] = loop
         self.block_of_loop[loop.loop_var] = self.block
-        self.defined.add(loop.loop_var)
-        self.visit(loop.body)
+        self.inside(loop.loop_var, loop.body)
 
     @on(S.LetStmt, E.Let)
     def visit_let(self, let: S.LetStmt | E.Let) -> None:
         self.visit(let.value)
-        self.defined.add(let.var)
-        self.visit(let.body)
+        self.inside(let.var, let.body)
+
+    def inside(self, var: E.Var, body: Node) -> None:
+        """Look at what a variable has a value in."""
+        self.defined.add(var)
+        self.ended.discard(var)
+        self.visit(body)
+        self.ended.add(var)
 
     @on(S.AllocBuffer, S.DeclBuffer)
     def visit_allocation(self, allocation: S.AllocBuffer | S.DeclBuffer) -> None:

@@ -57,6 +57,41 @@ def test_common_ancestors() -> None:
     assert found["A"] is block_of(computed_at, "B")
 
 
+def test_values_end_with_the_statement_that_gives_them() -> None:
+    loop = tir.For(X, const(0), const(4), tir.ForKind.SERIAL, tir.Evaluate(X))
+    for definition in (loop, tir.LetStmt(X, const(4), tir.Evaluate(X))):
+        analysis.verify_well_formed(tir.PrimFunc((), definition))
+        late = tir.PrimFunc((), tir.SeqStmt([definition, tir.Evaluate(X)]))
+        with pytest.raises(TVMError, match='"x" is used outside of the statement'):
+            analysis.verify_well_formed(late)
+
+
+def test_memory_of_all_blocks_of_threads_is_accessed_by_their_loop() -> None:
+    @T.prim_func
+    def copy(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")) -> None:
+        for i in T.thread_binding(4, "blockIdx.x"):
+            for j in T.thread_binding(8, "threadIdx.x"):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[vi, vj]
+
+    found = {b.name: s for b, s in analysis.detect_buffer_access_lca(copy).items()}
+    root = copy.root_block
+    assert root is not None and found == {"A": root.body, "B": root.body}
+
+
+def test_a_function_may_store_in_memory_of_its_own() -> None:
+    @T.prim_func
+    def total(A: T.Buffer((4,), "float32")) -> T.float32:
+        sum_of = T.decl_buffer((), "float32")
+        sum_of[()] = T.float32(0)
+        for i in range(4):
+            sum_of[()] = sum_of[()] + A[i]
+        return sum_of[()]
+
+    assert analysis.is_pure_function(total)
+
+
 def test_effects_and_work() -> None:
     assert not analysis.is_pure_function(matmul)
     with pytest.raises(AssertionError, match='a store to "C"'):
@@ -83,8 +118,19 @@ def test_accesses_outside_of_a_buffer() -> None:
         for i in range(5):
             A[i] = T.float32(0)
 
+    @T.prim_func
+    def guarded(A: T.Buffer((4,), "float32"), n: T.int32) -> None:
+        A[n] = T.float32(0)  # which may be right
+        for i in range(5):
+            A[3 - i % 4] = T.if_then_else(i < 4, A[i], T.float32(0))
+            if i > 3:
+                A[0] = T.float32(0)
+            else:
+                A[i] = T.float32(0)
+
     checker = analysis.OOBChecker()
-    assert checker(IRModule({"main": matmul}))["main"] is matmul
+    for func in (matmul, guarded):
+        assert checker(IRModule({"main": func}))["main"] is func
     with pytest.raises(TVMError, match='"A" reaches from 0 to 4'):
         checker(IRModule({"main": beyond}))
 
