@@ -27,15 +27,13 @@ def default_gpu_schedule() -> ModulePass:
 
     def scheduled(mod: IRModule, ctx: PassContext) -> IRModule:
         functions = {
-            var: _scheduled(func) if _is_open(func) else func for var, func in mod.functions.items()
+            var: _scheduled(func)
+            for var, func in mod.functions.items()
+            if isinstance(func, PrimFunc) and SCHEDULED not in func.attrs
         }
-        return mod.with_functions(functions)
+        return mod.with_functions({**mod.functions, **functions})
 
     return ModulePass(scheduled, PassInfo(0, NAME))
-
-
-def _is_open(func: object) -> bool:
-    return isinstance(func, PrimFunc) and SCHEDULED not in func.attrs
 
 
 def _scheduled(func: PrimFunc) -> PrimFunc:
