@@ -6,7 +6,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.instrument import PassInstrument
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import PassInfo
-from mlcweb.relax.analysis.well_formed import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 
 
 class WellFormedInstrument(PassInstrument):
@@ -34,6 +34,6 @@ class WellFormedInstrument(PassInstrument):
         if info.name in self.skip_pass_name:
             return
         try:
-            check_well_formed(mod, self.check_struct_info)
+            refuse_ill_formed(mod, self.check_struct_info)
         except DiagnosticError as error:
             raise AssertionError(f"The module is not well formed {when}: {error}") from error

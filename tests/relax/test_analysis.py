@@ -3,10 +3,11 @@
 import pytest
 
 import mlcweb as tvm
-from mlcweb import relax, tir
+from mlcweb import relax, te, tir
 from mlcweb.ir import DiagnosticError
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import TensorStructInfo as Tensor
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
 
@@ -96,14 +97,14 @@ def test_well_formedness():
         "extent n is not defined": relax.Function([unknown], unknown),
     }
     for message, func in wrong.items():
-        assert not relax.analysis.well_formed(func)
+        assert relax.analysis.well_formed(func) is relax.analysis.check_well_formed(func) is False
         with pytest.raises(DiagnosticError, match=message):
-            relax.analysis.check_well_formed(func)
+            refuse_ill_formed(func)
     fine = relax.Function([x], relax.SeqExpr([dataflow], x)).with_attr("global_symbol", "f")
-    assert relax.analysis.well_formed(fine)
+    assert relax.analysis.well_formed(fine) is relax.analysis.check_well_formed(fine) is True
     assert relax.analysis.well_formed(IRModule({"f": fine}))
     with pytest.raises(DiagnosticError, match='"f" is not "g"'):
-        relax.analysis.check_well_formed(IRModule({"g": fine}))
+        refuse_ill_formed(IRModule({"g": fine}))
 
 
 def test_an_extent_of_a_bound_variable_is_defined():
@@ -231,7 +232,7 @@ def refusal(*functions, **others):
     module = IRModule({**{f"f{i}": func for i, func in enumerate(functions)}, **others})
     assert not relax.analysis.well_formed(module)
     with pytest.raises(DiagnosticError) as error:
-        relax.analysis.check_well_formed(module)
+        refuse_ill_formed(module)
     return str(error.value)
 
 
@@ -289,6 +290,6 @@ def test_calls_fit_the_functions_of_tensorir(count, extent, result, dtype, messa
     block = relax.BindingBlock([relax.VarBinding(y, call)])
     function = relax.Function([x], relax.SeqExpr([block], y))
     if message is None:
-        relax.analysis.check_well_formed(IRModule({"f": function, "double": double}))
+        refuse_ill_formed(IRModule({"f": function, "double": double}))
     else:
         assert message in refusal(function, double=double)

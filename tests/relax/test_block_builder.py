@@ -7,6 +7,7 @@ import mlcweb as tvm
 from mlcweb import relax, te, tir
 from mlcweb.ir import TVMError
 from mlcweb.relax import TensorStructInfo as Tensor
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 
 
 def lines(function):
@@ -235,7 +236,7 @@ def test_sequences_are_spelled_out_where_they_are_bound(inner, outer):
             five = bb.emit(sequence(inner))
         bb.emit_func_output(bb.emit(relax.op.multiply(five, five)))
     mod = bb.get()
-    relax.analysis.check_well_formed(mod)
+    refuse_ill_formed(mod)
     kinds = [type(block).__name__ for block in mod["main"].body.blocks]
     assert (
         kinds

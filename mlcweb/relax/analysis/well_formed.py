@@ -28,14 +28,17 @@ from mlcweb.tir.function import PrimFunc
 def well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> bool:
     """Whether a module or function is well-formed."""
     try:
-        check_well_formed(obj, check_struct_info)
+        refuse_ill_formed(obj, check_struct_info)
     except DiagnosticError:
         return False
     return True
 
 
-@also_named(check_ty="check_struct_info")
-def check_well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> None:
+check_well_formed = well_formed
+"""The name of TVM 0.27, whose own `well_formed` raises an error instead of giving False."""
+
+
+def refuse_ill_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> None:
     """Raise a DiagnosticError that says what is wrong with a module or function, if anything is."""
     if isinstance(obj, IRModule):
         owners: dict[E.Var | PrimVar, GlobalVar] = {}

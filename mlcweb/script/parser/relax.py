@@ -14,7 +14,7 @@ from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.struct_info import BaseCheckResult, struct_info_base_check
 from mlcweb.relax.analysis.variables import used_vars
-from mlcweb.relax.analysis.well_formed import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context, function_struct_info, with_known_result
 from mlcweb.relax.normalize import merged
@@ -497,7 +497,7 @@ def read_function(
     func = FunctionReader(relax_evaluator, builder).read(tree, options)
     if options.get("check_well_formed", True):
         try:
-            check_well_formed(func)
+            refuse_ill_formed(func)
         except DiagnosticError as error:
             raise error.located(evaluator.span(tree)) from None
     return func

@@ -4,7 +4,7 @@ import pytest
 
 from mlcweb import relax
 from mlcweb.ir import TVMError, assert_structural_equal
-from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.relax.dpl import (
     PatternContext,
     is_call_dps_packed,
@@ -43,7 +43,7 @@ def test_a_call_becomes_another():
         return relax.op.ewise_fma(found[left], found[right], found[other])
 
     after = rewrite_call(pattern, rewriter, before)
-    check_well_formed(after)
+    refuse_ill_formed(after)
     assert_structural_equal(
         after.without_attr("global_symbol"), expected.without_attr("global_symbol")
     )
@@ -169,7 +169,7 @@ def test_matmuls_of_one_input_become_one():
         }
 
     after = rewrite_bindings(context, rewriter, attention)
-    check_well_formed(after)
+    refuse_ill_formed(after)
     ops = [b.value.op.name for block in after.body.blocks for b in block.bindings]
     assert sorted(ops) == [
         "relax.add", "relax.concat", "relax.matmul", "relax.nn.relu", "relax.strided_slice",

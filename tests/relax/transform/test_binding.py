@@ -6,7 +6,8 @@ import pytest
 import mlcweb as tvm
 from mlcweb import relax
 from mlcweb.ir import DiagnosticError, TVMError
-from mlcweb.relax.analysis import all_global_vars, check_well_formed
+from mlcweb.relax.analysis import all_global_vars
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.relax.transform.op_pattern import OpPatternKind, op_pattern_kind
 from mlcweb.script import ir as I
 from mlcweb.script import relax as R
@@ -47,7 +48,7 @@ def fused(mod):
     )
     for one in passes:
         mod = one(mod)
-        check_well_formed(mod)
+        refuse_ill_formed(mod)
     return mod
 
 
@@ -100,7 +101,7 @@ def test_an_extent_that_no_tensor_has_is_passed():
             return e
 
     mod = relax.transform.FuseTIR()(relax.transform.LegalizeOps()(Mod))
-    check_well_formed(mod)
+    refuse_ill_formed(mod)
     assert isinstance(mod["fused"], tvm.tir.PrimFunc)
     np.testing.assert_allclose(run(mod, W), -np.exp(W).reshape(-1), rtol=1e-6)
 
@@ -244,7 +245,7 @@ def test_extents_of_casts_that_the_value_knows():
         return R.sum(c, axis=0)
 
     mod = relax.transform.CanonicalizeBindings()(tvm.IRModule({"main": main}))
-    check_well_formed(mod)
+    refuse_ill_formed(mod)
     (block,) = mod["main"].body.blocks
     assert [binding.var.name_hint for binding in block.bindings] == ["c", "gv"]
     assert str(block.bindings[0].var.struct_info) == 'R.Tensor((k + 2, 4), dtype="float32")'
@@ -305,7 +306,7 @@ def test_functions_are_inlined_by_name():
     functions = {"double": Nested["double"], Nested.get_global_var("negate"): Nested["negate"]}
     func = Nested["main"].inline_functions(functions)
     mod = tvm.IRModule({"main": func})
-    check_well_formed(mod)
+    refuse_ill_formed(mod)
     ops = [binding.value.op.name for binding in func.body.blocks[0].bindings]
     assert ops == ["relax.add", "relax.negative", "relax.multiply"]
     np.testing.assert_allclose(run(mod, X), -4 * X)

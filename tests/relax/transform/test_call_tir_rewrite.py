@@ -5,7 +5,7 @@ import numpy as np
 import mlcweb as tvm
 from mlcweb import relax
 from mlcweb.ir.structural import structural_equal
-from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.script import from_source
 from tests.relax.transform.passes.cases_lowering import CASES
 from tests.relax.transform.running import run
@@ -35,7 +35,7 @@ class Module:
     t = relax.transform
     passes = [t.LegalizeOps(), t.ToNonDataflow(), t.RemovePurityChecking(), t.CallTIRRewrite()]
     lowered = tvm.transform.Sequential(passes)(module)
-    check_well_formed(lowered)
+    refuse_ill_formed(lowered)
     assert lowered.script().count("R.builtin.alloc_tensor") == 2
     np.testing.assert_allclose(run(lowered, [X])[0], np.exp(X) + X, rtol=1e-6)
 

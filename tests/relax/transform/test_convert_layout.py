@@ -8,7 +8,7 @@ import pytest
 
 from mlcweb import relax
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.script import from_source
 from tests.relax.transform.passes.cases_layout import CASES
 from tests.relax.transform.running import arguments, run
@@ -32,7 +32,7 @@ def test_keeps_the_numbers(name):
     transform, program = CASES[name]
     before = from_source(program)
     after = eval(transform, {"relax": relax})(before)
-    check_well_formed(after)
+    refuse_ill_formed(after)
     given = arguments(before["main"])
     for ours, expected in zip(run(after, given), run(before, given), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
@@ -52,7 +52,7 @@ def test_keeps_the_numbers_where_tvm_fails_or_does_not(line):
     _, program = CASES["layout_pad"]
     before = from_source(through(program, f"            {line}\n"))
     after = relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})(before)
-    check_well_formed(after)
+    refuse_ill_formed(after)
     given = arguments(before["main"])
     for ours, expected in zip(run(after, given), run(before, given), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)

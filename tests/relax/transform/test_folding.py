@@ -8,7 +8,7 @@ import pytest
 
 from mlcweb import relax
 from mlcweb.ir.structural import structural_equal
-from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.script import from_source
 from tests.relax.transform.passes.cases_folding import CASES
 from tests.relax.transform.running import arguments, run
@@ -41,7 +41,7 @@ class Module:
 def check(transform, program, changes=True):
     before = from_source(program)
     after = transform(before)
-    check_well_formed(after)
+    refuse_ill_formed(after)
     assert structural_equal(before, after) != changes
     given = arguments(before["main"])
     for ours, expected in zip(run(after, given), run(before, given), strict=True):

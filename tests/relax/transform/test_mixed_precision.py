@@ -9,7 +9,7 @@ import pytest
 from mlcweb import relax
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.structural import assert_structural_equal
-from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.script import from_source
 from tests.relax.transform.passes.cases_precision import CASES
 from tests.relax.transform.running import arguments, run
@@ -23,7 +23,7 @@ def test_keeps_the_numbers_nearly(name):
     transform, program = CASES[f"precision_{name}"]
     before = from_source(program)
     after = eval(transform, {"relax": relax})(before)
-    check_well_formed(after)
+    refuse_ill_formed(after)
     given = arguments(before["main"])
     for ours, expected in zip(run(after, given), run(before, given), strict=True):
         assert ours.dtype == expected.dtype

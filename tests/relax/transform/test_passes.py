@@ -11,7 +11,7 @@ import pytest
 
 from mlcweb import relax
 from mlcweb.ir import assert_structural_equal
-from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.script import from_source
 
 ANSWERS = Path(__file__).parent / "answers"
@@ -35,5 +35,5 @@ def test_result_of_a_pass(name, title):
     texts = read(ANSWERS / f"{name}.txt")
     before, expected = from_source(texts["before"]), from_source(texts[title])
     result = eval(title, vars(relax.transform))(before)
-    check_well_formed(result)
+    refuse_ill_formed(result)
     assert_structural_equal(result, expected)

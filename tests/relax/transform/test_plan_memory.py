@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mlcweb import relax
-from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.script import from_source
 from tests.relax.transform.running import arguments, run
 
@@ -26,7 +26,7 @@ class Module:
 """
     module = from_source(program)
     after = t.StaticPlanBlockMemory()(t.CallTIRRewrite()(t.LegalizeOps()(module)))
-    check_well_formed(after)
+    refuse_ill_formed(after)
     return module, after
 
 
@@ -107,7 +107,7 @@ def test_storages_of_symbolic_size():
 def test_runs_after_the_ends_of_values_are_said():
     before, after = planned("a = R.exp(x)\nb = a\nc = R.add(b, a)\nd = (c, x)\ne = R.exp(c)")
     ended = t.KillAfterLastUse()(t.LowerAllocTensor()(after))
-    check_well_formed(ended)
+    refuse_ill_formed(ended)
     text = ended.script()
     assert text.count("kill_tensor") == 2 and text.count("kill_storage") == 3
     given = arguments(before["main"])
