@@ -115,6 +115,22 @@ def test_an_extent_of_a_bound_variable_is_defined():
     assert not relax.analysis.well_formed(func, check_struct_info=False)
 
 
+def reshape_of(shape, index):
+    """A function that copies `shape` to a line of 4 * n elements; `index(i)` says from where."""
+    n = tir.Var("n", "int64")
+    source = te.placeholder(shape(n), "float32", "source")
+    line = te.compute((4 * n,), lambda i: source(*index(i, n)))
+    return te.create_prim_func([source, line])
+
+
+def test_reshapes_of_symbolic_shapes():
+    plain = reshape_of(lambda n: (n, 4), lambda i, n: (i // 4 % n, i % 4))
+    with_one = reshape_of(lambda n: (1, n, 4), lambda i, n: (0, i // 4, i % 4))
+    other = reshape_of(lambda n: (n, 4), lambda i, n: (n - 1 - i // 4, i % 4))
+    found = [relax.analysis.has_reshape_pattern(func) for func in (plain, with_one, other)]
+    assert found == [True, True, False]
+
+
 def test_shapes_where_they_are_known():
     n = tir.Var("n", "int64")
     shape = relax.op.base.get_shape_of(relax.Var("x", Tensor((4, n))))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.bounds import SIZES
 from mlcweb.ir.visitor import walk
+from mlcweb.relax import dims
 from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
@@ -30,6 +32,9 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     if value.buffer is not source or source.dtype != target.dtype:
         return False
     analyzer = Analyzer()
+    for extent in (*source.shape, *target.shape):
+        for var in dims.prim_vars(extent):
+            analyzer.update(var, SIZES)
     values: dict[Var, PrimExpr] = {}
     for node in nodes:
         if isinstance(node, For):
