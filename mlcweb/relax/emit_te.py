@@ -23,6 +23,10 @@ Formula: TypeAlias = "Callable[..., te.Tensor | Sequence[te.Tensor]]"
 """A tensor expression: a function of tensors and numbers."""
 
 
+class UnknownShapeError(DiagnosticError, AssertionError):
+    """A shape that is not written out; TVM's class is AssertionError."""
+
+
 class _Arguments:
     """Turns the arguments of `emit_te` into those of the tensor expression.
 
@@ -65,8 +69,13 @@ class _Arguments:
         info = value.struct_info
         if isinstance(info, TensorStructInfo):
             return self.tensor(value, info)
-        if isinstance(info, ShapeStructInfo) and isinstance(value, E.ShapeExpr):
+        if isinstance(value, E.ShapeExpr):
             return list(map(self.number, value.values))
+        if isinstance(info, ShapeStructInfo):
+            raise UnknownShapeError(
+                f"The extents of the shape {value} are known at run time only: give emit_te the "
+                "extents themselves, relax.ShapeExpr([...])"
+            )
         if isinstance(value, E.Tuple):
             return [self.convert(field) for field in value.fields]
         if isinstance(info, PrimStructInfo):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
-from mlcweb import relax, te, tir
+from mlcweb import relax, te, tir, topi
 from mlcweb.ir import TVMError
 from mlcweb.relax import TensorStructInfo as Tensor
 from mlcweb.relax.analysis.well_formed import refuse_ill_formed
@@ -140,6 +140,9 @@ def test_emit_te_says_what_it_needs():
     x = relax.Var("x", Tensor(None, "float32", ndim=2))
     with pytest.raises(TVMError, match="emit_te needs the shape"):
         bb.call_te(double, x)
+    shape = relax.Var("s", relax.ShapeStructInfo([4]))
+    with pytest.raises(AssertionError, match=r"shape s are known at run time only.*ShapeExpr"):
+        bb.call_te(topi.reshape, relax.Var("y", Tensor((2, 2), "float32")), shape)
 
 
 def test_misuse_is_explained():
