@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import register_op_attr
 from mlcweb.relax import expr as E
 from mlcweb.relax.struct_info import TensorStructInfo
@@ -38,6 +39,21 @@ def _alloc_tensor(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
     if not isinstance(info, TensorStructInfo) or info.values is None:
         raise compiler.error("The shape of what is allocated is R.shape([...])")
     return compiler.emit_to(vm.Alloc, info.values, info.dtype)
+
+
+@register_op_attr("relax.vm.call_tir_dyn", COMPILE)
+def _call_tir_dyn(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
+    callee, args = call.args
+    kernel = compiler.resolver.kernel(callee.name_hint) if isinstance(callee, GlobalVar) else None
+    if kernel is None or not isinstance(args, E.Tuple) or not args.fields:
+        raise compiler.error(
+            "R.vm.call_tir_dyn takes a function of TensorIR of the module, and a tuple of tensors "
+            "and a shape"
+        )
+    *tensors, extents = args.fields
+    operands = (*compiler.operands(tensors), *compiler.numbers(extents))
+    compiler.emit(vm.CallKernel, kernel, operands)
+    return compiler.constant(())
 
 
 @register_op_attr("relax.memory.ensure_zero_offset", COMPILE)

@@ -54,6 +54,26 @@ class Allocating:
         R.vm.kill_object(storage)
         return result
 
+    @T.prim_func
+    def add_n(a: T.handle, b: T.handle, n: T.int64):
+        m = T.int64()
+        A, B = T.match_buffer(a, (m, 4)), T.match_buffer(b, (m, 4))
+        for i, j in T.grid(m, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + T.Cast("float32", n)
+
+    @R.function(pure=False)
+    def extents(x: R.Tensor(("m", 4), "float32")) -> R.Tensor(("m", 4), "float32"):
+        m = T.int64()
+        cls = Allocating
+        storage: R.Object = R.vm.alloc_storage(R.shape([m * 16]), R.prim_value(0), R.dtype("uint8"))
+        result: R.Tensor((m, 4), "float32") = R.vm.alloc_tensor(
+            storage, R.prim_value(0), R.shape([m, 4]), R.dtype("float32")
+        )
+        R.vm.call_tir_dyn(cls.add_n, (x, result, R.shape([m * 2])))
+        return result
+
     @R.function(pure=False)
     def symbolic(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
         n = T.int64()
@@ -71,7 +91,12 @@ def twice(x: Any, out: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("planned", np.exp(np.exp(X))), ("lowered", np.exp(X)), ("symbolic", 2 * X)],
+    [
+        ("planned", np.exp(np.exp(X))),
+        ("lowered", np.exp(X)),
+        ("extents", X + 6),
+        ("symbolic", 2 * X),
+    ],
 )
 def test_programs_that_allocate_run(name: str, expected: np.ndarray) -> None:
     vm = relax.VirtualMachine(relax.build(Allocating), tvm.cpu())
@@ -123,3 +148,13 @@ def test_an_instrument_sees_each_call_and_may_leave_it_out() -> None:
     vm.set_instrument(None)
     np.testing.assert_allclose(vm["main"](tvm.nd.array(X)).numpy(), np.exp(X), rtol=1e-5)
     assert len(seen) == 4
+
+
+def test_a_call_with_extents_asks_for_a_function_of_the_module_and_a_tuple() -> None:
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")):
+        R.vm.call_tir_dyn(R.ExternFunc("there.is.none"), (x, R.shape([4])))
+        return x
+
+    with pytest.raises(tvm.TVMError, match="call_tir_dyn takes a function of TensorIR"):
+        relax.build(tvm.IRModule({"main": main}))

@@ -25,6 +25,13 @@ def alloc_storage(
 alloc_tensor = tensor_in_storage("relax.vm.alloc_tensor")
 
 
+@operator("relax.vm.call_tir_dyn", infer=infer.nothing, legalize=keep, pure=False)
+def call_tir_dyn(func: ExprLike, args: ExprLike) -> Call:
+    """A call of a function of TensorIR: `args` is a tuple of tensors, those that it writes among
+    them, and of a shape, whose extents it takes last."""
+    return call(call_tir_dyn, func, args)
+
+
 @operator("relax.vm.kill_object", infer=infer.nothing, legalize=keep, pure=False)
 def kill_object(obj: ExprLike) -> Call:
     """The end of a storage or tensor."""
