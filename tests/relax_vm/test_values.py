@@ -305,5 +305,9 @@ def test_stateful_calls():
     equal(VM.get_outputs("both")[0], X - Y)
     VM.save_function("doubled", "saved", x)
     equal(VM["saved"](), 2 * X)
-    with pytest.raises(tvm.TVMError, match="set_input"):
-        VM.invoke_stateful("doubled")
+    for error in (tvm.TVMError, ValueError):
+        with pytest.raises(error, match="set_input"):
+            VM.invoke_stateful("doubled")
+        with pytest.raises(error, match="invoke_stateful"):
+            VM.get_outputs("doubled")
+    assert len(VM.time_evaluator("invoke_stateful", repeat=2)("both").results) == 2
