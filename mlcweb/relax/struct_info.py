@@ -17,7 +17,7 @@ from mlcweb.ir.span import Span
 from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.relax.errors import ShapeError
 from mlcweb.tir import dtype as dtypes
-from mlcweb.tir.arithmetic import cast, const, convert
+from mlcweb.tir.arithmetic import const, convert
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 
 if TYPE_CHECKING:
@@ -40,12 +40,10 @@ def extent(value: Extent) -> PrimExpr:
     expression = convert(value)
     if isinstance(expression, IntImm):
         return const(expression.value, "int64")
-    if not dtypes.is_integer(expression.dtype):
-        raise DiagnosticError(
-            "the value in ShapeStructInfo can only have dtype of int64: an extent is an integer, "
-            f"not {expression} of {expression.dtype}"
-        )
-    return cast("int64", expression)
+    raise DiagnosticError(
+        f"{expression} is of type {expression.dtype}; the value in ShapeStructInfo can only have "
+        'dtype of int64: make it a tir.Var of that type, or cast it, `.astype("int64")`'
+    )
 
 
 def extents(values: Iterable[Extent]) -> tuple[PrimExpr, ...]:

@@ -191,8 +191,9 @@ def test_dimensions_that_do_not_go_with_the_shape():
             info()
     with pytest.raises(DiagnosticError, match="or -1, not -2"):
         TensorStructInfo(ndim=-2)
-    with pytest.raises(DiagnosticError, match="can only have dtype of int64"):
-        ShapeStructInfo([tir.Var("n", "float32")])
+    for dtype in ("float32", "int32"):
+        with pytest.raises(DiagnosticError, match="can only have dtype of int64"):
+            ShapeStructInfo([tir.Var("n", dtype)])
 
 
 def test_items_of_tuples_and_shapes():

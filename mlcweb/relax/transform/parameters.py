@@ -13,6 +13,7 @@ from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.base import call_pure_packed
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 from mlcweb.relax.transform.registration import functionwise
+from mlcweb.tir.expr import IntImm
 
 NUM_INPUT = "num_input"
 """The attribute that says how many parameters are inputs; those after them are weights."""
@@ -76,7 +77,8 @@ class _Fields(PyExprMutator):
         field = self.builder_.emit(E.TupleGetItem(whole, index), var.name_hint)
         if self.consume:
             self.taken[var] = field
-            reset = call_pure_packed(RESET_ITEM, whole, index, sinfo_args=TupleStructInfo(()))
+            place = E.PrimValue(IntImm("int32", index))
+            reset = call_pure_packed(RESET_ITEM, whole, place, sinfo_args=TupleStructInfo(()))
             self.builder_.emit(reset, "_")
         return field
 

@@ -125,6 +125,8 @@ def _constant(writer: Writer, value: E.Constant) -> str:
 
 def _prim_value(writer: Writer, value: E.PrimValue) -> str:
     text = extent_text(writer, value.value)
+    if isinstance(value.value, IntImm) and value.value.dtype == "int32":
+        text = f"T.int32({text})"  # a number without a type is read as int64
     if writer.dialect is S_TIR and value.value.dtype == "bool":
         number = constant_value(value.value)
         return text if number is None else str(bool(number))

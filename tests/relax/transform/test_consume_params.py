@@ -34,18 +34,20 @@ R.Tensor((2,), dtype="float32"), R.Tensor((2,), dtype="float32"))) \
     R.func_attr({"num_input": 0})
     with R.dataflow():
         w: R.Tensor((2, 2), dtype="float32") = model_params[0]
-        R.call_pure_packed("vm.builtin.tuple_reset_item", model_params, 0, ty_args=(R.Tuple,))
+        R.call_pure_packed("vm.builtin.tuple_reset_item", model_params, T.int32(0), \
+ty_args=(R.Tuple,))
         wt: R.Tensor((2, 2), dtype="float32") = R.permute_dims(w, axes=None)
         w1: R.Tensor((2, 2), dtype="float32") = w
         w2: R.Tensor((2, 2), dtype="float32") = R.add(wt, w1)
         b: R.Tensor((2,), dtype="float32") = model_params[1]
-        R.call_pure_packed("vm.builtin.tuple_reset_item", model_params, 1, ty_args=(R.Tuple,))
+        R.call_pure_packed("vm.builtin.tuple_reset_item", model_params, T.int32(1), \
+ty_args=(R.Tuple,))
         output_tuple: R.Tuple(R.Tensor((2,), dtype="float32"), R.Tensor((2, 2), dtype="float32")) \
 = b, w2
         R.output(output_tuple)
     return output_tuple
 """
-"""What TVM 0.27 makes of the program."""
+"""What TVM 0.27 makes of the program; its text leaves the type of the indices out."""
 
 
 def lifted(consume: bool):
