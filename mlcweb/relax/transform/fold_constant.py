@@ -15,7 +15,7 @@ from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.constant_data import ArrayData
+from mlcweb.relax.constant_data import ArrayData, HostArray, contents
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.relax.transform.registration import (
@@ -34,14 +34,16 @@ Compiled = Callable[[Sequence[ArrayData], Sequence[tuple[tuple[int, ...], str]]]
 Evaluator = Callable[[PrimFunc], Compiled]
 """Makes a function ready to run."""
 
+_TENSOR_TO_SHAPE = Op.get("relax.tensor_to_shape")
+
 MAX_CREATED = 1024
 """Elements of a result without inputs, such as zeros, beyond which it stays a call: a constant of
 it would only take room."""
 
 
 def FoldConstant() -> Pass:
-    """Replace calls of functions of TensorIR, and of operators that lower to one, by what they
-    give where all inputs are constants, and drop what this leaves unused."""
+    """Replace calls of functions of TensorIR, and in dataflow blocks those of operators that lower
+    to one, by what they give where all inputs are constants, and drop what this leaves unused."""
     return pass_of("FoldConstant", fold_constants)
 
 
@@ -66,7 +68,7 @@ class _Folding(PyExprMutator):
     def _constant_of(self, var: E.Var) -> E.Expr:
         var = self.get_var_remap(var)
         value = self.lookup_binding(var)
-        return value if isinstance(value, E.Constant) else var
+        return value if isinstance(value, (E.Constant, E.ShapeExpr)) else var
 
     def visit_var_(self, var: E.Var) -> E.Expr:
         return self._constant_of(var)
@@ -89,6 +91,10 @@ class _Folding(PyExprMutator):
             return call
         if call.op == CALL_TIR:
             return self.folded(call, self.mod) or call
+        if not self.builder_.current_block_is_dataflow():
+            return call
+        if call.op == _TENSOR_TO_SHAPE and isinstance(source := call.args[0], E.Constant):
+            return E.ShapeExpr(map(int, HostArray(*contents(source.data)).elements()))
         return self.folded_operator(call, call.op) or call
 
     def folded_operator(self, call: E.Call, op: Op) -> E.Expr | None:
