@@ -101,18 +101,19 @@ class Function:
     instructions: list[Instruction] = field(default_factory=list)
 
     def check(self, constants: int) -> None:
-        """Raises: TVMError: a register is read that nothing sets, there are not so many constants,
-        or a jump leaves the function."""
+        """Raises: TVMError: a register is read that no instruction before sets, there are not so
+        many constants, or a jump leaves the function."""
         count = len(self.instructions)
         defined = set(range(len(self.param_names))) | set(SpecialReg)
-        defined |= {item.dst for item in self.instructions if isinstance(item, Call)}
         for number, item in enumerate(self.instructions):
             for register in _reads(item):
                 if register not in defined:
                     raise TVMError(
                         f'The register {register} of "{self.name}" is read by the instruction '
-                        f"{number}, but no call has it as dst"
+                        f"{number}, but no call before it has it as dst"
                     )
+            if isinstance(item, Call):
+                defined.add(item.dst)
             for arg in item.args if isinstance(item, Call) else ():
                 if kind_of(arg) is Kind.CONSTANT and value_of(arg) >= constants:
                     raise TVMError(
@@ -124,6 +125,28 @@ class Function:
                     f'The instruction {number} of "{self.name}" jumps by {item.offset}, out of '
                     f"its {count} instruction(s)"
                 )
+
+    def renumbered(self) -> Function:
+        """The function with its registers numbered in the order in which they are set."""
+        own = [*range(len(self.param_names)), *SpecialReg]
+        new = {register: register for register in own}
+
+        def arg(old: Argument) -> Argument:
+            return new[old] if kind_of(old) is Kind.REGISTER else old
+
+        items: list[Instruction] = []
+        for item in self.instructions:
+            match item:
+                case Call(function, args, dst):
+                    args = tuple(map(arg, args))
+                    new.setdefault(dst, len(new) - len(SpecialReg))
+                    item = Call(function, args, new[dst])
+                case Ret(result):
+                    item = Ret(new[result])
+                case If(condition, offset):
+                    item = If(new[condition], offset)
+            items.append(item)
+        return Function(self.name, self.param_names, items)
 
 
 def _reads(item: Instruction) -> Iterator[int]:

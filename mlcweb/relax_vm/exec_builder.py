@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.relax.constant_data import contents
 from mlcweb.relax_vm import bytecode as code
 from mlcweb.relax_vm.bytecode import Argument, Kind, SpecialReg, VMFuncKind
 from mlcweb.relax_vm.sizes import ShapeTuple
@@ -155,16 +156,15 @@ class ExecBuilder:
         self._emit(code.If(_register(cond), false_offset))
 
     def get(self) -> code.BytecodeExecutable:
-        """The executable.
+        """The executable. Registers are numbered anew, in the order in which they are set.
 
-        Raises: TVMError: a register is read that nothing sets, there is no such constant, or a jump
-            leaves its function.
+        Raises: TVMError: a register is read that no instruction before sets, there is no such
+            constant, or a jump leaves its function.
         """
         for func in self._functions.values():
             func.check(len(self._constants))
-        return code.BytecodeExecutable(
-            dict(self._kinds), dict(self._functions), list(self._constants)
-        )
+        functions = {name: func.renumbered() for name, func in self._functions.items()}
+        return code.BytecodeExecutable(dict(self._kinds), functions, list(self._constants))
 
 
 def _register(arg: Argument) -> int:
@@ -174,5 +174,7 @@ def _register(arg: Argument) -> int:
 
 
 def _same(there: object, const: object) -> bool:
-    """Whether two constants of one type are equal; tensors are only the same or not."""
-    return not isinstance(there, NDArray) and there == const
+    """Whether two constants of one type are equal; tensors are by what they hold."""
+    if isinstance(there, NDArray) and isinstance(const, NDArray):
+        return contents(there) == contents(const)
+    return there == const

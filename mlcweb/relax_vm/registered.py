@@ -3,14 +3,22 @@ by name (`R.call_packed("vm.builtin.copy", x)`)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlcweb.relax_vm.builtins import null_value, shape_of, tensor_to_shape, truth
 from mlcweb.relax_vm.packed import PYTHON_FUNCTIONS
 from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
-from mlcweb.runtime.ndarray import NDArray
+from mlcweb.runtime.device import Device
+from mlcweb.runtime.ndarray import NDArray, empty
 from mlcweb.runtime.registry import register_func
+from mlcweb.tir import dtype as dtypes
+
+if TYPE_CHECKING:
+    from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
 
 @register_func("vm.builtin.copy", override=True)
@@ -23,6 +31,48 @@ def _same(value: object) -> object:
 def _python_function(name: str, function: Callable[..., object]) -> None:
     """Let `R.call_py_func` call a function by a name, in all modules that have none of it."""
     register_func(PYTHON_FUNCTIONS + name, function, override=True)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Memory that tensors are put into. Each gets memory of its own: two that share a storage are
+    not in use at the same time."""
+
+    device: Device
+    size: int
+    """In bytes."""
+
+
+@register_func("vm.builtin.alloc_storage", override=True)
+def _storage(
+    machine: VirtualMachine, shape: Sequence[int], device_index: int, dtype: str, *scope: str
+) -> Storage:
+    """As much as a tensor of a shape and type takes."""
+    return Storage(machine.device, math.prod(shape) * dtypes.size_in_bytes(str(dtype)))
+
+
+@register_func("vm.builtin.alloc_tensor", override=True)
+def _tensor(
+    storage: Storage, offset: int, shape: Sequence[int], dtype: str, *device_index: int
+) -> NDArray:
+    tensor = empty(tuple(shape), str(dtype), storage.device)
+    if offset + tensor.nbytes > storage.size:
+        raise ArgumentValueError(
+            f"{described(tensor)} of {tensor.nbytes} bytes at {offset} does not fit into a storage "
+            f"of {storage.size} bytes"
+        )
+    return tensor
+
+
+@register_func("vm.builtin.make_closure", override=True)
+def _closure(function: Callable[..., object], *captured: object) -> Callable[..., object]:
+    """A function whose last arguments are given."""
+    return lambda *args: function(*args, *captured)
+
+
+@register_func("vm.builtin.invoke_closure", override=True)
+def _invoke(machine: VirtualMachine, closure: Callable[..., object], *args: object) -> object:
+    return closure(*args)
 
 
 @register_func("vm.builtin.make_tuple", override=True)

@@ -206,11 +206,72 @@ def test_arguments_are_the_integers_of_tvm() -> None:
     assert ib.f("later") == 216172782113783808
 
 
+def test_registers_are_numbered_in_the_order_in_which_they_are_set() -> None:
+    def text(first: int, second: int) -> str:
+        ib = relax.ExecBuilder()
+        with ib.function("f", num_inputs=1):
+            ib.emit_call("test.add", args=[ib.r(0), ib.r(0)], dst=ib.r(first))
+            ib.emit_if(ib.r(first), 2)
+            ib.emit_call("test.add", args=[ib.r(first), ib.r(0)], dst=ib.r(second))
+            ib.emit_call("test.see", args=[ib.vm_state()])
+            ib.emit_ret(ib.r(first))
+        return ib.get().as_text()
+
+    assert text(100, 50) == text(1, 2)
+    assert "%100" not in text(100, 50)
+
+
+def test_equal_constants_are_one() -> None:
+    ib = relax.ExecBuilder()
+    values = (THREES, NUMBERS, THREES.copy(), THREES.astype("float64"))
+    numbers = [ib.convert_constant(tvm.nd.array(value)) for value in values]
+    assert numbers == [ib.c(0), ib.c(1), ib.c(0), ib.c(2)]
+
+
+def allocation(shape: tuple[int, ...]) -> relax.VirtualMachine:
+    """A program that puts a tensor of a shape into a storage for 24 floats, from byte 32 on."""
+    ib = relax.ExecBuilder()
+    with ib.function("main"):
+        dtype = DataType("float32")
+        size = [ib.vm_state(), (24,), ib.imm(0), dtype, ib.convert_constant("global")]
+        ib.emit_call("vm.builtin.alloc_storage", args=size, dst=ib.r(0))
+        place = [ib.r(0), ib.imm(32), shape, dtype]
+        ib.emit_call("vm.builtin.alloc_tensor", args=place, dst=ib.r(1))
+        ib.emit_ret(ib.r(1))
+    return relax.VirtualMachine(ib.get(), tvm.cpu())
+
+
+def test_tensors_in_storages() -> None:
+    tensor = allocation((4, 4))["main"]()
+    assert (tensor.shape, tensor.dtype, tensor.device) == ((4, 4), "float32", tvm.cpu())
+    with pytest.raises(ValueError, match="68 bytes at 32 does not fit into a storage of 96 bytes"):
+        allocation((17,))["main"]()
+
+
+def test_closures() -> None:
+    ib = relax.ExecBuilder()
+    with ib.function("pair", num_inputs=2):
+        ib.emit_call("test.pair", args=[ib.r(0), ib.r(1)], dst=ib.r(2))
+        ib.emit_ret(ib.r(2))
+    with ib.function("bind", num_inputs=1):
+        ib.emit_call("vm.builtin.make_closure", args=[ib.f("pair"), ib.r(0)], dst=ib.r(1))
+        ib.emit_ret(ib.r(1))
+    with ib.function("call", num_inputs=2):
+        ib.emit_call("bind", args=[ib.r(0)], dst=ib.r(2))
+        args = [ib.vm_state(), ib.r(2), ib.r(1)]
+        ib.emit_call("vm.builtin.invoke_closure", args=args, dst=ib.r(3))
+        ib.emit_ret(ib.r(3))
+    vm = relax.VirtualMachine(ib.get(), tvm.cpu())
+    assert list(vm.invoke_closure(vm["bind"](3), 4)) == list(vm["call"](3, 4)) == [4, 3]
+
+
 def test_refuses_what_has_no_meaning() -> None:
     with pytest.raises(ValueError, match="emit should happen in a function scope"):
         relax.ExecBuilder().emit_ret(0)
     with pytest.raises(TVMError, match='register 2 of "f" is read by the instruction 0'):
         build(lambda ib: ib.emit_ret(ib.r(2)))
+    with pytest.raises(TVMError, match='register 2 of "f" is read by the instruction 0'):
+        build(lambda ib: ib.emit_call("test.add", args=[ib.r(0), ib.r(2)], dst=ib.r(2)))
     with pytest.raises(TVMError, match="jumps by 2, out of its 1 instruction"):
         build(lambda ib: ib.emit_goto(2))
     with pytest.raises(TVMError, match='"g" begins inside of "f"'):
