@@ -16,6 +16,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.relax import expr as E
+from mlcweb.relax.deduction import with_known_result
 from mlcweb.tir.function import PrimFunc
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Normalizer:
 
     def __init__(self, builder: BlockBuilder) -> None:
         self.builder = builder
+        self.typed: dict[E.Var, E.Var] = {}
+        """Stands for variables of which nothing is said: the same, with what they are bound to."""
 
     @overload
     def __call__(self, value: E.Value) -> E.Value: ...
@@ -99,7 +102,14 @@ class Normalizer:
         """Emit a binding in normal form."""
         value = binding.value
         new = self(value) if isinstance(binding, E.VarBinding) else self.argument(value)
-        self.builder.emit_normalized(binding if new is value else replace(binding, value=new))
+        if new is not value:
+            binding = replace(binding, value=new)
+        if (var := binding.var).struct_info is None:
+            info = binding.struct_info if isinstance(binding, E.MatchCast) else None
+            typed = replace(var, struct_info=info or self.builder.context.struct_info(new))
+            self.typed[var] = typed
+            binding = replace(binding, var=typed)
+        self.builder.emit_normalized(binding)
 
 
 def all_same(a: Sequence[object], b: Sequence[object]) -> bool:
@@ -184,7 +194,11 @@ def _if(self: Normalizer, value: E.If) -> E.If:
 
 def _function(self: Normalizer, func: E.Function) -> E.Function:
     body = self.sequence(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func if body is func.body else with_known_result(replace(func, body=body))
+
+
+def _var(self: Normalizer, var: E.Var) -> E.Var:
+    return self.typed.get(var, var)
 
 
 _HANDLERS: dict[type, Callable[..., E.Expr]] = {
@@ -194,4 +208,6 @@ _HANDLERS: dict[type, Callable[..., E.Expr]] = {
     E.If: _if,
     E.SeqExpr: Normalizer.sequence,
     E.Function: _function,
+    E.Var: _var,
+    E.DataflowVar: _var,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
+
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
@@ -59,9 +61,15 @@ class _Lifter(PyExprMutator):
         if isinstance(info, FuncStructInfo):  # a closure that a call gives
             self.closures[binding.var] = info
 
+    def unused_name(self, name: str) -> str:
+        """The name, or the first of `name_0`, `name_1`, … that no function of the module has."""
+        taken = {var.name_hint for var in self.builder_.get().functions}
+        numbered = (f"{name}_{number}" for number in count())
+        return next(free for free in chain([name], numbered) if free not in taken)
+
     def lift(self, var: E.Var, func: E.Function) -> None:
         builder = self.builder_
-        target = GlobalVar(builder.unique_function_name(f"{self.name}_{var.name_hint}"))
+        target = GlobalVar(self.unused_name(f"{self.name}_{var.name_hint}"))
         free = [used for used in free_vars(func) if used is not var and used not in self.plain]
         if not free:
             self.plain[var] = target

@@ -28,18 +28,20 @@ def normalize(mod: IRModule) -> IRModule:
 
 
 def AttachGlobalSymbol() -> Pass:
-    """Make every function public, under the name by which the module knows it."""
+    """Make every function public, under the name by which the module knows it. The module's
+    attribute "system_lib_prefix" begins the names of its functions of TensorIR."""
     return pass_of("AttachGlobalSymbol", attach_global_symbols)
 
 
 def attach_global_symbols(mod: IRModule) -> IRModule:
-    functions = {
-        var: func.with_attr("global_symbol", var.name_hint)
-        if isinstance(func, (E.Function, PrimFunc))
-        else func
-        for var, func in mod.functions.items()
-    }
-    return mod.with_functions(functions)
+    prefix = mod.attrs.get("system_lib_prefix") or ""
+    functions: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, (E.Function, PrimFunc)):
+            name = prefix + var.name_hint if isinstance(func, PrimFunc) else var.name_hint
+            func = func.with_attr("global_symbol", name)
+        functions[var] = func
+    return normalize_global_vars(mod.with_functions(functions))
 
 
 def NormalizeGlobalVar() -> Pass:

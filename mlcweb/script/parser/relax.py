@@ -278,12 +278,9 @@ class FunctionReader:
             return
         self.scopes.bind(name, var)
 
-    def name_of_nothing(self, value: E.Expr) -> str:
+    def name_of_nothing(self, info: StructInfo) -> str:
         """The name of what a statement without one gives."""
-        if not self.declared:
-            return "_"
-        nothing = _is_nothing(self.builder.context.struct_info(self.builder.normalize(value)))
-        return self.declared.pop(0) if nothing else "_"
+        return self.declared.pop(0) if self.declared and _is_nothing(info) else "_"
 
     def extent(self, name: str, var: PrimVar) -> None:
         """`n = T.int64()`: the extent of that name, or a new one."""
@@ -370,13 +367,15 @@ def _expression(self: FunctionReader, node: ast.Expr, last: bool) -> None:
     if isinstance(value, N.Attributes):
         self.attrs.update(value.values)
     elif isinstance(value, E.Expr):
-        if isinstance(value.ty, (TensorStructInfo, ShapeStructInfo)):
+        value = self.builder.normalize(value)
+        info = self.builder.context.struct_info(value)
+        if isinstance(info, (TensorStructInfo, ShapeStructInfo)):
             raise self.error(
                 "Non-void relax expressions must be bound to a variable: give the value of this "
                 "statement a name, or leave the statement out",
                 node,
             )
-        self.bind(self.name_of_nothing(value), value, None, node)
+        self.bind(self.name_of_nothing(info), value, None, node)
     elif isinstance(value, N.MatchCastPair):
         raise self.error("Give it a name: `y = R.match_cast(…)`", node)
 
