@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
+from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import on
 from mlcweb.relax import dims
@@ -30,7 +31,7 @@ from mlcweb.relax.transform.canonicalize import canonicalize
 from mlcweb.relax.transform.dead_code import eliminate_dead_code
 from mlcweb.relax.transform.registration import called_tir, is_primitive, map_functions, pass_of
 from mlcweb.tir.arithmetic import cast, const
-from mlcweb.tir.buffer import Buffer, decl_buffer
+from mlcweb.tir.buffer import Buffer, BufferRegion, decl_buffer
 from mlcweb.tir.expr import PointerType, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.fresh_copy import FreshCopy
@@ -202,6 +203,16 @@ def _scalars(value: Content) -> Iterator[PrimExpr]:
             yield from _scalars(item)
 
 
+def distinct(regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
+    """The regions without those that are there before: two parameters may become one buffer."""
+    result: list[BufferRegion] = []
+    for region in regions:
+        same_buffer = [other for other in result if other.buffer is region.buffer]
+        if not any(structural_equal(other.region, region.region) for other in same_buffer):
+            result.append(region)
+    return tuple(result)
+
+
 class _Copy(FreshCopy):
     """A copy of a function's body with some buffers, and symbolic extents, replaced."""
 
@@ -224,7 +235,8 @@ class _Copy(FreshCopy):
     @on(Block)
     def block(self, node: Block) -> Block:
         name = self.names.fresh(node.name_hint)
-        return replace(FreshCopy.block(self, node), name_hint=name)
+        new = FreshCopy.block(self, node)
+        return replace(new, name_hint=name, reads=distinct(new.reads), writes=distinct(new.writes))
 
     def intermediate(self, buffer: Buffer, info: TensorStructInfo) -> Buffer:
         """Memory for what a call writes, of the shape that the call says."""
@@ -280,6 +292,7 @@ class _CallsOfFused(PyExprMutator):
 
     def __init__(self, mod: IRModule, used: dict[GlobalVar, list[bool]]) -> None:
         super().__init__(mod)
+        self.functions = mod.functions
         self.used = used
 
     def visit_call_(self, call: E.Call) -> E.Expr:
@@ -288,8 +301,10 @@ class _CallsOfFused(PyExprMutator):
             return call
         tensors: list[E.RelaxExpr] = []
         scalars: list[PrimExpr] = []
-        for argument in call.args:
-            for value in self.parts(argument):
+        func = self.functions[call.op]
+        assert isinstance(func, E.Function)
+        for argument, param in zip(call.args, func.params, strict=True):
+            for value in self.parts(argument, param.struct_info):
                 if isinstance(value, PrimExpr):
                     scalars.append(value)
                 else:
@@ -298,20 +313,26 @@ class _CallsOfFused(PyExprMutator):
         needed = [value for value, used in zip(tensors, self.used[call.op], strict=True) if used]
         return call_tir(call.op, E.Tuple(needed), info, scalars or None)
 
-    def parts(self, value: E.RelaxExpr) -> Iterator[E.RelaxExpr | PrimExpr]:
-        """The tensors and the extents in an argument."""
+    def parts(self, value: E.RelaxExpr, info: StructInfo) -> Iterator[E.RelaxExpr | PrimExpr]:
+        """The tensors in an argument for a parameter of a struct info, and the extents for its
+        symbolic ones."""
         known = self.lookup_binding(value) if isinstance(value, E.Var) else None
         if isinstance(known, E.Tuple):
             value = known
-        if isinstance(value, E.ShapeExpr):
-            yield from value.values
-        elif isinstance(value, E.PrimValue):
-            yield value.value
-        elif isinstance(value, E.Tuple):
-            for item in value.fields:
-                yield from self.parts(item)
-        elif isinstance(value, E.Expr) and isinstance(value.struct_info, TupleStructInfo):
-            for index in range(len(value.struct_info.fields)):
-                yield from self.parts(self.builder_.emit(E.TupleGetItem(value, index)))
+        if isinstance(info, TupleStructInfo):
+            for index, part in enumerate(info.fields):
+                if isinstance(value, E.Tuple):
+                    yield from self.parts(value.fields[index], part)
+                elif isinstance(value, E.Expr):
+                    yield from self.parts(self.builder_.emit(E.TupleGetItem(value, index)), part)
+            return
+        actual = value.struct_info if isinstance(value, E.Expr) else None
+        if isinstance(info, ShapeStructInfo) and isinstance(actual, ShapeStructInfo):
+            for expected, extent in zip(info.values or (), actual.values or (), strict=True):
+                if isinstance(expected, PrimVar):
+                    yield extent
+        elif isinstance(info, PrimStructInfo) and isinstance(actual, PrimStructInfo):
+            if isinstance(info.value, PrimVar) and actual.value is not None:
+                yield actual.value
         else:
             yield value
