@@ -76,16 +76,22 @@ class Refinement(Substitution):
     @on(E.VarBinding)
     def binding(self, binding: E.VarBinding) -> Node:
         new = super().binding(binding)
-        value, old = new.value, new.var.struct_info
-        if new is binding or old is None or isinstance(value, E.Function):
+        var = new.var if new is binding else refined(new.var, new.value)
+        if var is new.var:
             return new
-        if isinstance(value, E.Call) and isinstance(value.op, GlobalVar):
-            return new  # only the module knows what it gives
-        info = value.struct_info
-        if info == old or not is_base_of(old, info):
-            return new
-        var = self.variables[binding.var] = replace(new.var, struct_info=info)
+        self.variables[binding.var] = var
         return replace(new, var=var)
+
+
+def refined(var: E.Var, value: E.Value) -> E.Var:
+    """`var`, or one in its place that says more, where more is known of the value bound to it."""
+    old = var.struct_info
+    if old is None or isinstance(value, E.Function):
+        return var
+    if isinstance(value, E.Call) and isinstance(value.op, GlobalVar):
+        return var  # only the module knows what it gives
+    info = value.struct_info
+    return var if info == old or not is_base_of(old, info) else replace(var, struct_info=info)
 
 
 def bind_params(func: E.Function, binding_map: E.ByParameter) -> E.Function:

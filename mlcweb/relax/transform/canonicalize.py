@@ -13,7 +13,7 @@ from mlcweb.relax.analysis.struct_info import (
     struct_info_base_check,
     unify,
 )
-from mlcweb.relax.binding import Refinement, Substitution
+from mlcweb.relax.binding import Refinement, Substitution, refined
 from mlcweb.relax.deduction import with_known_result
 from mlcweb.relax.normalize import all_same
 from mlcweb.relax.transform.dataflow_blocks import with_local_variables
@@ -25,10 +25,10 @@ PASS = BaseCheckResult.PASS
 
 
 def CanonicalizeBindings() -> Pass:
-    """Use what a variable stands for in its place: `b = a`, a field of a tuple that is built in
-    sight, a match_cast that says nothing new. Extents that a match_cast defines are replaced by
-    those that its value is known to have. Where a dataflow block's result renames a variable of the
-    block, that variable becomes the result."""
+    """Use what a variable stands for in its place: `b = a`, a constant, a field of a tuple that is
+    built in sight, a match_cast that says nothing new. Extents that a match_cast defines are
+    replaced by those that its value is known to have. Where a dataflow block's result renames a
+    variable of the block, that variable becomes the result."""
     return pass_of("CanonicalizeBindings", canonicalize, 1)
 
 
@@ -95,10 +95,23 @@ class _Canonical(Mutator):
     def __init__(self) -> None:
         self.stands_for: dict[E.Var, E.Var] = {}
         self.tuples: dict[E.Var, E.Tuple] = {}
+        self.constants: dict[E.Var, E.Constant] = {}
+        self.local: set[E.Var] = set()
+        """What the block at hand has bound so far."""
+        self.used_outside: set[E.Var] = set()
+        """Variables that a constant replaced outside of their block; they stay results of it."""
+        self.results: dict[E.Var, E.Var] = {}
+        """Variables of the dataflow block at hand, and the first result that renames each."""
 
     @on(E.Var, E.DataflowVar)
     def variable(self, var: E.Var) -> E.Expr:
-        return self.stands_for.get(var, var)
+        var = self.stands_for.get(var, var)
+        constant = self.constants.get(var)
+        if constant is None:
+            return var
+        if var not in self.local:
+            self.used_outside.add(var)
+        return constant
 
     @on(E.Function)
     def function(self, func: E.Function) -> Node:
@@ -126,11 +139,14 @@ class _Canonical(Mutator):
             if all_same(blocks, seq.blocks) and body is seq.body
             else E.SeqExpr(blocks, body, span=seq.span)
         )
-        return with_local_variables(new)
+        return with_local_variables(new, self.used_outside)
 
     def block(self, block: E.BindingBlock) -> E.BindingBlock:
+        outside = self.results, self.local
+        self.results, self.local = {}, set()
         new = [self.binding(binding) for binding in block.bindings]
         bindings = self.results_first([binding for binding in new if binding is not None])
+        self.results, self.local = outside
         return (
             block
             if all_same(bindings, block.bindings)
@@ -139,40 +155,46 @@ class _Canonical(Mutator):
 
     def binding(self, binding: E.Binding) -> E.Binding | None:
         """A binding in canonical form; None where another variable stands for what it binds."""
-        value = self.rewrite(binding.value)
+        self.local.add(binding.var)
+        given = binding.value
+        is_alias = isinstance(given, E.Var)
+        value = self.stands_for.get(given, given) if is_alias else self.rewrite(given)
         if isinstance(binding, E.MatchCast):
             known = getattr(value, "struct_info", None)
             if known is None or struct_info_base_check(binding.struct_info, known) != PASS:
                 return binding if value is binding.value else replace(binding, value=value)
-        if isinstance(value, E.Var) and self.may_stand_for(value, binding.var):
-            self.stands_for[binding.var] = value
+        if isinstance(value, E.Var) and self.renames(binding.var, value):
             return None
         if isinstance(value, E.Tuple):
             self.tuples[binding.var] = value
-        if value is binding.value and isinstance(binding, E.VarBinding):
+        if isinstance(value, E.Constant):
+            self.constants[binding.var] = value
+        if value is given and isinstance(binding, E.VarBinding):
             return binding
-        return E.VarBinding(binding.var, value, span=binding.span)
+        var = self.stands_for[binding.var] = refined(binding.var, value)
+        return E.VarBinding(var, value, span=binding.span)
+
+    def renames(self, var: E.Var, value: E.Var) -> bool:
+        """Whether another variable is used in place of `var`, to which `value` is bound, or will
+        be: a result of the dataflow block takes the place of the variable that it renames."""
+        if value is not var and value.struct_info != var.struct_info:
+            return False
+        if not isinstance(value, E.DataflowVar) or isinstance(var, E.DataflowVar):
+            self.stands_for[var] = value
+        elif value in self.results:
+            self.stands_for[var] = self.results[value]
+        else:
+            self.results[value] = self.stands_for[value] = var
+            self.constants.pop(value, None)
+            if value in self.tuples:
+                self.tuples[var] = self.tuples[value]
+        return True
 
     def results_first(self, bindings: list[E.Binding]) -> list[E.Binding]:
-        """Bind a result where the variable that it renames was bound, if it is one of the block."""
-        renamed: dict[E.Var, E.Var] = {}
-        rest = []
-        for binding in bindings:
-            value = binding.value
-            if (
-                isinstance(value, E.DataflowVar)
-                and value not in renamed
-                and value.struct_info == binding.var.struct_info
-            ):
-                renamed[value] = binding.var
-            else:
-                rest.append(binding)
+        """Bind a result where the variable of the block that it renames was bound."""
+        renamed = self.results
         if not renamed:
             return bindings
-        self.stands_for.update(renamed)
-        for old, new in renamed.items():
-            if old in self.tuples:
-                self.tuples[new] = self.tuples[old]
         rename = Substitution(renamed)
         return [
             replace(
@@ -180,11 +202,5 @@ class _Canonical(Mutator):
                 var=renamed.get(binding.var, binding.var),
                 value=rename.rewrite(binding.value),
             )
-            for binding in rest
+            for binding in bindings
         ]
-
-    def may_stand_for(self, value: E.Var, var: E.Var) -> bool:
-        """Whether a value can be used wherever a variable is."""
-        if isinstance(value, E.DataflowVar) and not isinstance(var, E.DataflowVar):
-            return False
-        return value is var or value.struct_info == var.struct_info

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import Node, replace
@@ -70,8 +70,9 @@ class _Converting(Mutator):
         return blocks
 
 
-def with_local_variables(seq: E.SeqExpr) -> E.SeqExpr:
-    """A sequence in which variables that only their own dataflow block uses are DataflowVars."""
+def with_local_variables(seq: E.SeqExpr, kept: Container[E.Var] = ()) -> E.SeqExpr:
+    """A sequence in which variables that only their own dataflow block uses are DataflowVars, but
+    for those that are `kept`."""
     local: dict[E.Var, E.Var] = {}
     for block in seq.blocks:
         if isinstance(block, E.DataflowBlock):
@@ -79,7 +80,7 @@ def with_local_variables(seq: E.SeqExpr) -> E.SeqExpr:
             outside = set(used_vars(E.SeqExpr(rest, seq.body)))
             for binding in block.bindings:
                 var = binding.var
-                if var not in outside and not isinstance(var, E.DataflowVar):
+                if var not in outside and var not in kept and not isinstance(var, E.DataflowVar):
                     local[var] = E.DataflowVar(var.name_hint, var.struct_info, span=var.span)
     return _Renamed(local).rewrite(seq) if local else seq
 
