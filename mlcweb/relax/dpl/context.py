@@ -41,7 +41,7 @@ class PatternContext:
     """
 
     def __init__(self, incremental: bool = False) -> None:
-        outside = PatternContext.innermost() if incremental else None
+        outside = PatternContext.current() if incremental else None
         self._uses: dict[_Use, None] = dict(outside._uses) if outside else {}
         self._same_shape: list[list[DFPattern]] = list(outside._same_shape) if outside else []
 
@@ -53,7 +53,7 @@ class PatternContext:
         _contexts.set(_contexts.get()[:-1])
 
     @staticmethod
-    def innermost() -> PatternContext | None:
+    def current() -> PatternContext | None:
         contexts = _contexts.get()
         return contexts[-1] if contexts else None
 
@@ -212,7 +212,7 @@ class PatternSeq:
 
 def chained(patterns: Sequence[DFPattern], only: bool) -> PatternSeq:
     """Patterns of which each uses the one before."""
-    context = PatternContext.innermost()
+    context = PatternContext.current()
     if context:
         for before, after in pairwise(patterns):
             context.note(before, after, -1, only)
@@ -224,7 +224,7 @@ def used_by(
 ) -> PatternSeq:
     before = producer.patterns if isinstance(producer, PatternSeq) else [producer]
     after = consumer.patterns if isinstance(consumer, PatternSeq) else [consumer]
-    context = PatternContext.innermost()
+    context = PatternContext.current()
     if context:
         context.note(before[-1], after[0], index, only)
     return PatternSeq([*before, *after], only)

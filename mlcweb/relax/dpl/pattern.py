@@ -43,7 +43,7 @@ class DFPattern:
         if add_constraint:
             from mlcweb.relax.dpl.context import PatternContext
 
-            context = PatternContext.innermost()
+            context = PatternContext.current()
             if context is not None:
                 for index, argument in enumerate(call.args):
                     if not isinstance(argument, NEVER_VARIABLES):
@@ -125,7 +125,7 @@ class DFPattern:
         """Say that this and `others` match tensors of one shape; a `PatternContext` takes note."""
         from mlcweb.relax.dpl.context import PatternContext
 
-        context = PatternContext.innermost()
+        context = PatternContext.current()
         if context:
             context.note_same_shape([self, *others])
 

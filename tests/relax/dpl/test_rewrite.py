@@ -150,6 +150,7 @@ def test_used_by_nothing_else():
         exp(wildcard()) >> relu(wildcard())
     assert context.match_dfb(func.body.blocks[0]) is None
     with PatternContext() as context:
+        assert PatternContext.current() is context
         exp(wildcard()) ^ relu(wildcard())
     assert context.match_dfb(func.body.blocks[0]) is not None
 
