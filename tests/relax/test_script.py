@@ -377,6 +377,26 @@ def test_branches_may_end_with_what_has_effects_only(capfd):
     assert capfd.readouterr().out.split() == ["yes", "5", "no", "5"]
 
 
+def test_branches_may_end_with_a_match_cast():
+    @R.function
+    def main(pair: R.Tuple(R.Tensor, R.Tensor), c: R.Tensor((), "bool")):
+        if c:
+            y = R.match_cast(pair[0], R.Tensor((4,), "float32"))
+        else:
+            y = R.match_cast(pair[1], R.Tensor((4,), "float32"))
+        return y
+
+    assert main.ret_struct_info == R.Tensor((4,), "float32")
+    mod = relax.VirtualMachine(relax.build(tvm.IRModule({"main": main}), target="numpy"), tvm.cpu())
+    pair = [tvm.nd.array(np.full(4, value, "float32")) for value in (1, 2)]
+    for condition, value in ((True, 1), (False, 2)):
+        assert (mod["main"](pair, tvm.nd.array(np.array(condition))).numpy() == value).all()
+
+
+def test_any_is_a_type_outside_of_scripts_too():
+    assert R.Any is R.NAMES["Any"]
+
+
 def test_a_module_says_what_is_known_of_its_functions():
     @I.ir_module
     class Module:

@@ -293,7 +293,7 @@ def unquoted(text: str, at: ast.expr) -> ast.expr:
 
 def _read_graph_function(*arguments: Any, **options: Any) -> BaseFunc:
     # The graph level is loaded with its first function: it is as much as all else.
-    from mlcweb.script.parser.relax import read_function
+    from mlcweb.script.parser.graph_functions import read_function
 
     return read_function(*arguments, **options)
 

@@ -304,9 +304,9 @@ class FunctionReader:
         self.scopes.pop()
         blocks, self.blocks = self.blocks, outer
         last: Any = blocks[-1].bindings[-1]
-        if not isinstance(last, E.VarBinding) or last.var.name_hint != name:
+        if last.var.name_hint != name:
             raise self.error(f'Both branches must end with the assignment of "{name}"', body[-1])
-        if not isinstance(last.value, (E.Var, E.Constant)):
+        if isinstance(last, E.MatchCast) or not isinstance(last.value, (E.Var, E.Constant)):
             return E.SeqExpr(blocks, last.var)
         rest = blocks[-1].bindings[:-1]
         return E.SeqExpr([*blocks[:-1], *([E.BindingBlock(rest)] if rest else ())], last.value)
