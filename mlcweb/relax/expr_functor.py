@@ -64,6 +64,7 @@ def mutator(cls: Class) -> Class:
 def _checked(cls: Class, base: type) -> Class:
     if not issubclass(cls, base):
         raise TypeError(f"{cls.__name__} must be a subclass of {base.__name__}")
+    cls._cls = cls  # TVM wraps the class; subclasses name its own so
     return cls
 
 
@@ -218,6 +219,9 @@ class PyExprMutator(ExprFunctor):
 
     def visit_function_(self, func: E.Function) -> E.Value:
         params = [self.visit_var_def(param) for param in func.params]
+        for old, new in zip(func.params, params, strict=True):
+            if new is not old:
+                self.set_var_remap(old, new)
         body = self.visit_with_new_scope(func.body)
         if body is func.body and all_same(params, func.params):
             return func

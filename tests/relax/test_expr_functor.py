@@ -25,3 +25,25 @@ def test_the_operator_of_a_call_is_visited_first() -> None:
     again = mutator(type("Mutator", (Logs, relax.PyExprMutator), {}))().visit_expr(call)
     assert seen == ["relax.add", "x", "x"] * 2
     assert_structural_equal(again, call)
+
+
+def test_parameters_that_become_others_are_others_in_the_body() -> None:
+    @mutator
+    class Widened(relax.PyExprMutator):
+        def visit_var_def_(self, var: relax.Var) -> relax.Var:
+            if var.name_hint != "x":
+                return var
+            return relax.Var("wide", relax.TensorStructInfo((8, 4), "float32"))
+
+    @R.function(private=True)
+    def before(x: R.Tensor((2, 4), "float32"), w: R.Tensor((4, 3), "float32")):
+        y = R.matmul(x, w)
+        return R.add(y, y)
+
+    @R.function(private=True)
+    def expected(wide: R.Tensor((8, 4), "float32"), w: R.Tensor((4, 3), "float32")):
+        y = R.matmul(wide, w)
+        return R.add(y, y)
+
+    assert_structural_equal(Widened().visit_expr(before), expected)
+    assert Widened._cls is Widened
