@@ -46,10 +46,7 @@ class SetupTrainer(Pass):
         self.info = PassInfo(0, "SetupTrainer")
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        names = [var.name_hint for var in mod.functions]
-        if BACKBONE not in names:
-            there = ", ".join(names) or "none"
-            raise DiagnosticError(f'SetupTrainer: there is no function "{BACKBONE}", but {there}')
+        backbone = mod[mod.get_global_var(BACKBONE)]
         for attr in ("param_num", "state_num"):
             if attr not in mod.attrs:
                 raise DiagnosticError(
@@ -57,7 +54,6 @@ class SetupTrainer(Pass):
                     'I.module_attrs({"param_num": 1, "state_num": 0})'
                 )
         params, states = int(mod.attrs["param_num"]), int(mod.attrs["state_num"])
-        backbone = mod[BACKBONE]
         assert isinstance(backbone, E.Function)
         inputs = len(backbone.params) - params - states
         loss = self.loss(*self.loss_args)
