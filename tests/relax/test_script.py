@@ -393,6 +393,23 @@ def test_branches_may_end_with_a_match_cast():
         assert (mod["main"](pair, tvm.nd.array(np.array(condition))).numpy() == value).all()
 
 
+def test_external_functions_print_with_their_types():
+    known = relax.ExternFunc("f", relax.FuncStructInfo([], R.Tensor((2,), "float32"), True))
+    mod = tvm.IRModule({"f": known, "g": relax.ExternFunc("g")})
+    text = mod.script()
+    assert 'f = R.ExternFunc("f", R.Callable((), R.Tensor((2,), dtype="float32"), True))' in text
+    assert 'g = R.ExternFunc("g")\n' in text + "\n"
+    assert_structural_equal(parse(text), mod)
+
+
+def test_extents_of_calls_in_place_are_a_shape():
+    x, n = relax.Var("x", R.Tensor((2,), "float32")), tvm.tir.Var("n", "int64")
+    func = relax.GlobalVar("f")
+    for extents in ([n], n, relax.ShapeExpr([n])):
+        call = relax.op.call_tir_inplace(func, (x,), [0], x.struct_info, tir_vars=extents)
+        assert "tir_vars=R.shape([n])" in str(call)
+
+
 def test_any_is_a_type_outside_of_scripts_too():
     assert R.Any is R.NAMES["Any"]
 

@@ -20,7 +20,7 @@ from mlcweb.relax.op.base import (
     written,
 )  # fmt: skip
 from mlcweb.relax.op.legalize import keep
-from mlcweb.relax.op.registry import operator
+from mlcweb.relax.op.registry import ShapeArgument, as_shape, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 
@@ -67,7 +67,7 @@ def _is_like(given: StructInfo, wanted: StructInfo) -> bool:
 def call_tir_inplace(
     gvar: GlobalVar, args: ExprLike, inplace_indices: int | Sequence[int],
     out_sinfo: OutInfo | None = None,
-    tir_vars: ExprLike | None = None,
+    tir_vars: ShapeArgument | None = None,
 ) -> Call:  # fmt: skip
     """As `call_tir`, but of results that are written into arguments.
 
@@ -78,7 +78,7 @@ def call_tir_inplace(
         out_sinfo: what is written, as in `call_tir`.
     """
     places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
-    last = () if tir_vars is None else (convert_to_expr(tir_vars),)
+    last = () if tir_vars is None else (as_shape(tir_vars),)
     op = Op.get("relax.call_tir_inplace")
     info = written(op, out_sinfo, None)
     attrs = Attrs({"inplace_indices": [int(place) for place in places]})

@@ -142,6 +142,13 @@ def _global_var(writer: Writer, var: GlobalVar) -> str:
     return f"cls.{name}" if writer.in_module else name
 
 
+def _extern_func(writer: Writer, func: E.ExternFunc) -> str:
+    """The function by name, with its type, unless nothing is said of that."""
+    known = func.struct_info != S.FuncStructInfo.opaque_func()
+    info = f", {struct_info(writer, func.struct_info)}" if known else ""
+    return f"R.ExternFunc({string(func.global_symbol)}{info})"
+
+
 def _callee(writer: Writer, func: Any) -> str:
     if isinstance(func, E.ExternFunc):
         return string(func.global_symbol)
@@ -270,7 +277,7 @@ _VALUES: dict[type, Callable[[Writer, Any], str]] = {
     E.PrimValue: _prim_value,
     E.StringImm: lambda writer, value: f"R.str({string(value.value)})",
     E.DataTypeImm: lambda writer, value: f"R.dtype({string(value.value)})",
-    E.ExternFunc: lambda writer, value: f"R.ExternFunc({string(value.global_symbol)})",
+    E.ExternFunc: _extern_func,
     GlobalVar: _global_var,
     Op: lambda writer, value: f"R.{value.name.removeprefix('relax.')}",
 }
@@ -472,7 +479,7 @@ def _one_line(writer: Writer, value: Any) -> None:
 
 
 def _external(writer: Writer, name: str, func: E.ExternFunc) -> None:
-    writer.write(f"{name} = R.ExternFunc({string(func.global_symbol)})")
+    writer.write(f"{name} = {_extern_func(writer, func)}")
 
 
 function_printers[E.ExternFunc] = (_external, RELAX_IMPORT, 0)
