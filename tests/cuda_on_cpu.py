@@ -74,14 +74,26 @@ static float __int_as_float(int bits) {
 
 static void __syncthreads() { block->arrive_and_wait(); }
 
-template <typename T> static T __shfl_xor_sync(unsigned, T value, int bits) {
-  int other = lane ^ bits;
+static int __popc(unsigned x) { return __builtin_popcount(x); }
+static int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+
+template <typename T> static T __shfl_sync(unsigned, T value, int other) {
   if (other >= warp->lanes) { std::fprintf(stderr, "no lane %d\\n", other); std::abort(); }
   std::memcpy(warp->values[lane], &value, sizeof value);
   warp->all.arrive_and_wait();
   std::memcpy(&value, warp->values[other], sizeof value);
   warp->all.arrive_and_wait();
   return value;
+}
+
+template <typename T> static T __shfl_up_sync(unsigned mask, T value, int distance) {
+  return __shfl_sync(mask, value, lane < distance ? lane : lane - distance);
+}
+template <typename T> static T __shfl_down_sync(unsigned mask, T value, int distance) {
+  return __shfl_sync(mask, value, lane + distance < 32 ? lane + distance : lane);
+}
+template <typename T> static T __shfl_xor_sync(unsigned mask, T value, int bits) {
+  return __shfl_sync(mask, value, lane ^ bits);
 }
 
 // The matrix instructions of PTX, as its manual says which lane has which element of a tile.

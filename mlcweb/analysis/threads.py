@@ -76,6 +76,16 @@ def is_allreduce(statement: Node) -> bool:
     return operator_name(statement.value) == "tvm_thread_allreduce"
 
 
+def is_shuffle(node: Node) -> bool:
+    """Whether an expression is what another thread of the warp has for it."""
+    return isinstance(node, E.Call) and operator_name(node).startswith("tvm_warp_shuffle")
+
+
+def shuffles(node: Node) -> bool:
+    """Whether threads of a warp read each other's values in a part of a program."""
+    return any(map(is_shuffle, walk(node)))
+
+
 def has_barrier(statement: S.Stmt) -> bool:
     return any(map(is_barrier, S.statements_in(statement)))
 
@@ -117,7 +127,7 @@ def exchanges_data(func: PrimFunc) -> bool:
             exchange = exchange or is_barrier(part) or is_allreduce(part)
         if threads and exchange:
             return True
-    return any(map(_passed_on, loops))
+    return any(_passed_on(loop) or shuffles(loop) for loop in loops)
 
 
 def _passed_on(statement: S.Stmt) -> set[E.Var]:
@@ -150,13 +160,16 @@ def reduces_over(realize: S.BlockRealize, variables: set[E.Var]) -> bool:
 
 
 def uses_barriers(loop: S.For) -> bool:
-    """Whether a loop over threads is no loop as any other: below it is a barrier, shared memory is
+    """Whether a loop over threads is no loop as any other: below it is a barrier, threads read each
+    other's values, shared memory is
     both written and read, other memory is passed from one statement to another, or what the
     threads reduce to is read elsewhere."""
     nodes = list(walk(loop.body))
     loads = [node for node in nodes if isinstance(node, E.BufferLoad)]
     stores = (node for node in nodes if isinstance(node, S.BufferStore))
-    if any(is_barrier(node) or is_allreduce(node) for node in nodes) or _passed_on(loop.body):
+    if any(is_barrier(node) or is_allreduce(node) or is_shuffle(node) for node in nodes):
+        return True
+    if _passed_on(loop.body):
         return True
     if any(is_shared(load.buffer) for load in loads):
         if any(is_shared(store.buffer) for store in stores):

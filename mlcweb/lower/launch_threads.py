@@ -42,6 +42,7 @@ from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.lower.uniform_conditions import drop_uniform_marks
 from mlcweb.lower.unroll_loop import UnrollLoop
 from mlcweb.lower.warp_registers import registers_of_lanes
+from mlcweb.lower.warp_shuffle import lower_warp_shuffle
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, const, is_const_int
@@ -92,6 +93,7 @@ def _passes(warp: int, asynchronous: bool) -> tuple[LoweringPass, ...]:
         instructions = (LoweringPass(inject_ptx_async_copy, "InjectPTXAsyncCopy", needed=True),)
 
     def reduce_together(func: PrimFunc) -> PrimFunc:
+        func = lower_warp_shuffle(func, warp=warp)
         return lower_thread_allreduce(reduce_through_shared_memory(func, warp=warp), warp=warp)
 
     return (
@@ -124,7 +126,7 @@ def passes_to_simulated_threads() -> tuple[LoweringPass, ...]:
 
 
 def _reduce_in_steps(func: PrimFunc) -> PrimFunc:
-    func = reduce_through_shared_memory(func, barriers=True)
+    func = reduce_through_shared_memory(lower_warp_shuffle(func, barriers=True), barriers=True)
     return lower_thread_allreduce(func, barriers=True)
 
 

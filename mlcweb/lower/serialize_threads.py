@@ -25,6 +25,7 @@ from mlcweb.lower.thread_allreduce import lower_thread_allreduce
 from mlcweb.lower.thread_axes import ThreadError, Varying, copies_of, unify_thread_bindings
 from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.lower.uniform_conditions import drop_uniform_marks
+from mlcweb.lower.warp_shuffle import lower_warp_shuffle
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, logical_and
@@ -42,6 +43,7 @@ def serialize_threads(func: PrimFunc) -> PrimFunc:
     """
     if not exchanges_data(func):
         return func
+    func = lower_warp_shuffle(func)
     passed = passed_through_global_memory(func, refuses=False)
     return split_at_barriers(by_one_lane(synchronize_threads(func, passed)))
 

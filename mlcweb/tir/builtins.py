@@ -68,7 +68,7 @@ def _rows() -> list[Builtin]:
         # Values from values
         (SAME, pure, "", "q_multiply_shift q_multiply_shift_per_axis fma handle_add_byte_offset "
          "tvm_thread_invariant ignore_loop_partition"),
-        ("int32", pure, "", "clz popcount ctpop vscale"),
+        ("int32", pure, "", "clz ctpop vscale"),
         ("bool", pure, "", "isnullptr isfinite"),
         ("handle", pure, "", "address_of ptr_byte_offset buffer_data tvm_access_ptr "
          "tvm_stack_make_shape tvm_stack_make_array"),

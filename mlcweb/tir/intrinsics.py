@@ -94,6 +94,16 @@ def absolute(x: Any) -> PrimExpr:
     return call(x.dtype, "fabs" if dtypes.is_float(x.dtype) else "abs", x)
 
 
+def popcount(x: Any) -> PrimExpr:
+    """How many bits of an integer are 1, as an integer of its type."""
+    x = convert(x)
+    if not dtypes.is_integer(x.dtype):
+        raise DiagnosticError(f"popcount counts the bits of an integer, not of a {x.dtype}")
+    if isinstance(x, IntImm):
+        return const((x.value & (1 << dtypes.bits(x.dtype)) - 1).bit_count(), x.dtype)
+    return call(x.dtype, "popcount", x)
+
+
 def _binary(name: str) -> Callable[[Any, Any], PrimExpr]:
     @also_named(x="x1", y="x2")
     def build(x1: Any, x2: Any) -> PrimExpr:
@@ -175,7 +185,8 @@ BUILDERS: Mapping[Any, Callable[..., PrimExpr]] = register_column(
         E.GE: A.greater_equal, E.And: A.logical_and, E.Or: A.logical_or, E.Not: A.logical_not,
         **{name: getattr(A, name) for name in keys(Family.BITWISE)},
         **unary_functions, **binary_functions, "abs": absolute, "fabs": absolute,
-        "isnan": isnan, "isinf": isinf, E.Select: A.select, "if_then_else": if_then_else,
+        "popcount": popcount, "isnan": isnan, "isinf": isinf, E.Select: A.select,
+        "if_then_else": if_then_else,
         "likely": likely, E.Cast: cast, "reinterpret": reinterpret,
     },
 )  # fmt: skip

@@ -144,6 +144,7 @@ def _rows() -> tuple[Operator, ...]:
         ),
         one("fabs", "abs", arithmetic, 1),
         one("abs", "abs", arithmetic, 1),
+        one("popcount", "popcount", arithmetic, 1),
         *(
             one(name, name, Family.FUNCTION, 2, is_elementary=True)
             for name in ("pow", "atan2", "hypot")

@@ -34,6 +34,7 @@ FORMS: Mapping[Key, str] = register_column(
         E.Min: "min({}, {})",
         E.Max: "max({}, {})",
         "abs": "abs({})",
+        "popcount": "popcount({})",
         "fabs": "fabs({})",
         "isnan": "isnan({})",
         "isinf": "isinf({})",
@@ -71,9 +72,10 @@ class Language:
         suffixes: What stands after numbers of a type.
         has_pointers: Whether memory may be read as vectors, or as another type.
         has_int64: Whether integers have 64 bits, or those of int64 have 32, which must suffice.
-        exchange: How a thread reads a register of the thread whose lane in the warp differs in some
-            bits, from the register and these bits; "" where it cannot, or the lanes of a block's
-            threads are not laid down, as in OpenCL C and WGSL.
+        exchange: How a thread reads a register of another in its warp, by the builtins that do,
+            from the register and a lane, a distance, or the bits in which lanes differ; nothing
+            where it cannot, or the lanes of a block's threads are not laid down, as in OpenCL C
+            and WGSL.
         async_copies: Whether copies to shared memory can go on while a thread computes, by the
             functions `cp_async_`, `cp_async_commit_` and `cp_async_wait_`.
         reserved: Names that are taken in it, beside those that are in other languages, too.
@@ -94,7 +96,7 @@ class Language:
     aligned: str = "alignas(16) "
     has_pointers: bool = True
     has_int64: bool = True
-    exchange: str = ""
+    exchange: Mapping[Key, str] = field(default_factory=dict)
     async_copies: bool = False
     reserved: str = ""
     includes: Mapping[str, str] = field(default_factory=dict)
@@ -277,12 +279,19 @@ CUDA = Language(
             "acosh atanh erf sqrt rsqrt floor ceil round trunc fabs pow atan2 hypot fmod copysign"
         ),
         "nearbyint": "rintf({})",
+        "popcount": "popcount_({})",
         "sigmoid": "1.0f / (1.0f + expf(-{}))",
     },
     functions={
         "reinterpret_": (
             "template <typename T, typename S> __device__ inline T reinterpret_(S x) {\n"
             "  return *(T*)&x;\n"
+            "}"
+        ),
+        "popcount_": (
+            "template <typename T> __device__ inline T popcount_(T x) {\n"
+            "  if (sizeof(T) == 8) return __popcll((unsigned long long)x);\n"
+            "  return __popc((unsigned int)x & 0xffffffffu >> (32 - 8 * (int)sizeof(T)) % 32);\n"
             "}"
         ),
         **_CP_ASYNC,
@@ -293,7 +302,10 @@ CUDA = Language(
         "bfloat16": "#include <cuda_bf16.h>",
         "wmma": "#include <mma.h>",
     },
-    exchange="__shfl_xor_sync(0xffffffff, {}, {})",
+    exchange={
+        f"tvm_warp_shuffle{kind}": f"__shfl{kind}_sync(0xffffffff, {{}}, {{}})"
+        for kind in ("", "_up", "_down", "_xor")
+    },
     async_copies=True,
     infinity="__int_as_float(0x7f800000)",
     nan="__int_as_float(0x7fc00000)",
@@ -358,7 +370,10 @@ METAL = Language(
         ),
     },
     suffixes={"float32": "f", "int64": "L", "uint64": "UL", "uint32": "u", "float16": "h"},
-    exchange="simd_shuffle_xor({}, ushort({}))",
+    exchange={
+        f"tvm_warp_shuffle{kind}": f"simd_shuffle{kind}({{}}, ushort({{}}))"
+        for kind in ("", "_up", "_down", "_xor")
+    },
     includes={"": "#include <metal_stdlib>\nusing namespace metal;"},
 )
 
@@ -398,6 +413,7 @@ WGSL = Language(
         E.Select: "select({2}, {1}, {0})",
         "if_then_else": "select({2}, {1}, {0})",
         "fabs": "abs({})",
+        "popcount": "countOneBits({})",
         "rsqrt": "inverseSqrt({})",
         "nearbyint": "round({})",
         "round": "(sign({0}) * floor(abs({0}) + 0.5))",

@@ -420,8 +420,9 @@ class KernelPrinter(Dispatcher):
         if handler is not None:
             return handler(self, expression)
         key = key_of(expression)
-        if key == "tvm_warp_shuffle_xor" and self.language.exchange:
-            return self.language.exchange.format(*map(self.text, operands_of(expression)[1:3]))
+        if key in self.language.exchange:
+            form = self.language.exchange[str(key)]
+            return form.format(*map(self.text, operands_of(expression)[1:3]))
         if key not in FORMS:
             self.refuse(expression)
         written, strength = self.in_its_type(key, expression)

@@ -133,6 +133,10 @@ class _Check(Visitor):
         else:
             if key in ("shift_left", "shift_right") and expression.dtype == _WIDE:
                 self.shift(operands[1])
+            if key == "popcount" and self.analyzer.const_int_bound(operands[0]).min_value < 0:
+                if expression.dtype == _WIDE:
+                    why = "may be negative, where it has more bits"
+                    raise TVMError(_refusal(operands[0], why, self.language), expression.span)
             inner = self.low_bits if key in _MODULAR else self.value
             for part in operands:
                 inner(part)

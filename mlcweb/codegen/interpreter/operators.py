@@ -52,6 +52,7 @@ FORMS: Mapping[Key, PythonForm] = register_column(
         E.Select: _CHOICE,
         "if_then_else": _CHOICE,
         "likely": _both("{}"),
+        "popcount": _both('popcount({}, "{source}")'),
         E.Cast: _both('cast({}, "{source}", "{dtype}")'),
         "reinterpret": _both('reinterpret({}, "{source}", "{dtype}")'),
     },

@@ -92,6 +92,14 @@ def cast(value: Any, source: str, dtype: str) -> Any:
     return numpy_dtype(dtype).type(value)
 
 
+def popcount(value: Any, dtype: str) -> Any:
+    """How many bits of an integer are 1."""
+    if not isinstance(value, np.ndarray):
+        return (int(value) & (1 << dtypes.bits(dtype)) - 1).bit_count()
+    octets = np.ascontiguousarray(value)[..., np.newaxis].view(np.uint8)
+    return np.unpackbits(octets, axis=-1).sum(-1).astype(value.dtype)
+
+
 def reinterpret(value: Any, source: str, dtype: str) -> Any:
     """The bits of `value` read as another type."""
     viewed = np.asarray(value, numpy_dtype(source)).view(numpy_dtype(dtype))
@@ -301,7 +309,8 @@ namespace: dict[str, Any] = {
         for function in (
             allocate, array_argument, array_maximum, array_minimum, broadcast, cast,
             check_assertion, check_axis, element_offset, external_call, maximum, minimum, pointer,
-            ramp, reinterpret, strides_in_elements, shuffle, truncdiv, truncmod, view, window,
+            popcount, ramp, reinterpret, strides_in_elements, shuffle, truncdiv, truncmod, view,
+            window,
         )
     },
     **{f"intrinsic_{name}": function for name, function in intrinsics.items()},

@@ -20,6 +20,7 @@ from mlcweb.codegen.processor.expr_builder import (
 from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import const
 from mlcweb.tir.operators import operator_name
 
 
@@ -155,7 +156,26 @@ def _isinf(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     return E.EQ(s.absolute(x), s.number(inf))
 
 
+@formula
+def _popcount(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
+    """The sums of neighbouring bits, then of pairs of bits, then of the octets. (H. Warren,
+    "Hacker's Delight", 2012, chapter 5.)"""
+    own, lanes = dtypes.bits(x.dtype), dtypes.lanes(x.dtype)
+    bits = max(own, 32)
+    unsigned, wide = (dtypes.with_lanes(f"uint{size}", lanes) for size in (own, bits))
+
+    def octets(value: int) -> E.PrimExpr:
+        return const(value * (((1 << bits) - 1) // 255), wide)
+
+    y = s.name(E.Cast(wide, E.Cast(unsigned, x)))
+    pairs = s.name(y - (y >> 1 & octets(0x55)))
+    fours = s.name((pairs & octets(0x33)) + (pairs >> 2 & octets(0x33)))
+    counts = fours + (fours >> 4) & octets(0x0F)
+    return E.Cast(x.dtype, counts * octets(1) >> bits - 8)
+
+
 EXPANSIONS: dict[str, Expansion] = {
+    "popcount": Expansion(of_any=_popcount),
     "round": Expansion(of_any=_round), "rsqrt": Expansion(of_any=_reciprocal_root),
     "isnan": Expansion(of_any=_isnan), "isinf": Expansion(of_any=_isinf),
     "exp": Expansion(math_double.exp, _exp), "exp2": Expansion(math_double.exp2, _exp2),

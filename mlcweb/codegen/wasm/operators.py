@@ -59,7 +59,15 @@ def _compare(name: str, on: Callable[[str], bool]) -> WasmForm:
     return WasmForm(scalar.comparison(name), vector.comparison(name), on)
 
 
-def _both(rule: Rule, on: Callable[[str], bool] = lambda dtype: True) -> WasmForm:
+def _at_least_32_bits(dtype: str) -> bool:
+    return dtypes.bits(dtype) >= 32
+
+
+def _any(dtype: str) -> bool:
+    return True
+
+
+def _both(rule: Rule, on: Callable[[str], bool] = _any) -> WasmForm:
     return WasmForm(rule, rule, on)
 
 
@@ -98,7 +106,12 @@ FORMS: Mapping[Key, WasmForm] = register_column(
         "fabs": _both(operation("abs")),
         "abs": WasmForm(scalar.absolute, operation("abs")),
         "copysign": WasmForm(operation("copysign"), vector.copysign),
-        **{name: _both(scalar.function(expansion)) for name, expansion in EXPANSIONS.items()},
+        **{
+            name: _both(
+                scalar.function(expansion), _at_least_32_bits if name == "popcount" else _any
+            )
+            for name, expansion in EXPANSIONS.items()
+        },
         E.Select: WasmForm(scalar.choice, vector.choice),
         "if_then_else": WasmForm(scalar.choice, vector.choice),
         "likely": WasmForm(scalar.likely),
