@@ -75,6 +75,7 @@ MODULES: dict[str, str] = {
         f"tir.tensor_intrin.{machine}": "tensor_intrin.dot_products"
         for machine in ("x86", "arm_cpu", "dot_product_common", "hexagon", "rocm")
     },
+    "schedule.testing": "testing",
     "topi.nn.utils": "topi.utils",
     "topi.testing": "testing.topi_reference",
     **{f"topi.testing.{file}": "testing.topi_reference" for file in _REFERENCES.split()},
@@ -87,7 +88,6 @@ MODULES: dict[str, str] = {
         for tir in ("tir", "s_tir", "tirx")
         for name, package in {
             "schedule": "schedule",
-            "schedule.testing": "testing",
             "analysis": "analysis",
             "transform": "lower.transform",
         }.items()

@@ -29,6 +29,7 @@ from mlcweb.schedule.trace import Trace
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.dtype import is_integer
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.fresh_copy import each_once
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, BlockIdentity, For
 from mlcweb.tir.substitute import substitute, variables_in
@@ -62,16 +63,15 @@ class ScheduleBase(metaclass=NamedClass):
                 f"error_render_level is {error_render_level!r}, and not one of "
                 + ", ".join(map(repr, RENDER_LEVELS))
             )
-        module = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod.copy()
+        module = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else each_once(mod)
         self._original = module
-        self._state = ScheduleState(module).copy()  # It is the schedule's alone.
+        state = ScheduleState(module, debug_mask=debug_mask, enable_check=enable_check)
+        self._state = state.copy()  # It is the schedule's alone.
         self._trace = Trace()
         self._random = RandomState(seed)
         self._table: dict[Any, BlockIdentity | Var | int] = {}
         self._function: str | None = _default_function(module)
-        self.debug_mask = debug_mask
         self.error_render_level = error_render_level
-        self.enable_check = enable_check
 
     @property
     def mod(self) -> IRModule:
@@ -110,9 +110,9 @@ class ScheduleBase(metaclass=NamedClass):
         other = type(self)(
             self.mod,
             seed=self.fork_seed(),
-            debug_mask=self.debug_mask,
+            debug_mask=self._state.debug_mask,
             error_render_level=self.error_render_level,
-            enable_check=self.enable_check,
+            enable_check=self._state.enable_check,
         )
         other._original = self._original
         other._state = self._state.copy()

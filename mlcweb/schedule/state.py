@@ -307,19 +307,39 @@ def _declares_view(init: Stmt) -> bool:
     return any(isinstance(part, DeclBuffer) for part in statements_in(init))
 
 
+class ScheduleDebugMask(IntEnum):
+    """What TVM's `debug_mask` asks to be verified after each step. A schedule here keeps nothing
+    that could be out of date, so that there is nothing to verify."""
+
+    VERIFY_SREF_TREE = 1
+    VERIFY_CACHED_FLAGS = 2
+
+
+_MASKS = {"none": 0, "all": sum(ScheduleDebugMask)}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Owner:
+    """What the states of one schedule have in common, or those that a program has made."""
+
+    debug_mask: int
+    enable_check: bool
+    is_program: bool = False
+
+
 @dataclass(frozen=True, eq=False, init=False)
 class ScheduleState:
     """A module and the places of its loops and blocks. A function is one whose name is `main`.
 
-    As of a `Schedule`, `debug_mask` and `enable_check` change nothing: all that is asked of a state
-    is derived from its module.
+    As of a `Schedule`, `debug_mask` ("none", "all", or bits of a `ScheduleDebugMask`) and
+    `enable_check` change nothing: all that is asked of a state is derived from its module. A
+    ValueError says that there is no such mask.
     """
 
     module: IRModule
     _cache: dict[Any, Any] = field(repr=False)
-    _schedule: object = field(repr=False)
-    """Tells the states of one schedule from those of others; the state itself where a program has
-    made it."""
+    _schedule: _Owner = field(repr=False)
+    """Tells the states of one schedule from those of others."""
     _references: dict[Var | BlockIdentity, StmtSRef] = field(repr=False)
     """What a program that made the state refers to in it."""
 
@@ -330,17 +350,31 @@ class ScheduleState:
         debug_mask: str | int = "none",
         enable_check: bool = True,
     ) -> None:
-        self._set(IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod, {}, self)
+        mask = _MASKS.get(debug_mask, debug_mask) if isinstance(debug_mask, str) else debug_mask
+        if not isinstance(mask, int):
+            raise ValueError(f'debug_mask is {debug_mask!r}, and not "none", "all" or bits')
+        owner = _Owner(mask, enable_check, is_program=True)
+        self._set(IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod, {}, owner)
         object.__setattr__(self, "_references", {})
 
-    def _set(self, module: IRModule, cache: dict[Any, Any], schedule: object) -> None:
+    def _set(self, module: IRModule, cache: dict[Any, Any], schedule: _Owner) -> None:
         object.__setattr__(self, "module", module)
         object.__setattr__(self, "_cache", cache)
         object.__setattr__(self, "_schedule", schedule)
 
     def copy(self) -> ScheduleState:
         """The same state, of a schedule of its own."""
-        return _state_of(object(), self.module, self._cache)
+        owner = _Owner(self.debug_mask, self.enable_check)
+        return _state_of(owner, self.module, self._cache)
+
+    @property
+    def debug_mask(self) -> int:
+        """The bits of what it was asked to verify."""
+        return self._schedule.debug_mask
+
+    @property
+    def enable_check(self) -> bool:
+        return self._schedule.enable_check
 
     def __reduce__(self) -> Any:
         return ScheduleState, (self.module,)
@@ -359,7 +393,7 @@ class ScheduleState:
 
     @property
     def _is_of_program(self) -> bool:
-        return self._schedule is self
+        return self._schedule.is_program
 
     def replace(
         self,
@@ -392,7 +426,7 @@ class ScheduleState:
             if gone.identity in self._references:
                 self._references[block.identity] = self._references.pop(gone.identity)
         state = self.replaced(place.function, {place.node: tgt_stmt})
-        self._set(state.module, {}, self)
+        self._set(state.module, {}, self._schedule)
         known = {**self.index.loops, **self.index.blocks}
         for key, reference in list(self._references.items()):
             found = known.get(key)
@@ -549,7 +583,7 @@ class ScheduleState:
         return self.replaced(place.function, {place.node: replace(place.node, **fields)})
 
 
-def _state_of(schedule: object, module: IRModule, cache: dict[Any, Any]) -> ScheduleState:
+def _state_of(schedule: _Owner, module: IRModule, cache: dict[Any, Any]) -> ScheduleState:
     state = object.__new__(ScheduleState)
     object.__setattr__(state, "_references", {})
     state._set(module, cache, schedule)
@@ -595,11 +629,3 @@ def _without_body(statement: Stmt, updates: Mapping[str, Stmt | None]) -> Stmt |
         return None
     other = updates.get("else_case", statement.else_case)
     return other and IfThenElse(logical_not(statement.condition), other, span=statement.span)
-
-
-class ScheduleDebugMask(IntEnum):
-    """What TVM's `debug_mask` asks to be verified after each step. A schedule here keeps nothing
-    that could be out of date, so that there is nothing to verify."""
-
-    VERIFY_SREF_TREE = 1
-    VERIFY_CACHED_FLAGS = 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.tir import stmt as S
@@ -72,6 +73,18 @@ class FreshCopy(Mutator):
             alloc_buffers=tuple(self.buffer(buffer) for buffer in node.alloc_buffers),
             identity=S.BlockIdentity(),
         )
+
+
+def each_once(module: IRModule) -> IRModule:
+    """A module in which each function is one of its own: what is there by several names is copied
+    for all but the first."""
+    functions = dict(module.functions)
+    seen: set[int] = set()
+    for var, func in functions.items():
+        if isinstance(func, PrimFunc) and id(func.body) in seen:
+            functions[var] = FreshCopy().function(func)
+        seen.add(id(getattr(func, "body", func)))
+    return module.with_functions(functions)
 
 
 class _OwnCopy(FreshCopy):

@@ -47,6 +47,7 @@ from tvm.topi.vision.nms import get_valid_counts, non_max_suppression; get_valid
 from tvm.relax.op.vision.nms import get_valid_counts; get_valid_counts.__call__
 from tvm.te import extern_primfunc; extern_primfunc.__call__
 from tvm.tirx import get_vscale_expr; assert str(get_vscale_expr("int8", 256)) == "32 * T.vscale()"
+from tvm.s_tir.schedule import testing; testing.verify_trace_roundtrip.__call__
 from tvm.s_tir.analysis import verify_gpu_code; verify_gpu_code.__call__
 from tvm import ir, tir, te, topi, relax, arith, target, support, error, testing, script
 from tvm import meta_schedule as ms, DataType, IRModule, TVMError, relay, autotvm

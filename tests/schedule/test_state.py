@@ -100,3 +100,26 @@ def test_the_fields_of_a_node_can_be_taken_and_set(func: PrimFunc) -> None:
     loop.__setstate__(loop.__getstate__())
     assert_structural_equal(func, from_source(PROGRAM))
     assert_structural_equal(pickle.loads(pickle.dumps(func)), func)
+
+
+def test_a_state_says_what_it_was_asked_to_verify(func: PrimFunc) -> None:
+    state = ScheduleState(func, debug_mask="all", enable_check=False)
+    assert (state.debug_mask, state.enable_check) == (3, False)
+    sch = Schedule(func, debug_mask=1)
+    sch.split(sch.get_loops("C")[0], [2, 2])
+    assert (sch.state.debug_mask, sch.copy().state.debug_mask) == (1, 1)
+    for made in (Schedule, ScheduleState):
+        with pytest.raises(ValueError, match="'some', and not"):
+            made(func, debug_mask="some")
+
+
+def test_one_function_under_two_names_is_two(func: PrimFunc) -> None:
+    """The blocks of both are there, and a step in one leaves the other as it is."""
+    sch = Schedule(IRModule({"main": func, "other": func}))
+    assert sch.mod["main"] is func
+    for name, loops in (("other", 3), ("main", 2)):
+        block = sch.get_block("B", func_name=name)
+        if name == "other":
+            sch.split(sch.get_loops(block)[1], [2, 4])
+        assert len(sch.get_loops(block)) == loops
+    assert_structural_equal(sch.mod["main"].body, func.body)
