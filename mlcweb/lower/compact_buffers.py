@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 from mlcweb.analysis.access_regions import AccessVisitor, Boxes
@@ -13,7 +13,7 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, constant_value, subtract
+from mlcweb.tir.arithmetic import const, constant_value, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
@@ -57,17 +57,37 @@ class _Compaction(Mutator):
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
-        buffer = statement.buffer
+        small = self.compacted(statement.buffer, (statement.body,))
+        return replace(statement, buffer=small, body=self.rewrite(statement.body))
+
+    @on(S.Block)
+    def block(self, block: S.Block) -> S.Block:
+        parts = [part for part in (block.init, block.body) if part is not None]
+        buffers = tuple([self.compacted(buffer, parts) for buffer in block.alloc_buffers])
+        return replace(self.rewrite_children(block), alloc_buffers=buffers)
+
+    @on(BufferRegion)
+    def region(self, region: BufferRegion) -> BufferRegion:
+        if region.buffer not in self.moved:
+            return self.rewrite_children(region)
+        small, lows = self.moved[region.buffer]
+        sides = zip(map(self.rewrite, region.region), lows, strict=True)
+        return BufferRegion(
+            small, tuple(Range(subtract(side.min, low), side.extent) for side, low in sides)
+        )
+
+    def compacted(self, buffer: Buffer, parts: Sequence[S.Stmt]) -> Buffer:
+        """A buffer that is allocated around some statements, as small as they allow."""
         threads = self.threads if is_shared(buffer) else {}
         outer = {var: domain for var, domain in self.outer.items() if var not in threads}
-        box = _touched(statement, outer, threads) if self.suits(buffer) else None
+        box = _touched(buffer, parts, outer, threads) if self.suits(buffer) else None
         if box is None:
-            return self.rewrite_children(statement)
+            return buffer
         types = (extent.dtype for extent in buffer.shape)
         sizes = (const(size, dtype) for (_, size), dtype in zip(box, types, strict=True))
         small = replace(buffer, shape=tuple(sizes))
         self.moved[buffer] = small, [low for low, _ in box]
-        return replace(statement, buffer=small, body=self.rewrite(statement.body))
+        return small
 
     @on(E.BufferLoad, S.BufferStore)
     def access(self, node: E.BufferLoad | S.BufferStore) -> Node:
@@ -86,12 +106,15 @@ def _lowered(index: E.PrimExpr, low: E.PrimExpr) -> E.PrimExpr:
 
 
 def _touched(
-    statement: S.AllocBuffer, outer: Mapping[E.Var, Range], threads: Mapping[E.Var, Range]
+    buffer: Buffer,
+    parts: Sequence[S.Stmt],
+    outer: Mapping[E.Var, Range],
+    threads: Mapping[E.Var, Range],
 ) -> list[tuple[E.PrimExpr, int]] | None:
     """Least index and extent of each dimension; None where nothing can be saved."""
-    buffer = statement.buffer
     search = _Search(buffer, threads)
-    search.visit(statement.body)
+    for part in parts:
+        search.visit(part)
     if search.opaque or not search.touched or buffer.strides:
         return None
     analyzer = Analyzer(outer)
@@ -132,6 +155,21 @@ class _Search(AccessVisitor):
             super().record(self.opaque if boxes is self.opaque else self.touched, region)
         elif region.buffer.data is self.buffer.data:
             self.opaque[self.buffer] = []
+
+    @on(S.BlockRealize)
+    def realize(self, realize: S.BlockRealize) -> None:
+        """What is in a block decides, not what it declares; a view of the buffer may reach all."""
+        block = realize.block
+        self.values.update((axis.var, self.resolve(value)) for axis, value in realize.iterators)
+        if any(match.source.buffer.data is self.buffer.data for match in block.match_buffers):
+            self.opaque[self.buffer] = []
+        outer, predicate = self.conditions, self.resolve(realize.predicate)
+        if not is_const_int(predicate, 1):
+            self.conditions = [*outer, predicate]
+        for part in (block.init, block.body):
+            if part is not None:
+                self.visit(part)
+        self.conditions = outer
 
     def widen(self, part: Range) -> IntSet:
         """The values of a range where the conditions around it hold."""

@@ -66,8 +66,10 @@ def _rewritten(func: PrimFunc, mutator: Mutator) -> PrimFunc:
 
 
 def _compact_buffers(func: PrimFunc) -> PrimFunc:
-    if any(isinstance(node, Block) for node in walk(func.body)):
-        raise TVMError("Here buffers are compacted after LowerOpaqueBlock: run that first")
+    if any(isinstance(node, Block) and node.iter_vars for node in walk(func.body)):
+        raise TVMError(
+            "Buffers are compacted in blocks without iterators: run ConvertBlocksToOpaque"
+        )
     return compact_buffers(func)
 
 

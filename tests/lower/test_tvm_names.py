@@ -206,9 +206,47 @@ def test_loops() -> None:
     assert "if n < 3:\n    for k in range(2, 5):" in after(loops, transform.HoistIfThenElse())
 
 
-def test_buffers_are_compacted_after_blocks_are_lowered() -> None:
-    with pytest.raises(TVMError, match="after LowerOpaqueBlock"):
-        transform.CompactBufferAllocation()(IRModule({"main": matmul}))
+@T.prim_func
+def tiles(A: T.Buffer((20,), "int32"), C: T.Buffer((20,), "int32")) -> None:
+    B = T.alloc_buffer((20,), "int32")
+    D = T.alloc_buffer((20,), "int32")
+    for i in range(5):
+        for j in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(20, i * 4 + j)
+                B[vi] = A[vi] * 2
+        for j in range(4):
+            with T.block("D"):
+                vi = T.axis.spatial(20, i * 4 + j)
+                whole = T.match_buffer(D[0:20], (20,), "int32")
+                whole[vi] = B[vi] + 1
+        for j in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(20, i * 4 + j)
+                C[vi] = B[vi] + D[vi]
+
+
+def test_buffers_are_compacted_in_blocks_as_in_tvm_s_order() -> None:
+    """A buffer of which a block has a view stays as it is."""
+    before = IRModule({"main": tiles})
+    with pytest.raises(TVMError, match="run ConvertBlocksToOpaque"):
+        transform.CompactBufferAllocation()(before)
+    module = before
+    for name in (
+        "PlanAndUpdateBufferAllocationLocation",
+        "ConvertBlocksToOpaque",
+        "CompactBufferAllocation",
+    ):
+        module = getattr(transform, name)()(module)
+    text = module.script()
+    assert 'B = T.alloc_buffer((4,), "int32")' in text
+    assert "T.writes(B[i * 4 + j - i * 4])" in text
+    assert 'D = T.alloc_buffer((20,), "int32")' in text
+    a, c = np.arange(20, dtype="int32"), tvm.nd.array(np.zeros(20, "int32"))
+    for name in ("LowerMatchBuffer", "LowerOpaqueBlock"):
+        module = getattr(transform, name)()(module)
+    tvm.build(module, target="interpreter")["main"](tvm.nd.array(a), c)
+    np.testing.assert_array_equal(c.numpy(), a * 4 + 1)
 
 
 def test_passes_of_functions() -> None:

@@ -435,3 +435,22 @@ def test_indices_that_tell_all_iterators_apart_leave_nothing_to_order():
     a = np.arange(256 * 128, dtype="int32").reshape(256, 128)
     [_, b] = outputs(sch.mod, [a, np.zeros_like(a)], "wasm")
     np.testing.assert_array_equal(b, a + 1)
+
+
+TRIANGLES = """
+@T.prim_func
+def main(A: T.Buffer((4, 7), "int32"), C: T.Buffer((4, 7), "int32")):
+    for i, j in T.grid(4, 3):
+        n: T.let = j + 1
+        for k in range(n):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                vk = T.axis.spatial(n, k)
+                C[0, vi * n + vk] = A[0, vi] + n
+"""
+
+
+def test_sizes_that_change_between_iterations_tell_no_indices_apart():
+    sch = Schedule(module(TRIANGLES))
+    with pytest.raises(ScheduleError, match="parallel"):
+        sch.parallel(sch.get_loops("C")[0])

@@ -350,6 +350,29 @@ def test_blocks_whose_loops_have_changed():
     )
 
 
+SYMBOLIC = """
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (3, n), "int32")
+    C = T.match_buffer(c, (3 * n,), "int32")
+    for i, j in T.grid(3, n):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi * WIDTH + vj] = A[vi, vj] + 1
+"""
+
+
+def test_rows_of_a_symbolic_length_do_not_overlap():
+    before = module(SYMBOLIC.replace("WIDTH", "n"))
+    sch = Schedule(before)
+    sch.transform_block_layout("C", lambda i, j: [j, i])
+    a, c = np.arange(12, dtype="int32").reshape(3, 4), np.zeros(12, "int32")
+    np.testing.assert_array_equal(outputs(sch.mod, [a, c])[1], a.ravel() + 1)
+    shorter = SYMBOLIC.replace("WIDTH", "(n - 1)")
+    refusal(shorter, lambda sch: sch.transform_block_layout("C", lambda i, j: [j, i]))
+
+
 RECURRENCE = """
 @T.prim_func
 def main(A: T.Buffer((9, 9), "int32")):

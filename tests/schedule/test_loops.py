@@ -102,6 +102,31 @@ def test_reorder_asks_of_the_iterators_that_its_loops_drive_alone():
         sch.reorder(k, i)
 
 
+SQUARES = """
+@T.prim_func
+def main(A: T.Buffer((14, 3), "int32"), C: T.Buffer((14, 3), "int32")):
+    for a, b, c in T.grid(4, 5, 3):
+        with T.block("C"):
+            vi = T.axis.spatial(14, a * a + b)
+            vj = T.axis.spatial(3, c)
+            C[vi, vj] = A[vi, vj] * 2 + vi
+"""
+
+
+def test_reorder_asks_for_one_to_one_bindings_in_its_own_loops():
+    """For one `a`, `a * a + b` and `c` are one to one, as TVM asks."""
+    before = module(SQUARES)
+    sch = Schedule(before)
+    a, b, c = sch.get_loops("C")
+    sch.reorder(c, b)
+    assert [sch.get(loop).loop_var.name for loop in sch.get_loops("C")] == ["a", "c", "b"]
+    arrays = random_inputs(before)
+    for got, want in zip(outputs(sch.mod, arrays), outputs(before, arrays), strict=True):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(ScheduleError, match="not affine"):
+        sch.reorder(c, a)
+
+
 def test_reorder_of_one_loop_changes_nothing():
     sch = rows()
     before = sch.mod

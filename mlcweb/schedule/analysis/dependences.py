@@ -44,7 +44,7 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Ramp, Var
-from mlcweb.tir.stmt import Block, BufferStore, For, IterType, LetStmt
+from mlcweb.tir.stmt import Block, BufferStore, For, IterType, LetStmt, defined_variables
 from mlcweb.tir.substitute import uses, uses_any, variables_in
 
 
@@ -142,7 +142,10 @@ def _are_told_apart(distinct: Sequence[Var], first: Access, second: Access) -> b
         return True
     iterators = first.unit.block.domains
     domains = {var: iterators[var] for var in distinct if var in iterators}
-    own = [index for index in same if variables_in(index) <= domains.keys()]
+    sizes = variables_in(*(domain.extent for domain in domains.values()))
+    for parent in first.unit.parents:
+        sizes.difference_update(defined_variables(parent))
+    own = [index for index in same if variables_in(index) <= domains.keys() | sizes]
     return len(domains) == len(distinct) and is_iter_map(own, domains, check_level=BIJECTIVE)
 
 

@@ -80,12 +80,17 @@ def check_own_predicate(place: BlockPlace) -> None:
 
 def check_driven_affine(state: ScheduleState, place: BlockPlace, loops: Sequence[Var]) -> None:
     """Raise BindingError unless the iterators of a block that some loops drive are bound one to
-    one. How others are bound does not matter: they are the same in any order of the loops."""
+    one, at least for each iteration of the other loops. How others are bound does not matter: they
+    are the same in any order of the loops."""
     if is_affine(state, place):
         return
     driven = [value for value in place.realize.iter_values if variables_in(value) & set(loops)]
     ranges = loop_ranges(place.loops)
-    if place.block.init is not None or not is_iter_map(driven, ranges, place.realize.predicate):
+    own = {var: domain for var, domain in ranges.items() if var in loops}
+    predicate = place.realize.predicate
+    if place.block.init is not None or not any(
+        is_iter_map(driven, domains, predicate) for domains in (ranges, own)
+    ):
         check_affine(state, place, even_without_predicate=True)
 
 
