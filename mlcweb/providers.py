@@ -51,6 +51,13 @@ def _libraries(name: str) -> Any:
     return getattr(library, name)
 
 
+@provides("mlcweb.runtime.registry", "functions_of_schedules")
+def _functions_of_schedules(name: str) -> Any:
+    from mlcweb.dlight.analysis.global_functions import FUNCTIONS
+
+    return FUNCTIONS
+
+
 @provides("mlcweb.tir.function", "specialize_params")
 def _specialization(name: str) -> Any:
     from mlcweb.lower.specialize import specialize_params

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.tir.function import PrimFunc
 
 
@@ -49,11 +50,20 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     allowed."""
     if name in _functions:
         return _functions[name]
-    if allow_missing:
-        return None
+    function = _of_schedules(name)
+    if function is not None or allow_missing:
+        return function
     raise ValueError(
         f'Cannot find global function "{name}"; register it with @tvm.register_func("{name}")'
     )
+
+
+def _of_schedules(name: str) -> Any:
+    """What TVM registers for its schedules, imported when it is first asked for."""
+    owner, _, function = name.rpartition(".")
+    if owner not in ("s_tir.schedule", "tir.schedule"):
+        return None
+    return provided(__name__, "functions_of_schedules").get(function)
 
 
 def remove_global_func(name: str) -> None:

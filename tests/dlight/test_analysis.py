@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 import mlcweb as tvm
 from mlcweb import dlight, tir
 from mlcweb.dlight.analysis import normalize_prim_func
@@ -85,3 +87,35 @@ def test_a_rule_of_a_function_that_looks_at_blocks():
     with tvm.target.Target("cuda"):
         mod = dlight.ApplyDefaultSchedule(tile)(Module)
     assert "threadIdx.x" in mod["add"].script() and "thread" not in mod["product"].script()
+
+
+@T.prim_func
+def masked(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.where(i < 6)
+            B[vi] = A[vi]
+
+
+@pytest.mark.parametrize("owner", ["tir.schedule", "s_tir.schedule"])
+def test_global_functions_that_rules_look_up(owner):
+    def ask(name, *arguments):
+        return tvm.get_global_func(f"{owner}.{name}")(*arguments)
+
+    sch = tir.Schedule(relu_of_product)
+    product, relu = sch.get_block("C"), sch.get_block("D")
+    assert ask("GetSBlockRealize", sch, product).block is sch.get(product)
+    assert [ask("IsReductionBlock", sch, b, sch.get_block("root")) for b in (product, relu)] == [
+        True,
+        False,
+    ]
+    assert [ask("GetLoopIterType", sch, loop) for loop in sch.get_loops(product)] == ["S", "S", "R"]
+    assert ask("IsTrivialBinding", sch, product) and not ask("IsOutputBlock", sch, product)
+    blocks, loops, iters, reduces = ask("NormalizePrimFunc", sch)
+    assert [sch.get(block).name_hint for block in blocks] == ["C", "D"]
+    assert [len(each) for each in loops] == [len(each) for each in iters] == [3, 2]
+    assert reduces == [True, False]
+    assert [ask("IsSpatialPrimFunc", f) for f in (relu_of_product, masked)] == [False, True]
+    assert [ask("HasIfThenElse", f.body) for f in (relu_of_product, masked)] == [False, True]
+    assert tvm.get_global_func(f"{owner}.Nothing", allow_missing=True) is None
