@@ -90,6 +90,11 @@ class _StmtSimplification(Simplification):
             a = self.rewrite(a)
         return self.analyzer.simplify(type(condition)(a, b))
 
+    def once(self, loop: S.For, low: E.PrimExpr) -> S.Stmt:
+        """The loop stays, with what it is annotated with; its variable has the one value in it."""
+        values = {} if reads_memory(low) else {loop.loop_var: low}
+        return self.finished_loop(loop, self.with_values(loop.body, values))
+
     @on(S.LetStmt)
     def let(self, statement: S.LetStmt) -> S.Stmt:
         value = self.rewrite(statement.value)

@@ -127,3 +127,18 @@ def test_the_option_has_several_names(name: str) -> None:
 def test_an_unknown_field_of_the_option_is_named() -> None:
     with pytest.raises(tvm.TVMError, match=r'"tir.Simplify" has transitively.*not quickly'):
         simplified(both, quickly=True)
+
+
+@T.prim_func(private=True)
+def one_iteration(A: T.Buffer((8,), "float32")):
+    for i in T.serial(1, annotations={"pragma_auto_unroll_max_step": 16}):
+        for j in range(8):
+            A[i * 8 + j] = T.float32(1)
+
+
+def test_a_loop_of_one_iteration_stays_with_its_annotations() -> None:
+    assert simplified(one_iteration).splitlines() == [
+        '    for i in T.serial(1, annotations={"pragma_auto_unroll_max_step": 16}):',
+        "        for j in range(8):",
+        "            A[j] = T.float32(1)",
+    ]
