@@ -136,6 +136,7 @@ def _other_locations(trace: Trace, mod: IRModule) -> list[tuple[Instruction, lis
 @dataclass(eq=False)
 class MutateParallel(Mutator):
     """Changes how many iterations run in parallel, to a number at which other loops are fused.
+    A number that is no product of outer loops stands for the next one that is.
 
     Args:
         max_jobs_per_core: the most parallel iterations for each core.
@@ -153,25 +154,27 @@ class MutateParallel(Mutator):
         inst = rng.choice(annotating)
         block, present = inst.inputs
         most = self.max_jobs_per_core * self.cores
-        bounds = [n for n in _bounds(trace, mod) if n <= most and n != present]
+        products = _products(trace, mod)
+        now = next((n for n in products if n >= min(int(present), most)), None)
+        bounds = [n for n in products if n <= most and n != now]
         if not bounds:
             return None
         return _with_step(trace, inst, replace(inst, inputs=(block, rng.choice(bounds))))
 
 
-def _bounds(trace: Trace, mod: IRModule) -> list[int]:
-    """The numbers of iterations that the outer loops of each block have, fused."""
+def _products(trace: Trace, mod: IRModule) -> list[int]:
+    """The numbers of iterations that the outer loops of each block have, fused, in order."""
     sch = Schedule(mod, error_render_level="none")
     try:
         trace.apply_to_schedule(sch, remove_postproc=True)
     except ScheduleError:
         return []
-    bounds = {1}
+    products: set[int] = set()
     for place in sch.state.index.blocks.values():
         if not is_root(place):
             outer = takewhile(_is_fusible, place.loops)
-            bounds.update(accumulate((extent_of(loop) or 1 for loop in outer), mul))
-    return sorted(bounds)
+            products.update(accumulate((extent_of(loop) or 1 for loop in outer), mul))
+    return sorted(products)
 
 
 def _is_fusible(loop: For) -> bool:

@@ -95,6 +95,33 @@ def test_parallel():
     check("matmul", finished(made, last, "matmul").mod, targets=("wasm",))
 
 
+@pytest.mark.parametrize(
+    ("present", "jobs", "others"),
+    [
+        (64, 64, {4, 8, 32}),  # none fuses to 64: it stands for the next, 128
+        (32, 256, {4, 8, 128}),
+        (1000, 256, {4, 8, 32, 128}),
+        (1000, 16, {4, 8}),  # taken for 16, the most, which stands for 32
+        (1, 4, None),
+    ],
+)
+def test_parallel_numbers_are_products_of_outer_loops(present, jobs, others):
+    sch = Schedule(module("matmul"))
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    rows, columns = sch.split(i, [4, 2, 4]), sch.split(j, [8, 4])
+    sch.reorder(rows[0], rows[1], rows[2], columns[1], k, columns[0])
+    sch.annotate(sch.get_block("root"), "meta_schedule.parallel", present)
+    mutator = MutateParallel(max_jobs_per_core=jobs)
+    TuneContext(
+        module("matmul"), target="llvm --num-cores=1",
+        space_generator=PostOrderApply([], [], {mutator: 1.0}),
+    )  # fmt: skip
+    traces = [mutator.apply(sch.trace, random.Random(seed)) for seed in range(40)]
+    chosen = {trace.insts[-1].inputs[1] for trace in traces if trace is not None}
+    assert chosen == (others or set())
+
+
 @pytest.mark.parametrize("mutator", [MutateTileSize(), MutateUnroll()])
 def test_nothing_to_change(mutator):
     sch = Schedule(module("matmul"))
