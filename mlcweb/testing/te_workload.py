@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb import te, tir, topi
@@ -96,15 +96,19 @@ def _convolution(
     rc = te.reduce_axis((0, part), "rc")
     padded = topi.nn.pad(data, [0, *[padding] * rank, 0], name=names[2])
 
-    def element(n: Any, *place: Any) -> Any:
-        *at, c = place
+    def element(n: Any, at: Sequence[Any], c: Any) -> Any:
         indices = [p * stride + r * dilation for p, r in zip(at, window, strict=True)]
         channel = rc if groups is None else c // (co // groups) * part + rc
         read = padded[(n, *indices, channel)]
         factor = weight[(*window, rc, c)]
         return te.sum(_cast(read, dtypes[1]) * _cast(factor, dtypes[1]), axis=[*window, rc])
 
-    return data, weight, te.compute(shape, element, name)
+    of_rank: dict[int, Callable[..., Any]] = {
+        1: lambda n, l, co: element(n, (l,), co),  # noqa: E741
+        2: lambda n, h, w, co: element(n, (h, w), co),
+        3: lambda n, d, h, w, co: element(n, (d, h, w), co),
+    }  # whose names are those of the iterators
+    return data, weight, te.compute(shape, of_rank[rank], name)
 
 
 def conv1d_nlc(

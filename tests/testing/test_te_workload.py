@@ -62,3 +62,10 @@ def test_each_configuration_makes_a_program(name):
 def test_a_name_that_is_not_there():
     with pytest.raises(KeyError, match="no workload LSTM here; there are C1D, C2D"):
         workload.create_te_workload("LSTM", 0)
+
+
+def test_iterators_of_convolutions_have_the_names_of_tvm():
+    func = te.create_prim_func(list(workload.conv3d_ndhwc(1, 4, 4, 4, 2, 2, 3)))
+    sch = tvm.tir.Schedule(func)
+    names = [each.var.name for each in sch.get(sch.get_block("conv3d_ndhwc")).iter_vars]
+    assert names == ["v_n", "v_d", "v_h", "v_w", "v_co", "v_rd", "v_rh", "v_rw", "v_rc"]
