@@ -25,16 +25,16 @@ Value = Callable[[Buffer, Buffer, PrimExpr], PrimExpr]
 
 
 def _dot(
-    rows: int, depth: int, a_type: str, b_type: str, value: Value
+    rows: int, depth: int, a_type: str, b_type: str, value: Value, c_type: str = "int32"
 ) -> tuple[PrimFunc, PrimFunc]:
-    """Products of each row of a matrix with one vector, added to a vector of int32."""
+    """Products of each row of a matrix with one vector, added to a vector of wider integers."""
     n, k = rows, depth
 
     @T.prim_func
     def description(
         A: T.Buffer((k,), a_type, offset_factor=1),
         B: T.Buffer((n, k), b_type, offset_factor=1),
-        C: T.Buffer((n,), "int32", offset_factor=1),
+        C: T.Buffer((n,), c_type, offset_factor=1),
     ):
         with T.block("root"):
             T.reads(C[0:n], A[0:k], B[0:n, 0:k])
@@ -42,13 +42,13 @@ def _dot(
             for i, j in T.grid(n, k):
                 with T.block("update"):
                     vi, vj = T.axis.remap("SR", [i, j])
-                    C[vi] = C[vi] + T.cast(A[vj], "int32") * T.cast(B[vi, vj], "int32")
+                    C[vi] = C[vi] + T.cast(A[vj], c_type) * T.cast(B[vi, vj], c_type)
 
     @T.prim_func
     def implementation(
         A: T.Buffer((k,), a_type, offset_factor=1),
         B: T.Buffer((n, k), b_type, offset_factor=1),
-        C: T.Buffer((n,), "int32", offset_factor=1),
+        C: T.Buffer((n,), c_type, offset_factor=1),
     ):
         with T.block("root"):
             T.reads(C[0:n], A[0:k], B[0:n, 0:k])
@@ -71,7 +71,7 @@ def _instruction(name: str, operands: str = "int32") -> Value:
         rows, depth = (extent.value for extent in b.shape if isinstance(extent, IntImm))
         wide = f"{operands}x{rows * 4 if operands == 'int8' else rows}"
         return T.call_llvm_pure_intrin(
-            f"int32x{rows}",
+            sums.dtype,
             name,
             sums,
             T.reinterpret(wide, _repeated(a, rows)),
@@ -177,7 +177,7 @@ ARM_DOT_4x4_i8_SDOT_INTRIN = _register(
 )
 ARM_DOT_4x4_u8_UDOT_INTRIN = _register(
     "dot_4x4_u8u8u32_udot",
-    _dot(4, 4, "uint8", "uint8", _instruction("llvm.aarch64.neon.udot", "int8")),
+    _dot(4, 4, "uint8", "uint8", _instruction("llvm.aarch64.neon.udot", "int8"), "uint32"),
 )
 ARM_DOT_4x4_u8_HDOT_INTRIN = _register(
     "dot_4x4_u8u8i32_hdot",

@@ -193,3 +193,14 @@ def test_the_dot_product_of_unsigned_bytes_adds_to_unsigned_sums():
     signed = TensorIntrin.get(dot_products.DP4A_S8S8S32_INTRIN)
     assert signed is not None
     assert signed.desc.parameter_buffers[2].dtype == "int32"
+
+
+@pytest.mark.parametrize(
+    ("name", "sums"), [("dot_4x4_u8u8u32_udot", "uint32"), ("dot_4x4_u8u8i32_hdot", "int32")]
+)
+def test_products_of_arm_add_to_the_type_of_their_name(name, sums):
+    intrin = TensorIntrin.get(name)
+    for func in (intrin.desc, intrin.impl):
+        types = [buffer.dtype for buffer in func.parameter_buffers]
+        assert types == ["uint8", "uint8", sums]
+    assert f'T.call_llvm_pure_intrin("{sums}x4", "llvm.aarch64.neon.udot"' in intrin.impl.script()
