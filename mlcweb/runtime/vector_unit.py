@@ -41,3 +41,24 @@ def vector_unit(target: Target | None) -> VectorUnit:
     config: dict[str, Any] = options_of(chosen)
     processor = llvm_options(config).processor
     return VectorUnit(processor.vector_bytes, processor.registers)
+
+
+def instruction_sets(target: Target) -> frozenset[str]:
+    """LLVM's names of those sets of instructions that a target names, by its processor (`mcpu`) or
+    itself (`mattr`), as far as schedules ask for them; none for a target that names neither.
+
+    Raises:
+        TVMError: LLVM knows no processor of the target's name.
+    """
+    attrs = target.attrs
+    names = attrs.get("mattr", ())
+    own = {
+        name.removeprefix("+")
+        for name in (names.split(",") if isinstance(names, str) else map(str, names))
+        if name.startswith("+")
+    }
+    if target.code_generator == "llvm" and attrs.get("mcpu"):
+        from mlcweb.runtime.host.llvm_target import options_of as llvm_options
+
+        own |= llvm_options(options_of(target)).processor.instructions
+    return frozenset(own)

@@ -53,14 +53,15 @@ from mlcweb.meta_schedule.space.tensor_core_tiling import wmma_groups
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.runtime.thread_pool import has_threads
+from mlcweb.runtime.vector_unit import instruction_sets
 
 
 def defaults_for(target: Target | None) -> Defaults:
     """The defaults of a target, by what generates its code here: those of "wasm", which know
     registers and vectors, are for machine code of LLVM, too; code of NumPy and the interpreter gets
     TVM's rules for CPUs, and so do targets of several cores, where there are threads to run
-    parallel loops. A device with threads gets those for CUDA, with tensor cores from compute
-    capability 7.5 on.
+    parallel loops: with products of small integers by the instructions that a target names. A
+    device with threads gets those for CUDA, with tensor cores from compute capability 7.5 on.
 
     Raises:
         ValueError: nothing generates code for the target.
@@ -75,12 +76,20 @@ def defaults_for(target: Target | None) -> Defaults:
             "nothing here generates code for; give sch_rules=, postprocs= and mutator_probs=, or a "
             "schedule function as the space"
         )
-    compiled = generator in ("wasm", "llvm") and not _in_parallel(target)
-    return DEFAULTS["wasm" if compiled else "llvm"]
+    if generator in ("wasm", "llvm") and not _in_parallel(target):
+        return DEFAULTS["wasm"]
+    return DEFAULTS["llvm" if target is None else _kind_of_processor(target)]
 
 
 TENSOR_CORES_SINCE = 75
 """The compute capability, times 10, from which the default space has tensor cores, as in TVM."""
+
+
+def _kind_of_processor(target: Target) -> str:
+    """The rules for several cores that know the instructions which a target names. Those of Arm are
+    left to programs that ask for them by name: no code is made of such instructions here."""
+    has = instruction_sets(target)
+    return "vnni" if "avx512vnni" in has else "avx512" if "avx512bw" in has else "llvm"
 
 
 def _in_parallel(target: Target | None) -> bool:

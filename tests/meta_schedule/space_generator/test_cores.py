@@ -6,6 +6,8 @@ import pytest
 pytest.importorskip("wasmtime")
 
 from mlcweb import meta_schedule as ms
+from mlcweb.meta_schedule.postproc import RewriteTensorize
+from mlcweb.meta_schedule.schedule_rule import MultiLevelTilingWithIntrin
 from mlcweb.meta_schedule.space import defaults
 from mlcweb.runtime import build, config_threadpool, nd
 from mlcweb.runtime.target import Target
@@ -26,6 +28,23 @@ def test_several_cores_get_loops_in_parallel():
 def test_one_core_gets_registers_and_vectors(target):
     assert "ParallelizeVectorizeUnroll" not in rules(target)
     assert "RegisterTiling" in rules(target)
+
+
+@pytest.mark.parametrize(
+    ("named", "intrinsics"),
+    [
+        ("-mattr=+avx512vnni", ["dot_16x4_vnni"]),
+        ("-mattr=+avx512f,+avx512bw", ["dot_16x4_avx512"]),
+        ("-mattr=+avx512f", []),
+        ("", []),
+    ],
+)
+def test_several_cores_get_the_instructions_that_the_target_names(named, intrinsics):
+    parts = defaults.defaults_for(Target(f"llvm -num-cores 4 {named}"))
+    tilings = [rule for rule in parts.sch_rules() if isinstance(rule, MultiLevelTilingWithIntrin)]
+    assert [rule.intrin_name for rule in tilings] == intrinsics
+    tensorizing = [part for part in parts.postprocs() if isinstance(part, RewriteTensorize)]
+    assert len(tensorizing) == len(intrinsics)
 
 
 def test_several_cores_are_one_where_there_are_no_threads(monkeypatch):
