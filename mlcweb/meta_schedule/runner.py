@@ -135,6 +135,7 @@ class LocalRunner(PyRunner):
             each, and their number: a function, or the name of a registered one.
         f_run_evaluator: the seconds of a module, a device, an `EvaluatorConfig` and those sets.
         f_cleanup: called after each program.
+        initializer: called first, to register the functions that are given by name.
     """
 
     def __init__(
@@ -148,7 +149,10 @@ class LocalRunner(PyRunner):
         f_alloc_argument: Hook = None,
         f_run_evaluator: Hook = None,
         f_cleanup: Hook = None,
+        initializer: Callable[[], None] | None = None,
     ) -> None:
+        if initializer is not None:
+            initializer()
         self.timeout_sec = timeout_sec
         self.evaluator_config = evaluator_config or EvaluatorConfig()
         self.max_workers = max_workers
@@ -271,7 +275,12 @@ class _Measured:
         return ModuleArtifact(module, "main", target, layouts=layouts)
 
     async def begin(self, reference: Artifact) -> Seconds:
-        return await self.measure(reference)
+        """The seconds of the program as it stands, infinite where the runner has none of it: TVM
+        asks a runner for candidates alone."""
+        try:
+            return await self.measure(reference)
+        except TVMError:
+            return (float("inf"),)
 
     async def measure(self, artifact: Artifact) -> Seconds:
         assert isinstance(artifact, ModuleArtifact)

@@ -127,7 +127,7 @@ class TaskRecord(Task):
     @property
     def gflops(self) -> float | None:
         """The speed of the best program, in 1e9 operations a second."""
-        if not self.flops or self.best == float("inf"):
+        if not self.flops or not 0 < self.best < float("inf"):
             return None
         return self.flops / self.best / 1e9
 

@@ -15,6 +15,7 @@ from mlcweb.meta_schedule.space import Defaults, of_kind
 from mlcweb.meta_schedule.space.defaults import defaults_for
 from mlcweb.meta_schedule.space.postprocs import Postproc
 from mlcweb.meta_schedule.space.rules import SCHEDULE_RULE, ApplyCustomRule, ScheduleRule
+from mlcweb.meta_schedule.utils import not_implemented
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, Schedule
 from mlcweb.schedule.analysis.block_facts import has_block, place_of
@@ -119,6 +120,8 @@ class PySpaceGenerator(SpaceGenerator):
     postprocs = None
     mutator_probs = None
     seed = None
+
+    _initialize_with_tune_context = not_implemented(SpaceGenerator, "_initialize_with_tune_context")
 
 
 class ScheduleFn(SpaceGenerator):

@@ -3,6 +3,7 @@ garbage collection."""
 
 from __future__ import annotations
 
+import abc
 import gc
 import logging
 import os
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.structural import structural_hash
 from mlcweb.runtime.host import clock
@@ -22,12 +24,28 @@ Class = TypeVar("Class", bound=type)
 
 def derived_object(cls: Class) -> Class:
     """Marks a subclass of `PyScheduleRule` and the like, as TVM asks for. Here such classes are
-    used as they are."""
+    used as they are, but for methods that they lack: a call of one is a TVMError, as in TVM, and
+    making an object is none."""
     base = cls.__mro__[1]
     if not base.__module__.startswith("mlcweb.") and not hasattr(base, "_cls"):
         raise TypeError(f"{cls.__name__} is a subclass of {base.__name__}, not of PyRunner or such")
     cls._cls = cls
+    for name in getattr(cls, "__abstractmethods__", ()):
+        setattr(cls, name, not_implemented(base, name))
+    abc.update_abstractmethods(cls)
     return cls
+
+
+def not_implemented(base: type, name: str) -> Callable[..., Any]:
+    """What stands in for a method that a program's own subclass of `base` lacks."""
+    of, method = base.__name__.removeprefix("Py"), "".join(map(str.capitalize, name.split("_")))
+
+    def missing(self: Any, *args: Any, **options: Any) -> Any:
+        raise TVMError(
+            f"Py{of}'s {method} method not implemented!\n{type(self).__name__} should define {name}"
+        )
+
+    return missing
 
 
 def shash2hex(mod: IRModule) -> str:

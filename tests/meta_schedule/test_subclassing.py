@@ -10,11 +10,12 @@ import pytest
 
 from mlcweb import IRModule, tir
 from mlcweb import meta_schedule as ms
-from mlcweb.ir import structural_equal
+from mlcweb.ir import TVMError, structural_equal
 from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.builder import BuilderInput, BuilderResult, LocalBuilder, PyBuilder
 from mlcweb.meta_schedule.cost_model import PyCostModel
 from mlcweb.meta_schedule.database import PyDatabase, TuningRecord, Workload
+from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS
 from mlcweb.meta_schedule.feature_extractor import PyFeatureExtractor
 from mlcweb.meta_schedule.measure_callback import MeasureCallback, PyMeasureCallback
 from mlcweb.meta_schedule.mutator import PyMutator
@@ -320,7 +321,8 @@ def test_a_search_with_hooks_of_the_local_builder_and_runner() -> None:
         ),
         runner=LocalRunner(
             alloc_repeat=2,
-            f_alloc_argument=arguments,
+            f_alloc_argument="tests.own_arguments",
+            initializer=lambda: register_func("tests.own_arguments", arguments, override=True),
             f_run_evaluator=lambda mod, dev, config, args: [0.5] * len(args),
         ),
     )
@@ -360,3 +362,61 @@ def test_a_builder_looks_its_functions_up_after_the_initializer():
     (failed,) = builder.build([BuilderInput(IRModule(), Target("llvm"))])
     assert failed.artifact_path is None
     assert failed.error_msg == "LocalBuilder: An exception occurred\nnot today"
+
+
+def test_a_method_that_a_class_lacks_is_missed_when_it_is_called() -> None:
+    @derived_object
+    class Rule(PyScheduleRule):
+        pass
+
+    rule: Any = Rule
+    with pytest.raises(TVMError, match=r"^PyScheduleRule's Apply method not implemented!"):
+        rule().apply(Schedule(matmul), Schedule(matmul).get_block("C"))
+
+
+def test_a_generator_says_itself_what_it_makes_of_a_task() -> None:
+    @derived_object
+    class Generator(PySpaceGenerator):
+        pass
+
+    generator: Any = Generator
+    missing = r"^PySpaceGenerator's InitializeWithTuneContext method not implemented!"
+    with pytest.raises(TVMError, match=missing):
+        ms.TuneContext(matmul, target="llvm", space_generator=generator())
+
+
+class Answer(PyRunnerFuture):
+    def __init__(self, answer: RunnerResult) -> None:
+        super().__init__(f_result=lambda: answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "recorded"),
+    [
+        (RunnerResult([0.0, 0.0]), (0.0,)),
+        (RunnerResult(None, "the board is off"), (FAILED_SECONDS,)),
+    ],
+)
+def test_a_search_survives_a_runner_that_gives_no_time(
+    answer: RunnerResult, recorded: tuple[float, ...], tmp_path: Any
+) -> None:
+    @derived_object
+    class Runner(PyRunner):
+        def run(self, runner_inputs: Sequence[RunnerInput]) -> list[PyRunnerFuture]:
+            return [Answer(answer) for _ in runner_inputs]
+
+    database = ms.tune_tir(
+        matmul, target="llvm --num-cores=1", work_dir=str(tmp_path), max_trials_global=3,
+        builder=Builds(), runner=Runner(), cost_model="numpy", measure_callbacks=[],
+    )  # fmt: skip
+    times = [record.run_secs for record in database.get_all_tuning_records()]
+    assert {second for seconds in times for second in seconds or ()} == set(recorded)
+
+
+def test_times_have_a_value_as_constants_have() -> None:
+    times: Any = [tir.FloatImm("float32", 0.5)]
+    measured = RunnerResult(times).run_secs
+    record = TuningRecord(Schedule(matmul).trace, Workload(IRModule.from_expr(matmul)), [2.0])
+    assert measured is not None and (*measured, measured[0].value) == (0.5, 0.5)
+    assert [second.value for second in record.run_secs or ()] == [2.0]
+    assert record.as_json()[1] == [2.0]

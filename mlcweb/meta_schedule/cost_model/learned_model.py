@@ -156,7 +156,7 @@ class LearnedModel(CostModel):
         pairs = [
             (candidate, min(result.run_secs))
             for candidate, result in zip(candidates, results, strict=True)
-            if result.run_secs
+            if result.run_secs and min(result.run_secs) > 0  # no time at all says nothing
         ]
         if not pairs:
             return

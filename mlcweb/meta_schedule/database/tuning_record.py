@@ -10,6 +10,7 @@ from typing import Any
 from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database import tvm_graph
+from mlcweb.meta_schedule.run_seconds import run_seconds
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule, Trace
 
@@ -69,7 +70,7 @@ class TuningRecord:
     ) -> None:
         self.trace_text = trace if isinstance(trace, str) else trace_text(trace)
         self.workload = workload
-        self.run_secs = None if run_secs is None else tuple(float(s) for s in run_secs)
+        self.run_secs = run_seconds(run_secs)
         self.target = None if target is None else Target(target)
         self.args_info = None if args_info is None else tuple(args_info)
         self.program = program

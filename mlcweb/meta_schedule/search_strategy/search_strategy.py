@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
+from mlcweb.meta_schedule.run_seconds import RunSeconds, run_seconds
 from mlcweb.meta_schedule.space.postprocs import Condition, Postproc
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
 from mlcweb.schedule.replay_cache import ReplayCache
@@ -132,12 +133,16 @@ class MeasureCandidate:
         return structural_hash(self.sch.mod) if self.cached_hash is None else self.cached_hash
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class RunnerResult:
     """What became of a candidate: seconds per call for each batch, or why there are none."""
 
-    run_secs: tuple[float, ...] | None
-    error_msg: str | None = None
+    run_secs: tuple[RunSeconds, ...] | None
+    error_msg: str | None
+
+    def __init__(self, run_secs: Iterable[float] | None, error_msg: str | None = None) -> None:
+        object.__setattr__(self, "run_secs", run_seconds(run_secs))
+        object.__setattr__(self, "error_msg", error_msg)
 
 
 KINDS: dict[str, type[SearchStrategy]] = {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 
 from mlcweb.ir import IRModule, structural_equal
 from mlcweb.meta_schedule.events import Confirmed, Event, Trial
@@ -93,7 +94,7 @@ class _Watcher:
                     document=self._document.name,
                     id=watched.identifier,
                     title=f"{task.name}, by the program",
-                    baseline_seconds=task.baseline,
+                    baseline_seconds=None if task.baseline == inf else task.baseline,
                     workers=task.runner.workers,
                     operations=task.flops,
                     unreadable=0,
