@@ -145,6 +145,17 @@ def test_models_rank_trials_that_they_have_not_seen(kind, disturbed: float, leas
     assert rank(scores.tolist(), times).all > least
 
 
+@pytest.mark.thorough
+def test_xgboost_tells_nothing_apart_before_it_is_warm() -> None:
+    pytest.importorskip("xgboost", reason="XGBoost comes with `make test-all`")
+    model = XGBModel(num_warmup_samples=40, adaptive_training=False)
+    held_out, _ = sampled(8, 1000)
+    model.update(context(), *sampled(32, 1))
+    assert set(model.predict(context(), held_out)) == {0.0}
+    model.update(context(), *sampled(32, 100))
+    assert len(set(model.predict(context(), held_out))) > 1
+
+
 def test_a_ranking_is_of_predictions_made_before() -> None:
     model = NumPyModel()
     assert math.isnan(model.ranking(context()).all)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate
+    from mlcweb.meta_schedule.tune_context import TuneContext
 
 
 BELOW = 0.15
@@ -66,6 +70,9 @@ class XGBModel(LearnedModel):
 
     Args:
         extractor: see `LearnedModel`.
+        num_warmup_samples: programs that are measured before it tells them apart.
+        early_stopping_rounds, verbose_eval, average_peak_n, adaptive_training: TVM's, which change
+            nothing: a few small trees are learnt anew after each batch.
         num_tuning_cores: threads that learn.
         trees: how many.
         tree_method: how xgboost looks for splits.
@@ -79,13 +86,19 @@ class XGBModel(LearnedModel):
         self,
         *,
         extractor: FeatureExtractor | str | None = None,
+        num_warmup_samples: int = 0,
+        early_stopping_rounds: int = 50,
+        verbose_eval: int = 25,
+        average_peak_n: int = 32,
+        adaptive_training: bool = True,
         num_tuning_cores: int | None = None,
         trees: int = 60,
-        tree_method: str = "auto",
+        tree_method: str | None = None,
         below: float = BELOW,
     ) -> None:
         super().__init__(extractor)
         self._xgboost = _xgboost()
+        self.num_warmup_samples = num_warmup_samples
         self._trees = trees
         self._below = below
         self._options = {
@@ -94,11 +107,19 @@ class XGBModel(LearnedModel):
             "lambda": 2.0,
             "min_child_weight": 1,
             "base_score": 0.0,
-            "tree_method": tree_method,
+            "tree_method": tree_method or "auto",
             "nthread": num_tuning_cores or 1,
             "seed": 43,
             "verbosity": 0,
         }
+
+    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+        import numpy as np
+
+        measured = sum(len(samples.rows) for samples in self._samples.values())
+        if measured < self.num_warmup_samples:
+            return np.zeros(len(candidates))
+        return super().predict(context, candidates)
 
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
         first = linear.fit(rows, targets, below=self._below)
