@@ -420,3 +420,12 @@ def test_times_have_a_value_as_constants_have() -> None:
     assert measured is not None and (*measured, measured[0].value) == (0.5, 0.5)
     assert [second.value for second in record.run_secs or ()] == [2.0]
     assert record.as_json()[1] == [2.0]
+
+
+def test_a_record_is_valid_whose_mean_is_less_than_a_failure() -> None:
+    database = ms.database.MemoryDatabase()
+    workload = database.commit_workload(IRModule.from_expr(matmul))
+    for seconds in ([3.0, FAILED_SECONDS], [FAILED_SECONDS], [], None, [2.0]):
+        database.commit_tuning_record(TuningRecord(Schedule(matmul).trace, workload, seconds))
+    fastest = database.get_top_k(workload, 5)
+    assert [record.run_secs for record in fastest] == [(2.0,), (3.0, FAILED_SECONDS)]

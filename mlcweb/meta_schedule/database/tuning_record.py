@@ -92,7 +92,7 @@ class TuningRecord:
     @property
     def is_valid(self) -> bool:
         """Whether it was measured, and did not fail."""
-        return 0 <= self.seconds < FAILED_SECONDS / 10
+        return 0 <= self.seconds < FAILED_SECONDS
 
     def replaces(self, older: TuningRecord | None) -> bool:
         """Whether this record counts instead of an older one of the same schedule: it ran, and it
