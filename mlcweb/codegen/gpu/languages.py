@@ -10,34 +10,33 @@ from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.vector_stores import vector_memory
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.operators import OPERATORS, Family, Key, register_column
+from mlcweb.tir.operators import OPERATORS, Family, Key, keys, register_column
 
-_FUNCTIONS = [row.name for row in OPERATORS.values() if row.family is Family.FUNCTION]
+
+def _call(function: str, operator: Key) -> str:
+    """A call of a function that takes the operands of an operator."""
+    return f"{function}({', '.join(['{}'] * OPERATORS[operator].arity)})"
+
 
 FORMS: Mapping[Key, str] = register_column(
     "gpu",
     {key: f"{{}} {row.symbol} {{}}" for key, row in OPERATORS.items() if row.symbol}
     | {
-        E.Div: "{} / {}",
         E.Mod: "{} % {}",
         E.FloorDiv: "{} / {}",
-        E.FloorMod: "{} % {}",
         E.And: "{} && {}",
         E.Or: "{} || {}",
         E.Not: "!{}",
         "bitwise_not": "~{}",
     }
-    | {name: f"{name}({{}})" for name in _FUNCTIONS}
-    | {name: f"{name}({{}}, {{}})" for name in ("pow", "atan2", "hypot", "fmod", "copysign")}
-    | {name: f"{name}({{}}, {{}})" for name in ("nextafter", "ldexp")}
+    | {
+        name: _call(name, name)
+        for name in ("abs", "fabs", *keys(Family.FUNCTION, Family.PREDICATE))
+    }
     | {
         E.Min: "min({}, {})",
         E.Max: "max({}, {})",
-        "abs": "abs({})",
         "popcount": "popcount({})",
-        "fabs": "fabs({})",
-        "isnan": "isnan({})",
-        "isinf": "isinf({})",
         "likely": "{}",
         "nearbyint": "rint({})",
         "sigmoid": "1 / (1 + exp(-{}))",
@@ -198,11 +197,7 @@ def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[st
 
 def _with_suffix(names: str) -> dict[Key, str]:
     """C's functions of float32."""
-    forms: dict[Key, str] = {}
-    for name in names.split():
-        places = ", ".join(["{}"] * OPERATORS[name].arity)
-        forms[name] = f"{name}f({places})"
-    return forms
+    return {name: _call(f"{name}f", name) for name in names.split()}
 
 
 _C_TYPES = {

@@ -129,7 +129,7 @@ def instruction(selector: Selector, call: E.Call) -> str:
     return selector.builder.call(typed(call), name.value, values)
 
 
-def unary(name: str) -> Rule:
+def intrinsic_of(name: str) -> Rule:
     """A function of floats that is an intrinsic one."""
 
     def rule(selector: Selector, call: E.Call) -> str:
@@ -260,13 +260,11 @@ def logical(name: str) -> Rule:
         if dtypes.lanes(expression.dtype) > 1 or is_cheap(expression.b):
             return binary(selector, name, expression.a, expression.b)
         first = selector.value(expression.a)
-        decided = "false" if name == "and" else "true"
-        return selector.either(
-            first,
-            "i1",
-            (lambda: selector.value(expression.b)) if name == "and" else lambda: decided,
-            (lambda: selector.value(expression.b)) if name == "or" else lambda: decided,
-        )
+        if name == "and":
+            return selector.either(
+                first, "i1", lambda: selector.value(expression.b), lambda: "false"
+            )
+        return selector.either(first, "i1", lambda: "true", lambda: selector.value(expression.b))
 
     return rule
 

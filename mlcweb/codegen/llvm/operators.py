@@ -15,7 +15,7 @@ from mlcweb.lower.expand_instructions import instruction_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import unsupported
-from mlcweb.tir.operators import Key, operator_name, register_column
+from mlcweb.tir.operators import Family, Key, keys, operator_name, register_column
 
 if TYPE_CHECKING:
     from mlcweb.codegen.llvm.selector import Selector
@@ -27,6 +27,8 @@ class LlvmForm(NamedTuple):
     rule: X.Rule
     on: Callable[[str], bool] = lambda dtype: True
 
+
+_INTRINSICS = ("sqrt", "floor", "ceil", "trunc", "nearbyint", "copysign")
 
 FORMS: Mapping[Key, LlvmForm] = register_column(
     "llvm",
@@ -41,12 +43,7 @@ FORMS: Mapping[Key, LlvmForm] = register_column(
         E.FloorMod: LlvmForm(X.division("floorrem"), lambda dtype: False),
         E.Min: LlvmForm(X.extremum),
         E.Max: LlvmForm(X.extremum),
-        E.EQ: LlvmForm(X.comparison("eq")),
-        E.NE: LlvmForm(X.comparison("ne")),
-        E.LT: LlvmForm(X.comparison("lt")),
-        E.LE: LlvmForm(X.comparison("le")),
-        E.GT: LlvmForm(X.comparison("gt")),
-        E.GE: LlvmForm(X.comparison("ge")),
+        **{key: LlvmForm(X.comparison(key.__name__.lower())) for key in keys(Family.COMPARISON)},
         E.And: LlvmForm(X.logical("and")),
         E.Or: LlvmForm(X.logical("or")),
         E.Not: LlvmForm(X.negation),
@@ -56,14 +53,9 @@ FORMS: Mapping[Key, LlvmForm] = register_column(
         "bitwise_not": LlvmForm(X.bitwise_not),
         "shift_left": LlvmForm(X.shift),
         "shift_right": LlvmForm(X.shift),
-        "sqrt": LlvmForm(X.unary("sqrt")),
-        "floor": LlvmForm(X.unary("floor")),
-        "ceil": LlvmForm(X.unary("ceil")),
-        "trunc": LlvmForm(X.unary("trunc")),
-        "nearbyint": LlvmForm(X.unary("nearbyint")),
         "fabs": LlvmForm(X.absolute),
         "abs": LlvmForm(X.absolute),
-        "copysign": LlvmForm(X.unary("copysign")),
+        **{name: LlvmForm(X.intrinsic_of(name)) for name in _INTRINSICS},
         **{name: LlvmForm(X.function(expansion)) for name, expansion in EXPANSIONS.items()},
         E.Select: LlvmForm(X.choice),
         "if_then_else": LlvmForm(X.choice),

@@ -85,9 +85,7 @@ def _call_function(
             _push_address(selector, operand)
         else:
             selector.push(operand)
-    selector.emit("local.get", selector.builder.parameter("scratch"))
-    selector.emit("i32.const", selector.scratch)
-    selector.emit("i32.add")
+    selector.push_scratch()
     needed = selector.scratch + selected.scratch_bytes
     selector.scratch_bytes = max(selector.scratch_bytes, needed)
     selector.emit("call", selected.function.name)

@@ -16,7 +16,7 @@ from mlcweb.lower.expand_instructions import instruction_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import unsupported
-from mlcweb.tir.operators import Key, operator_name, register_column
+from mlcweb.tir.operators import Family, Key, keys, operator_name, register_column
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
@@ -83,12 +83,10 @@ FORMS: Mapping[Key, WasmForm] = register_column(
         E.FloorMod: WasmForm(scalar.floor_division(wants_quotient=False)),
         E.Min: WasmForm(scalar.extremum, vector.extremum, _ordered),
         E.Max: WasmForm(scalar.extremum, vector.extremum, _ordered),
-        E.EQ: _compare("eq", _with_equality),
-        E.NE: _compare("ne", _with_equality),
-        E.LT: _compare("lt", _ordered),
-        E.LE: _compare("le", _ordered),
-        E.GT: _compare("gt", _ordered),
-        E.GE: _compare("ge", _ordered),
+        **{
+            key: _compare(key.__name__.lower(), _with_equality if key in (E.EQ, E.NE) else _ordered)
+            for key in keys(Family.COMPARISON)
+        },
         E.And: WasmForm(scalar.logical("and"), bitwise("and"), _logical),
         E.Or: WasmForm(scalar.logical("or"), bitwise("or"), _logical),
         E.Not: WasmForm(scalar.negation, bitwise("not")),

@@ -181,6 +181,12 @@ class FunctionSelector:
         self.emit("global.set", FAULT_CHECK)
         self.emit("unreachable")
 
+    def push_scratch(self) -> None:
+        """The address of the scratch memory that is not in use."""
+        self.emit("local.get", self.builder.parameter("scratch"))
+        self.emit("i32.const", self.scratch)
+        self.emit("i32.add")
+
     def call_helper(self, name: str) -> None:
         """Call a function of the helper library."""
         self.helpers.add(name)
@@ -315,14 +321,12 @@ def _allocation(selector: FunctionSelector, allocation: S.AllocBuffer) -> None:
             selector.builder.release(selector.registers.pop(key)[0])
         return
     start, size = selector.scratch, allocated_bytes(allocation)
-    selector.scratch += -(-size // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
-    selector.scratch_bytes = max(selector.scratch_bytes, selector.scratch)
     local = selector.builder.local("i32", buffer.name)
-    selector.emit("local.get", selector.builder.parameter("scratch"))
-    selector.emit("i32.const", start)
-    selector.emit("i32.add")
+    selector.push_scratch()
     selector.emit("local.set", local)
     selector.locals[buffer.data] = local
+    selector.scratch += -(-size // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+    selector.scratch_bytes = max(selector.scratch_bytes, selector.scratch)
     selector.statement(allocation.body)
     selector.forget(buffer.data)
     selector.scratch = start

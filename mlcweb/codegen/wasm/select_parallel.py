@@ -90,21 +90,14 @@ def launch(selector: FunctionSelector, region: ParallelRegion) -> None:
             selector.push(end)
             if stack_type(end.dtype) == "i64":
                 emit("i32.wrap_i64")
-        _push_scratch(selector)
+        selector.push_scratch()
         emit("call", LAUNCH)
         selector.builder.otherwise()
         selector.push(*ends)
         for var in region.captured:
             emit("local.get", selector.locals[var])
-        _push_scratch(selector)
+        selector.push_scratch()
         emit("call", function.name)
-
-
-def _push_scratch(selector: FunctionSelector) -> None:
-    """The address of the scratch memory that is not in use."""
-    selector.emit("local.get", selector.builder.parameter("scratch"))
-    selector.emit("i32.const", selector.scratch)
-    selector.emit("i32.add")
 
 
 def _captured(function: Function) -> Sequence[ValueType]:
