@@ -23,7 +23,7 @@ from mlcweb.arith import (
     same_expression,
 )
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import Visitor, on, walk
+from mlcweb.ir.visitor import Visitor, find_nodes, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
@@ -335,7 +335,7 @@ class _FlowVisitor(Visitor):
             inner = store.substituted(values)
             predicate = logical_and(realize.predicate, inner.predicate)
             self.store(inner.region, inner.domains, predicate, inner.reaches_reads)
-        stored = {node.buffer for node in walk(block) if isinstance(node, S.BufferStore)}
+        stored = {node.buffer for node in find_nodes(block, S.BufferStore)}
         for region in block.writes:
             if region.buffer not in stored:
                 self.store(substitute(region, values), {}, realize.predicate, False)

@@ -15,7 +15,7 @@ from mlcweb.ir.errors import DiagnosticError, nesting_limit
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.transform import Pass, PassContext, PassInfo
-from mlcweb.ir.visitor import Visitor, children, on, walk
+from mlcweb.ir.visitor import Visitor, children, find_nodes, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -263,12 +263,11 @@ def calculate_constant_bytes(func: PrimFunc, constant_byte_alignment: int) -> in
 
 def _allocated(func: PrimFunc, alignment: int) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for node in walk(func.body):
-        if isinstance(node, S.AllocBuffer):
-            shape = [side.value for side in node.buffer.shape if isinstance(side, E.IntImm)]
-            size = prod(shape) * dtypes.size_in_bytes(node.buffer.dtype)
-            scope = node.buffer.scope()
-            sizes[scope] = sizes.get(scope, 0) + -(-size // alignment) * alignment
+    for node in find_nodes(func.body, S.AllocBuffer):
+        shape = [side.value for side in node.buffer.shape if isinstance(side, E.IntImm)]
+        size = prod(shape) * dtypes.size_in_bytes(node.buffer.dtype)
+        scope = node.buffer.scope()
+        sizes[scope] = sizes.get(scope, 0) + -(-size // alignment) * alignment
     return sizes
 
 

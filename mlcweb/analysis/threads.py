@@ -8,7 +8,7 @@ loops are then no loops as any other: a barrier stands between iterations.
 from __future__ import annotations
 
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -141,8 +141,8 @@ def _passed_on(statement: S.Stmt) -> set[E.Var]:
             stored.add(part.buffer.data)
             own.update(
                 load
-                for load in walk(part.value)
-                if isinstance(load, E.BufferLoad) and load.buffer.data is part.buffer.data
+                for load in find_nodes(part.value, E.BufferLoad)
+                if load.buffer.data is part.buffer.data
             )
         elif isinstance(part, E.BufferLoad) and part not in own:
             loaded.add(part.buffer.data)
@@ -192,4 +192,4 @@ def uses_warp(loop: S.For) -> bool:
 
 def stored_data(node: Node) -> set[E.Var]:
     """The data of the buffers that a part of a program stores to."""
-    return {part.buffer.data for part in walk(node) if isinstance(part, S.BufferStore)}
+    return {part.buffer.data for part in find_nodes(node, S.BufferStore)}

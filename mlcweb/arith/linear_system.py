@@ -14,7 +14,7 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.linear import LinearForm
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer, Range
@@ -244,8 +244,8 @@ def digit_units(expressions: Iterable[Node]) -> dict[E.Var, list[int]]:
     for expression in expressions:
         if type(expression) is E.Var:
             continue
-        for node in walk(expression):
-            if isinstance(node, (E.FloorDiv, E.FloorMod)) and isinstance(node.b, E.IntImm):
+        for node in find_nodes(expression, E.FloorDiv, E.FloorMod):
+            if isinstance(node.b, E.IntImm):
                 variable, unit = _digit(node.a)
                 if variable is not None and node.b.value > 1:
                     found.setdefault(variable, set()).add(unit * node.b.value)

@@ -55,6 +55,11 @@ def walk(node: Node) -> Iterator[Node]:
                 stack.append(value)
 
 
+def find_nodes(node: Node, *types: type[NodeType]) -> Iterator[NodeType]:
+    """Those of `walk` that are of some classes."""
+    return (part for part in walk(node) if isinstance(part, types))
+
+
 def on(*types: type[Node]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a method of a `Visitor` or `Mutator` as the handler of these node classes."""
 

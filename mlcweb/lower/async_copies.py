@@ -76,11 +76,7 @@ def watched_copies(func: PrimFunc) -> PrimFunc:
     """The same whatever the option says."""
     if not has_async_copies(func):
         return func
-    queues = {
-        constant_value(part.value)
-        for part in S.statements_in(func.body)
-        if isinstance(part, S.AttrStmt) and part.attr_key == COMMIT
-    }
+    queues = {constant_value(part.value) for part in S.find_attributes(func.body, COMMIT)}
     lowering = _CommitsAndWaits(func.buffers_by_data(), len(queues) < 2)
     return func.with_body(lowering.rewrite(func.body))
 
@@ -160,12 +156,8 @@ class _CommitsAndWaits(_Copies):
     def loop(self, loop: S.For) -> S.Stmt:
         """A count has to be a number, which it is in each iteration."""
         extent = constant_value(loop.extent)
-        counted = self.counts and any(
-            isinstance(part, S.AttrStmt)
-            and part.attr_key == IN_FLIGHT
-            and uses(part.value, loop.loop_var)
-            for part in S.statements_in(loop.body)
-        )
+        counts = S.find_attributes(loop.body, IN_FLIGHT)
+        counted = self.counts and any(uses(count.value, loop.loop_var) for count in counts)
         if not counted or loop.kind is not S.ForKind.UNROLLED or not isinstance(extent, int):
             return self.rewrite_children(loop)
         numbers = (add(loop.min, const(n, loop.loop_var.dtype)) for n in range(extent))

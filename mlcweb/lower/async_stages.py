@@ -241,9 +241,7 @@ def _touched(block: S.Block, writes: bool) -> set[E.Var]:
 
 
 def _commits(node: S.Stmt) -> bool:
-    return any(
-        isinstance(part, S.AttrStmt) and part.attr_key == COMMIT for part in S.statements_in(node)
-    )
+    return any(S.find_attributes(node, COMMIT))
 
 
 class _WaitForAll(Mutator):

@@ -15,7 +15,7 @@ from mlcweb.analysis.queries import verify_ssa
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.ir.structural import structural_equal
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.options import HOIST_EXPRESSION, HOIST_IF_THEN_ELSE, configured
 from mlcweb.lower.simplify import Simplification
@@ -157,7 +157,7 @@ class _Hoisting(Mutator):
             return None
         if not isinstance(nest.body, (S.BufferStore, S.Evaluate)):
             return None
-        lets = [node for node in walk(nest.body) if isinstance(node, E.Let)]
+        lets = [*find_nodes(nest.body, E.Let)]
         inner = {let.var for let in lets}
         free = (let for let in lets if not inner & variables_in(let.value))
         return next((let for let in free if _is_fixed(let.value, nest)), None)
@@ -199,8 +199,8 @@ class _Hoisting(Mutator):
             yield from self.conditions(body.body)
         elif isinstance(body, (S.BufferStore, S.Evaluate)):
             if HoistedConditionals.IfElseExpr in self.conditionals:
-                for node in walk(body):
-                    if isinstance(node, E.Call) and operator_name(node) == "if_then_else":
+                for node in find_nodes(body, E.Call):
+                    if operator_name(node) == "if_then_else":
                         yield from self.parts(node.args[0])
 
     def parts(self, condition: E.PrimExpr) -> Iterable[E.PrimExpr]:

@@ -160,7 +160,7 @@ class _Launch(Mutator):
     def whole(self, loop: S.For) -> S.Stmt:
         inside = self.rewrite(loop)
         inner = variables_in(*(axis.extent for axis in self.axes.values()))
-        defined = {part.loop_var for part in S.statements_in(loop) if isinstance(part, S.For)}
+        defined = {part.loop_var for part in S.find_statements(loop, S.For)}
         for axis in self.axes.values():
             if defined & inner & variables_in(axis.extent):
                 raise ThreadError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.schedule.layout_rewrite import PREPROC
 from mlcweb.tir.buffer import Buffer, BufferRegion
@@ -102,7 +102,7 @@ def _nests(root: Block) -> tuple[Stmt, ...]:
 
 def _marked_store(nest: Stmt) -> BufferStore | None:
     """What a nest stores that makes nothing but a marked copy."""
-    blocks = [node for node in walk(nest) if isinstance(node, Block)]
+    blocks = list(find_nodes(nest, Block))
     if len(blocks) != 1 or PREPROC not in blocks[0].annotations:
         return None
     body = blocks[0].body

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.visitor import find_nodes, on, walk
 from mlcweb.lower.convert_blocks_to_loops import instructions_in_loops
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16, NarrowFormat
@@ -70,7 +70,7 @@ def emulate_float16(func: PrimFunc) -> PrimFunc:
 
 def _emulated(func: PrimFunc, format: NarrowFormat) -> PrimFunc:
     buffers = *func.buffer_map.values(), *_buffers_in(func.body)
-    values = (node for node in walk(func.body) if isinstance(node, _SOURCES))
+    values = find_nodes(func.body, *_SOURCES)
     if not any(_is_of(format, node.dtype) for node in (*buffers, *func.params, *values)):
         return func
     func = instructions_in_loops(func)  # which know operands by their addresses and types
@@ -144,8 +144,8 @@ class _Compute(BufferMutator):
         self.format = format
         allocated = set(_buffers_in(func.body))
         # What a call gets the address of, or only a part of the program views, stays as it is.
-        viewed = {part.buffer.data for part in walk(func.body) if isinstance(part, S.DeclBuffer)}
-        viewed |= {part for part in walk(func.body) if isinstance(part, E.Var)}
+        viewed = {part.buffer.data for part in find_nodes(func.body, S.DeclBuffer)}
+        viewed |= set(find_nodes(func.body, E.Var))
         self.wide: dict[Buffer, Buffer] = {
             buffer: _with_elements(buffer, "float32", None)
             for buffer in allocated

@@ -12,7 +12,7 @@ from typing import Any
 from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import children, on, walk
+from mlcweb.ir.visitor import children, find_nodes, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -86,15 +86,15 @@ def narrow_loops(func: PrimFunc, bits: int) -> PrimFunc:
     """Make the loops over int64 narrower of which all index arithmetic fits into `bits`."""
     domains = {
         node.loop_var: node.domain
-        for node in walk(func.body)
-        if isinstance(node, S.For) and node.loop_var.dtype == _WIDE
+        for node in find_nodes(func.body, S.For)
+        if node.loop_var.dtype == _WIDE
     }
     dtype = f"int{bits}"
     low, high = dtypes.min_value(dtype), dtypes.max_value(dtype)
     bound_of = Analyzer(domains).const_int_bound
 
     def fits(expression: E.PrimExpr) -> bool:
-        parts = (node for node in walk(expression) if isinstance(node, E.PrimExpr))
+        parts = find_nodes(expression, E.PrimExpr)
         bounds = [bound_of(part) for part in parts if part.dtype == _WIDE]
         return all(low <= bound.min_value and bound.max_value <= high for bound in bounds)
 
@@ -117,7 +117,7 @@ def _wide_expressions(node: Node) -> Iterator[E.PrimExpr]:
     """The largest expressions of int64."""
     if isinstance(node, E.PrimExpr) and node.dtype == _WIDE:
         yield node
-        inside = (part for part in walk(node) if isinstance(part, (E.BufferLoad, E.Cast)))
+        inside = find_nodes(node, E.BufferLoad, E.Cast)
         for part in inside:
             for child in children(part):
                 yield from _wide_expressions(child)

@@ -107,11 +107,7 @@ class _Outlining:
         all that the loop stores, as far as is seen: all indices into a buffer move with the loop
         alike, and to another place in each iteration, which no loop or vector inside leaves for the
         place of another one."""
-        own = {
-            part.buffer.data
-            for part in S.statements_in(loop.body)
-            if isinstance(part, S.AllocBuffer)
-        }
+        own = {part.buffer.data for part in S.find_statements(loop.body, S.AllocBuffer)}
         outer = [a for a in self.accesses.of(loop.body) if a.buffer.data not in own]
         if any(access.buffer.scope() == REGISTER_SCOPE for access in outer):
             return False

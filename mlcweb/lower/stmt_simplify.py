@@ -14,7 +14,7 @@ from mlcweb.arith import Extension
 from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.visitor import find_nodes, on
 from mlcweb.lower.conjunctive_form import and_of_ors
 from mlcweb.lower.options import SIMPLIFY, configured
 from mlcweb.lower.simplify import Simplification
@@ -132,12 +132,11 @@ def _buffers(body: S.Stmt) -> set[Buffer]:
     """The buffers that a statement accesses or declares."""
     return {
         node.buffer
-        for node in walk(body)
-        if isinstance(node, (E.BufferLoad, S.BufferStore, S.DeclBuffer, S.AllocBuffer))
+        for node in find_nodes(body, E.BufferLoad, S.BufferStore, S.DeclBuffer, S.AllocBuffer)
     }
 
 
 def _described_by(buffer: Buffer) -> list[E.Var]:
     """The variables that say where a buffer is and how large."""
     parts = (buffer.data, buffer.elem_offset, *buffer.shape, *buffer.strides)
-    return [node for part in parts for node in walk(part) if isinstance(node, E.Var)]
+    return [node for part in parts for node in find_nodes(part, E.Var)]

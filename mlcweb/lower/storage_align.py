@@ -57,11 +57,10 @@ def align_shared_storage(func: PrimFunc) -> PrimFunc:
     """Give marked buffers in shared memory their strides, and take the marks away. A buffer that is
     used by its address, or through a view, stays as it is."""
     alignments: dict[E.Var, list[Alignment]] = {}
-    for part in S.statements_in(func.body):
-        if isinstance(part, S.AttrStmt) and part.attr_key == BUFFER_DIM_ALIGN:
-            assert isinstance(part.value, E.StringImm)
-            axis, factor, offset = map(int, part.value.value.split())
-            alignments.setdefault(part.node, []).append((axis, factor, offset))
+    for part in S.find_attributes(func.body, BUFFER_DIM_ALIGN):
+        assert isinstance(part.value, E.StringImm)
+        axis, factor, offset = map(int, part.value.value.split())
+        alignments.setdefault(part.node, []).append((axis, factor, offset))
     if not alignments:
         return func
     return func.with_body(_Alignment(func, alignments).rewrite(func.body))

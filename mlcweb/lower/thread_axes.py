@@ -245,8 +245,7 @@ def reduced_across_threads(func: PrimFunc) -> set[E.Var]:
     """The data of the buffers that threads reduce to together."""
     return {
         data
-        for part in S.statements_in(func.body)
-        if isinstance(part, S.AttrStmt) and part.attr_key == CROSS_THREAD_REDUCTION
+        for part in S.find_attributes(func.body, CROSS_THREAD_REDUCTION)
         for data in stored_data(part)
     }
 

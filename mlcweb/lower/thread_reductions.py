@@ -11,7 +11,7 @@ from typing import Any
 from mlcweb.analysis.threads import CROSS_THREAD_REDUCTION, is_thread_tag
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.lower.optimize.accesses import Touched
 from mlcweb.lower.reduction_tree import reduction_tree
 from mlcweb.lower.thread_axes import ThreadError, kernels_in, reduced_across_threads
@@ -44,10 +44,10 @@ def share_results(func: PrimFunc) -> PrimFunc:
         return func
     touched = Touched()
     kernels = [touched.by(kernel) for kernel in kernels_in(func.body)]
-    by_address = {part for part in walk(func.body) if isinstance(part, E.Var)}
+    by_address = set(find_nodes(func.body, E.Var))
     results -= by_address | {buffer.data for buffer in func.parameter_buffers}
     accesses = (E.BufferLoad, S.BufferStore)
-    buffers = {part.buffer for part in walk(func.body) if isinstance(part, accesses)}
+    buffers = {part.buffer for part in find_nodes(func.body, *accesses)}
     views = Counter(buffer.data for buffer in buffers)
     moved = {
         data
@@ -159,7 +159,7 @@ class _Reductions(Mutator):
 
 def _update_in(body: S.Stmt) -> S.BufferStore | None:
     """The one statement that combines an element with a value; None where there are others."""
-    stores = [part for part in walk(body) if isinstance(part, S.BufferStore)]
+    stores = list(find_nodes(body, S.BufferStore))
     updates = [store for store in stores if _own_loads(store.value, store.buffer)]
     plain = (S.BufferStore, S.SeqStmt, S.IfThenElse)
     if len(updates) != 1 or not all(isinstance(part, plain) for part in S.statements_in(body)):
@@ -207,11 +207,7 @@ def _starts_first(body: S.Stmt, update: S.BufferStore, loop: S.For, every: Seque
         low, high = later.const_int_bound(later.simplify(subtract(condition.a, condition.b)))
         return low > 0 or high < 0
 
-    others = [
-        part
-        for part in S.statements_in(body)
-        if isinstance(part, S.BufferStore) and part is not update
-    ]
+    others = [part for part in S.find_statements(body, S.BufferStore) if part is not update]
     return is_const_int(loop.extent, 1) or all(
         any(map(is_over, _conditions_of(body, store))) for store in others
     )
@@ -267,8 +263,8 @@ def _identity(update: S.BufferStore) -> E.PrimExpr:
 def _conditions_of(body: S.Stmt, update: S.BufferStore) -> list[E.PrimExpr]:
     """What has to hold for a statement in a body to run."""
     parts: list[E.PrimExpr] = []
-    for part in S.statements_in(body):
-        if isinstance(part, S.IfThenElse) and any(node is update for node in walk(part)):
+    for part in S.find_statements(body, S.IfThenElse):
+        if any(node is update for node in walk(part)):
             parts += conjuncts(part.condition)
     return parts
 
@@ -308,8 +304,8 @@ def _by_the_first(body: S.Stmt, reduced: list[S.For]) -> S.Stmt:
     """The reduction by the first thread alone, for all others one after the other."""
     local = {
         part.buffer.name
-        for part in walk(body)
-        if isinstance(part, E.BufferLoad) and part.buffer.scope() == "local"
+        for part in find_nodes(body, E.BufferLoad)
+        if part.buffer.scope() == "local"
     }
     if local:
         raise ThreadError(

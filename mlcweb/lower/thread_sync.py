@@ -24,7 +24,7 @@ from mlcweb.analysis.threads import (
 )
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Dispatcher, Mutator, children, on, walk
+from mlcweb.ir.visitor import Dispatcher, Mutator, children, find_nodes, on, walk
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.thread_axes import ThreadError, Varying, reduced_across_threads
@@ -179,7 +179,7 @@ class _Synchronization(Dispatcher):
     def varying_parts(self, value: E.PrimExpr) -> list[E.PrimExpr]:
         """What differs between threads of the integers that a value is a function of, while memory
         that they share stays as it is. Nothing where it depends on memory of their own."""
-        loads = (node for node in walk(value) if isinstance(node, E.BufferLoad))
+        loads = find_nodes(value, E.BufferLoad)
         if any(self.varying.of(load.buffer.data) for load in loads):
             return []
         if not isinstance(value, E.BufferLoad) and not reads_memory(value):

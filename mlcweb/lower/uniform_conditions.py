@@ -14,7 +14,7 @@ from typing import Any
 from mlcweb.analysis.threads import is_own, thread_tag
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Dispatcher, Mutator, on, walk
+from mlcweb.ir.visitor import Dispatcher, Mutator, find_nodes, on, walk
 from mlcweb.lower.thread_axes import Tags, Varying
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -101,8 +101,8 @@ class _Divergence(Dispatcher):
         if not is_own(store.buffer) or data not in self.state:
             return
         tags = self.control.union(*map(self.varying.of, (store.value, *store.indices)))
-        for part in walk(store.value):
-            if isinstance(part, E.Call) and not (isinstance(part.op, Op) and part.op.pure):
+        for part in find_nodes(store.value, E.Call):
+            if not (isinstance(part.op, Op) and part.op.pure):
                 tags = self.everywhere
         single = all(is_const_int(extent, 1) for extent in store.buffer.shape)
         self.state[data] = tags if single and not self.control else self.state[data] | tags

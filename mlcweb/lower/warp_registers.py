@@ -12,7 +12,7 @@ from mlcweb.analysis.threads import WARP_MATRIX, thread_tag
 from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.visitor import find_nodes, on
 from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -91,16 +91,11 @@ def registers_of_lanes(func: PrimFunc) -> PrimFunc:
 
     Raises a TVMError where a thread reads or writes what another lane has.
     """
-    marked = [
-        part
-        for part in S.statements_in(func.body)
-        if isinstance(part, S.AttrStmt) and part.attr_key == WARP_MATRIX
-    ]
     data = {
         node.buffer.data: node.buffer
-        for part in marked
-        for node in walk(part)
-        if isinstance(node, (E.BufferLoad, S.BufferStore)) and node.buffer.scope() == "warp"
+        for part in S.find_attributes(func.body, WARP_MATRIX)
+        for node in find_nodes(part, E.BufferLoad, S.BufferStore)
+        if node.buffer.scope() == "warp"
     }
     return func.with_body(_Registers(set(data)).rewrite(func.body)) if data else func
 

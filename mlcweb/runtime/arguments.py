@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.runtime.device import Device
 from mlcweb.runtime.ndarray import Layout, NDArray, default_integer, empty, layout_of
 from mlcweb.runtime.storage import BORROWED
@@ -252,8 +252,7 @@ def written_parameters(func: PrimFunc) -> set[int]:
     """The positions of the parameters that the function may write."""
     source_of = {
         match.buffer.data: match.source.buffer.data
-        for block in walk(func.body)
-        if isinstance(block, S.Block)
+        for block in find_nodes(func.body, S.Block)
         for match in block.match_buffers
     }
     written: set[E.Var] = set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.schedule.analysis.tensorize import suggest_index_map
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import Buffer
@@ -92,8 +92,8 @@ def _holds_blocks(block: Block) -> bool:
 
 
 def _load(place: BlockPlace, buffer: Buffer) -> BufferLoad | None:
-    for node in walk(place.block.body):
-        if isinstance(node, BufferLoad) and node.buffer is buffer:
+    for node in find_nodes(place.block.body, BufferLoad):
+        if node.buffer is buffer:
             return node
     return None
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
 from mlcweb.tir.expr import BufferLoad, Let, Var
@@ -127,9 +127,5 @@ def _defined_in(statement: S.Stmt) -> set[Node]:
                 defined.add(match.buffer)
                 # What the region is in terms of is there already.
                 known = {part for side in match.source.region for part in walk(side)}
-                defined.update(
-                    part
-                    for part in walk(match.buffer)
-                    if isinstance(part, Var) and part not in known
-                )
+                defined.update(part for part in find_nodes(match.buffer, Var) if part not in known)
     return defined

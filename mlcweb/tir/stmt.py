@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from mlcweb.ir import printing
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.ir.visitor import children
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import Arithmetic, Let, PrimExpr, Var
+
+StmtType = TypeVar("StmtType", bound="Stmt")
 
 
 @node
@@ -304,3 +306,13 @@ def statements_in(statement: Stmt) -> Iterator[Stmt]:
         elif not isinstance(part, (BufferStore, Evaluate)):
             inner = [child for child in children(part) if isinstance(child, Stmt)]
             pending.extend(reversed(inner))
+
+
+def find_statements(statement: Stmt, *types: type[StmtType]) -> Iterator[StmtType]:
+    """Those of `statements_in` that are of some classes."""
+    return (part for part in statements_in(statement) if isinstance(part, types))
+
+
+def find_attributes(statement: Stmt, *keys: str) -> Iterator[AttrStmt]:
+    """The attributes in a statement, or around it, with one of some keys."""
+    return (part for part in find_statements(statement, AttrStmt) if part.attr_key in keys)

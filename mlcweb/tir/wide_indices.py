@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.visitor import find_nodes, on, walk
 from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, Cast, PrimExpr, Var
@@ -37,7 +37,7 @@ class WideCopy(FreshCopy):
         inside = (one for part in statements_in(block) for one in declared_buffers(part))
         for buffer in (*buffers, *inside):
             for part in (*buffer.shape, *buffer.strides, buffer.elem_offset):
-                self._widen(*(node for node in walk(part) if isinstance(node, Var)))
+                self._widen(*find_nodes(part, Var))
         for node in walk(block):
             if isinstance(node, For):
                 self._widen(node.loop_var)

@@ -94,9 +94,7 @@ def kernels_of(
     """
     lowered = lower_for_device(func, observe, warp, asynchronous)
     allocated = {
-        part.buffer.data: part.buffer
-        for part in S.statements_in(lowered.body)
-        if isinstance(part, S.AllocBuffer)
+        part.buffer.data: part.buffer for part in S.find_statements(lowered.body, S.AllocBuffer)
     }
     owners = {buffer.data: buffer for buffer in lowered.parameter_buffers} | allocated
     launches = _launches(lowered.body, name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mlcweb.analysis.threads import MATRIX_UNIT
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.lower.matrix_units import Tile
 from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.tir import expr as E
@@ -43,12 +43,11 @@ def declare_fragments(printer: Any, buffer: Buffer, element: str) -> str:
 def _tiles(body: S.Stmt) -> dict[E.Var, Tile]:
     """The tile of each fragment that is loaded or filled, by its data."""
     found: dict[E.Var, Tile] = {}
-    for part in S.statements_in(body):
-        if isinstance(part, S.AttrStmt) and part.attr_key == MATRIX_UNIT:
-            kind, tile = _instruction(part)
-            if kind != "store":
-                whole = Tile(tile.shape, tile.layout if kind == "load" else "row_major")
-                found[_stores(part)[0].buffer.data] = whole
+    for part in S.find_attributes(body, MATRIX_UNIT):
+        kind, tile = _instruction(part)
+        if kind != "store":
+            whole = Tile(tile.shape, tile.layout if kind == "load" else "row_major")
+            found[_stores(part)[0].buffer.data] = whole
     return found
 
 
@@ -59,7 +58,7 @@ def _instruction(statement: S.AttrStmt) -> tuple[str, Tile]:
 
 
 def _stores(statement: S.Stmt) -> list[S.BufferStore]:
-    return [part for part in S.statements_in(statement) if isinstance(part, S.BufferStore)]
+    return list(S.find_statements(statement, S.BufferStore))
 
 
 def matrix_instruction(printer: Any, statement: S.AttrStmt) -> str:
@@ -105,7 +104,7 @@ class _Writer:
     def __init__(self, printer: Any, statement: S.AttrStmt) -> None:
         self.printer = printer
         self.stores = _stores(statement)
-        self.loops = [part for part in S.statements_in(statement) if isinstance(part, S.For)]
+        self.loops = list(S.find_statements(statement, S.For))
         self.tiles = _tiles(printer.kernel.body)
 
     def at(self, access: Access, **places: int) -> E.PrimExpr:
@@ -139,7 +138,7 @@ class _Writer:
     def product(self) -> str:
         """D = A @ B + C, whose C is what D is set to first, or D itself."""
         last = self.stores[-1]
-        loads = [part for part in walk(last.value) if isinstance(part, E.BufferLoad)]
+        loads = list(find_nodes(last.value, E.BufferLoad))
         by_scope = {load.buffer.scope(): load for load in loads}
         before: Access = self.stores[0].value if len(self.stores) > 1 else last
         operands: tuple[Access, ...] = (

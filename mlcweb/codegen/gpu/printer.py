@@ -23,7 +23,7 @@ from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
-from mlcweb.ir.visitor import Dispatcher, children, on, walk
+from mlcweb.ir.visitor import Dispatcher, children, find_nodes, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -226,7 +226,7 @@ class KernelPrinter(Dispatcher):
     @cached_property
     def exchanges_in_global_memory(self) -> bool:
         """Whether the kernel reads global memory that it writes."""
-        loads = (part for part in walk(self.kernel.body) if isinstance(part, E.BufferLoad))
+        loads = find_nodes(self.kernel.body, E.BufferLoad)
         written = {buffer.data for buffer in self.kernel.buffers} & self.kernel.written
         return any(load.buffer.data in written for load in loads)
 

@@ -10,7 +10,7 @@ from mlcweb.analysis.threads import is_shared
 from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.vector_copies import first_neighbour
-from mlcweb.ir.visitor import children, walk
+from mlcweb.ir.visitor import children, find_nodes, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, floordiv
@@ -109,7 +109,7 @@ def _memory(
 ) -> tuple[dict[E.Var, int], set[E.Var]]:
     """The constant sizes of memory in a kernel, and the data of which single elements matter: it is
     seen as another type, passed on by its address, or other threads may see the elements stored."""
-    own = [part.buffer for part in walk(kernel.body) if isinstance(part, S.AllocBuffer)]
+    own = [part.buffer for part in find_nodes(kernel.body, S.AllocBuffer)]
     owners = {buffer.data: buffer for buffer in (*kernel.buffers, *kernel.shared, *own)}
     private = {buffer.data for buffer in own if not is_shared(buffer)}
     single: set[E.Var] = set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.lower.warp_matrices import sizes_of
 from mlcweb.tir import dtype as dtypes
@@ -49,7 +49,7 @@ def warp_instruction(printer: Any, statement: S.AttrStmt) -> str:
         operands = [(store, substitute(store.indices[0], first)), (load, place)]
     else:
         name, text = _mma(options[0], options[1:])
-        loads = (part for part in walk(store.value) if isinstance(part, E.BufferLoad))
+        loads = find_nodes(store.value, E.BufferLoad)
         operands = [(part, substitute(part.indices[0], first)) for part in loads]
     printer.functions[name] = text
     return f"{name}({', '.join(_address(printer, *operand) for operand in operands)});"

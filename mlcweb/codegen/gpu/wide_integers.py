@@ -13,7 +13,7 @@ from typing import Any
 from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.visitor import Visitor, on, walk
+from mlcweb.ir.visitor import Visitor, find_nodes, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -30,7 +30,7 @@ _MODULAR = (E.Add, E.Sub, E.Mul, "bitwise_and", "bitwise_or", "bitwise_xor", "bi
 def is_wide(kernel: DeviceKernel) -> bool:
     """Whether a kernel computes with integers of 64 bits."""
     variables = (*kernel.scalars, *kernel.indices)
-    expressions = (node for node in walk(kernel.body) if isinstance(node, E.PrimExpr))
+    expressions = find_nodes(kernel.body, E.PrimExpr)
     return any(node.dtype == _WIDE for node in (*variables, *expressions))
 
 

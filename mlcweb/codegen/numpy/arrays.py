@@ -16,7 +16,7 @@ from mlcweb.codegen.interpreter.operators import fill, form_of
 from mlcweb.codegen.numpy.evaluate import Grid, NotConstant, evaluate
 from mlcweb.codegen.numpy.points import TooLarge
 from mlcweb.codegen.numpy.space import Space, separate
-from mlcweb.ir.visitor import Dispatcher, on, walk
+from mlcweb.ir.visitor import Dispatcher, find_nodes, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import logical_not, may_trap
@@ -114,7 +114,7 @@ class ArrayExpressions(Dispatcher):
         return handler(self, expression)
 
     def depends(self, expression: E.PrimExpr) -> bool:
-        return any(node in self.varying for node in walk(expression) if isinstance(node, E.Var))
+        return any(node in self.varying for node in find_nodes(expression, E.Var))
 
     def scalar(self, expression: E.PrimExpr) -> str:
         """A value without axes, of exactly its type so that arrays keep theirs."""
@@ -129,8 +129,7 @@ class ArrayExpressions(Dispatcher):
         """Whether every element that is read is known to exist."""
         return all(
             self.scalars.ranges.in_bounds(node.buffer, node.indices)
-            for node in walk(expression)
-            if isinstance(node, E.BufferLoad)
+            for node in find_nodes(expression, E.BufferLoad)
         )
 
     def constant(self, values: np.ndarray[Any, Any], hint: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from mlcweb.arith import conjunction, conjuncts
 from mlcweb.codegen.external import called_name
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import equal, logical_not
@@ -114,8 +114,7 @@ def _can_be_inlined(let: S.LetStmt) -> bool:
         return True
     return not reads_memory(let.value) and not any(
         let.var in variables_in(part)
-        for statement in S.statements_in(let.body)
-        if isinstance(statement, (S.AllocBuffer, S.DeclBuffer))
+        for statement in S.find_statements(let.body, S.AllocBuffer, S.DeclBuffer)
         for buffer in (statement.buffer,)
         for part in (*buffer.shape, *buffer.strides, buffer.elem_offset)
     )
@@ -151,11 +150,10 @@ def _block(place: Leaf, realize: S.BlockRealize, allocations: list[Buffer]) -> I
 
 def _accesses(leaf: Leaf) -> Iterator[Access]:
     store = leaf.store
-    for node in walk(leaf.statement):
-        if isinstance(node, (E.BufferLoad, S.BufferStore)):
-            known = store is not None and not any(reads_memory(index) for index in node.indices)
-            indices = tuple(substitute(i, leaf.bindings) for i in node.indices) if known else None
-            yield Access(node.buffer, indices, isinstance(node, S.BufferStore))
+    for node in find_nodes(leaf.statement, E.BufferLoad, S.BufferStore):
+        known = store is not None and not any(reads_memory(index) for index in node.indices)
+        indices = tuple(substitute(i, leaf.bindings) for i in node.indices) if known else None
+        yield Access(node.buffer, indices, isinstance(node, S.BufferStore))
 
 
 def _is_barrier(leaf: Leaf) -> bool:

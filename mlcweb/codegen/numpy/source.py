@@ -23,7 +23,7 @@ from mlcweb.codegen.numpy.merging import with_merged_indices
 from mlcweb.codegen.numpy.points import TooLarge
 from mlcweb.codegen.numpy.space import NeverRuns, space_of
 from mlcweb.codegen.numpy.stores import StoreText, finds_its_place, reads, reduction_of
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -116,7 +116,7 @@ class NumpySource(PythonSource):
                 conditions = " and ".join(self.expressions.operand(guard) for guard in leaf.guards)
                 around.enter_context(self.indented(f"if {conditions}:"))
             self.expressions.block = leaf.block
-            used = {node for node in walk(leaf.statement) if isinstance(node, E.Var)}
+            used = set(find_nodes(leaf.statement, E.Var))
             for var, value in leaf.bindings.items():
                 if var in used:
                     self.define(var, value)

@@ -199,7 +199,7 @@ def _owner(function: PrimFunc, data: E.Var) -> Buffer:
     for buffer in function.parameter_buffers:
         if buffer.data is data:
             return buffer
-    for part in S.statements_in(function.body):
-        if isinstance(part, S.AllocBuffer) and part.buffer.data is data:
+    for part in S.find_statements(function.body, S.AllocBuffer):
+        if part.buffer.data is data:
             return part.buffer
     raise UnsupportedError(f'"{data.name}" is no buffer of this function', data.span)

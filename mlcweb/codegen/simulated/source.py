@@ -28,7 +28,7 @@ from mlcweb.codegen.interpreter.expressions import ExpressionText
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.simulated.simulation import Access, Kind, Simulation, Statement
 from mlcweb.ir.span import Span
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.visitor import find_nodes, on
 from mlcweb.lower.async_stages import ASYNC_SCOPE
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -113,7 +113,7 @@ class SimulatedSource(PythonSource):
         self.defined = defined
 
     def function(self, func: PrimFunc, name: str) -> str:
-        self.expressions.by_address = {part for part in walk(func.body) if isinstance(part, E.Var)}
+        self.expressions.by_address = set(find_nodes(func.body, E.Var))
         return super().function(func, name)
 
     def allocate(self, buffer: Buffer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.ir.visitor import Mutator, children, find_nodes, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -148,8 +148,7 @@ def pointers_passed_on(statement: S.Stmt) -> set[E.Var]:
     """The pointers that calls in a statement get, which may touch what they point to."""
     return {
         node
-        for part in S.statements_in(statement)
-        if isinstance(part, S.Evaluate)
-        for node in walk(part.value)
-        if isinstance(node, E.Var) and node.dtype == "handle"
+        for part in S.find_statements(statement, S.Evaluate)
+        for node in find_nodes(part.value, E.Var)
+        if node.dtype == "handle"
     }

@@ -9,7 +9,7 @@ not run at all are left alone.
 from __future__ import annotations
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.ir.visitor import Mutator, children, find_nodes, on, walk
 from mlcweb.lower.optimize.accesses import (
     REGISTER_SCOPE,
     Accesses,
@@ -151,7 +151,6 @@ def is_worth_a_name(expression: E.PrimExpr) -> bool:
 
 
 def name_of(expression: E.PrimExpr) -> str:
-    for node in walk(expression):
-        if isinstance(node, E.BufferLoad):
-            return f"{node.buffer.name}_value"
+    for node in find_nodes(expression, E.BufferLoad):
+        return f"{node.buffer.name}_value"
     return "invariant"

@@ -275,9 +275,7 @@ def is_choice(expression: Node) -> bool:
 
 def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
     """The loops and lets in a statement, outer ones first."""
-    for part in S.statements_in(statement):
-        if isinstance(part, (S.For, S.LetStmt)):
-            yield part
+    yield from S.find_statements(statement, S.For, S.LetStmt)
 
 
 def variables_of(statement: S.Stmt) -> set[E.Var]:

@@ -58,8 +58,8 @@ class _Unroll(Rewriter):
         self.sizes: dict[Node, int] = {}
         self.small_buffers = {
             part.buffer.data
-            for part in S.statements_in(func.body)
-            if isinstance(part, S.AllocBuffer) and self.may_be_registers(part)
+            for part in S.find_statements(func.body, S.AllocBuffer)
+            if self.may_be_registers(part)
         }
 
     def may_be_registers(self, allocation: S.AllocBuffer) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlcweb.arith import Analyzer
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.products import constant_extent
 from mlcweb.schedule.analysis.scopes import scope_around, why_not_reduction
@@ -69,7 +69,7 @@ def is_spatial(block: Block) -> bool:
 def is_in_spatial_function(sch: Schedule, place: BlockPlace) -> bool:
     """Whether no block of the function reduces."""
     func = sch.mod[place.function]
-    return all(is_spatial(node) for node in walk(func.body) if isinstance(node, Block))
+    return all(is_spatial(node) for node in find_nodes(func.body, Block))
 
 
 def has_trivial_binding(place: BlockPlace) -> bool:

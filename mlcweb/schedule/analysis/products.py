@@ -14,7 +14,7 @@ from mlcweb.ir.visitor import children
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.stmt import Block, BufferStore, IterVar, statements_in
+from mlcweb.tir.stmt import Block, BufferStore, IterVar, find_statements
 from mlcweb.tir.substitute import variables_in
 
 
@@ -84,7 +84,7 @@ class _Accesses:
 
 
 def _update(block: Block) -> BufferStore | None:
-    stores = [part for part in statements_in(block.body) if isinstance(part, BufferStore)]
+    stores = list(find_statements(block.body, BufferStore))
     return stores[0] if len(stores) == 1 and block.body is stores[0] else None
 
 
@@ -134,7 +134,7 @@ def _accesses(store: BufferStore, domains: Mapping[E.Var, Range]) -> _Accesses:
 def computes_alike(block: Block, description: Block) -> bool:
     """Whether a block makes the same of its elements as the block of an intrinsic's description,
     whatever the iterators and indices of both are."""
-    described = next(part for part in statements_in(description.body) if isinstance(part, Block))
+    described = next(find_statements(description.body, Block))
     ours, theirs = _update(block), _update(described)
     if ours is None or theirs is None or len(block.writes) != 1:
         return False
@@ -151,7 +151,7 @@ def product_of(block: Block, description: Block) -> Product | None:
     Each iterator is one of the batch, which chooses from all arrays, or belongs to that iterator of
     the intrinsic which is of its type and used by the same arrays.
     """
-    described = next(part for part in statements_in(description.body) if isinstance(part, Block))
+    described = next(find_statements(description.body, Block))
     ours, theirs = _update(block), _update(described)
     if ours is None or theirs is None or not computes_alike(block, description):
         return None

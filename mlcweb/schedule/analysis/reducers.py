@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from mlcweb.arith import same_expressions
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.schedule.errors import BlockKindError
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir import arithmetic as A
@@ -179,8 +179,8 @@ def _check_identity(place: BlockPlace, reduction: Reduction, initial: Values) ->
 
 def _check_contributions(place: BlockPlace, reduction: Reduction) -> None:
     for value in reduction.contributions:
-        for node in walk(value):
-            if isinstance(node, BufferLoad) and node.buffer in reduction.buffers:
+        for node in find_nodes(value, BufferLoad):
+            if node.buffer in reduction.buffers:
                 raise _refusal(
                     place,
                     f'the value {value!r} that it adds reads "{node.buffer.name}", which is not '

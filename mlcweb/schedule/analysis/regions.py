@@ -11,7 +11,7 @@ from mlcweb.arith.analyzer import conjunction, conjuncts
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import EVERYTHING
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import children, walk
+from mlcweb.ir.visitor import children, find_nodes, walk
 from mlcweb.schedule.analysis.scopes import Scope, is_trivially_true
 from mlcweb.schedule.analysis.units import let_variables
 from mlcweb.schedule.errors import ArgumentError
@@ -28,7 +28,7 @@ from mlcweb.tir.stmt import (
     For,
     IfThenElse,
     Stmt,
-    statements_in,
+    find_statements,
 )
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
@@ -141,13 +141,7 @@ def known_sides(
 
 
 def _is_loaded(side: IntSet, predicate: PrimExpr, blocks: Scope) -> bool:
-    loads = [
-        node
-        for end in side
-        if end is not None
-        for node in walk(end)
-        if isinstance(node, BufferLoad)
-    ]
+    loads = [node for end in side if end is not None for node in find_nodes(end, BufferLoad)]
     guarded = bool(loads) and not is_trivially_true(predicate)
     return guarded or any(
         load.buffer in blocks.writers or load.buffer in blocks.undeclared_writers for load in loads
@@ -169,8 +163,8 @@ def use_of_memory(node: Node, buffer: Buffer) -> str | None:
 
 def check_no_declared_view(place: BlockPlace, around: Stmt, buffer: Buffer) -> None:
     """Raise ArgumentError where T.decl_buffer declares a buffer in the memory of `buffer`."""
-    for node in statements_in(around):
-        if isinstance(node, DeclBuffer) and node.buffer.data is buffer.data:
+    for node in find_statements(around, DeclBuffer):
+        if node.buffer.data is buffer.data:
             view = "is declared as a view" if node.buffer is buffer else "has a declared view"
             raise ArgumentError(
                 f'The buffer "{buffer.name}" {view}: its memory is that of other buffers, too',
@@ -181,7 +175,7 @@ def check_no_declared_view(place: BlockPlace, around: Stmt, buffer: Buffer) -> N
 
 def loads_of(node: Node, buffer: Buffer) -> list[BufferLoad]:
     """The loads from `buffer` in a statement or expression."""
-    return [n for n in walk(node) if isinstance(n, BufferLoad) and n.buffer is buffer]
+    return [n for n in find_nodes(node, BufferLoad) if n.buffer is buffer]
 
 
 def regions_of(regions: Iterable[BufferRegion], buffer: Buffer) -> list[BufferRegion]:

@@ -22,7 +22,7 @@ from mlcweb.analysis.access_regions import same_range
 from mlcweb.analysis.effects import may_be_empty, uses_addresses
 from mlcweb.arith import Analyzer, same_expression
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, executed_substatements
 from mlcweb.tir.arithmetic import const
@@ -43,7 +43,7 @@ from mlcweb.tir.stmt import (
     Stmt,
     While,
     declared_buffers,
-    statements_in,
+    find_statements,
 )
 from mlcweb.tir.substitute import reads_memory, substitute, uses
 
@@ -210,7 +210,7 @@ def _declares_less(block: Block) -> bool:
 
 
 def _blocks_in(block: Block) -> Iterator[Block]:
-    return (part for part in statements_in(block.body) if isinstance(part, Block))
+    return find_statements(block.body, Block)
 
 
 def _leave_out(block: Block, declared: Sequence[BufferRegion], region: BufferRegion) -> bool:
@@ -356,8 +356,7 @@ def bound_reads(realize: BlockRealize) -> tuple[Buffer, ...]:
         node.buffer
         for value in (*realize.iter_values, realize.predicate)
         if type(value) is not Var and reads_memory(value)
-        for node in walk(value)
-        if isinstance(node, BufferLoad)
+        for node in find_nodes(value, BufferLoad)
     )
 
 
@@ -380,11 +379,11 @@ def in_the_same_memory(
 def _views(state: ScheduleState, function: str) -> dict[Var, tuple[Buffer, ...]]:
     """The buffers of each memory that has more than one, by the variable of its address."""
     body = state.function(function).body
-    shared = {part.buffer.data for part in statements_in(body) if isinstance(part, DeclBuffer)}
+    shared = {part.buffer.data for part in find_statements(body, DeclBuffer)}
     views: dict[Var, dict[Buffer, None]] = {data: {} for data in shared}
     if shared:
-        for node in walk(body):
-            if isinstance(node, _ACCESSES) and node.buffer.data in shared:
+        for node in find_nodes(body, *_ACCESSES):
+            if node.buffer.data in shared:
                 views[node.buffer.data][node.buffer] = None
     return {data: tuple(buffers) for data, buffers in views.items() if len(buffers) > 1}
 

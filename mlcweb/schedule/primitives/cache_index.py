@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlcweb.arith import same_expression
-from mlcweb.ir.visitor import Mutator, children, walk
+from mlcweb.ir.visitor import Mutator, children, find_nodes, walk
 from mlcweb.schedule.analysis.scopes import check_leaf
 from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import LoopError
@@ -58,8 +58,7 @@ def cache_index(
         expression
         for part in (place.block.init, place.block.body)
         if part is not None
-        for store in walk(part)
-        if isinstance(store, BufferStore)
+        for store in find_nodes(part, BufferStore)
         for expression in _chosen(store.value, iterators, cse_thresh)
     ]
     if not chosen:
@@ -68,7 +67,7 @@ def cache_index(
     buffers: list[Buffer] = []
     loads: list[tuple[PrimExpr, BufferLoad]] = []
     for n, expression in enumerate(chosen):
-        nodes = (node for node in walk(expression) if isinstance(node, Var))
+        nodes = find_nodes(expression, Var)
         used = list(dict.fromkeys(iterators[var] for var in nodes))
         _check_same_domains_each_time(place, used)
         buffer = _buffer_for(f"index_var_{n}", expression, used, storage_scope)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region, union
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, must_write
 from mlcweb.schedule.analysis.regions import bound_ranges, regions_of, relaxed, threads_sharing
@@ -273,8 +273,8 @@ def _copying_block(
     loops = {loop.loop_var: loop for loop in (*plan.place.loops, plan.place.loop)}
     iter_vars: dict[Var, IterVar] = {}
     for side in box:
-        for var in walk(side):
-            if isinstance(var, Var) and var in loops and var not in iter_vars:
+        for var in find_nodes(side, Var):
+            if var in loops and var not in iter_vars:
                 iterator = Var(f"v{len(iter_vars)}", var.dtype)
                 iter_vars[var] = IterVar(loops[var].domain, iterator)
     inside = substitute(

@@ -9,7 +9,7 @@ from mlcweb.arith import Analyzer, conjunction, conjuncts, same_expressions
 from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
 from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on, post_order_visit, rewrite_nodes, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on, post_order_visit, rewrite_nodes
 from mlcweb.schedule.analysis.effects import (
     check_own_threads,
     reads_only_written,
@@ -179,8 +179,8 @@ def _updates_one_element(block: Block, buffer: Buffer) -> bool:
     accesses = [
         node
         for part in (block.init, block.body)
-        for node in walk(part)
-        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer
+        for node in find_nodes(part, BufferLoad, BufferStore)
+        if node.buffer is buffer
     ]
     return isinstance(block.init, BufferStore) and all(
         same_expressions(access.indices, accesses[0].indices) for access in accesses

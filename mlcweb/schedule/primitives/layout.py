@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.schedule.accessed_buffer import AccessedBuffer
 from mlcweb.schedule.analysis.regions import check_no_declared_view
 from mlcweb.schedule.arguments import Integers, PadValue
@@ -186,8 +186,8 @@ def _check_pad_value(buffer: Buffer, pad_value: IndexMap, ndim: int) -> None:
             f"{pad_value!r} is of type {value.dtype}",
             advice=f'a value of the buffer\'s type, as tir.const(0, "{buffer.dtype}")',
         )
-    for node in walk(value):
-        if isinstance(node, BufferLoad) and node.buffer is not buffer:
+    for node in find_nodes(value, BufferLoad):
+        if node.buffer is not buffer:
             raise ArgumentError(
                 f'The padding {pad_value!r} of "{buffer.name}" reads the buffer '
                 f'"{node.buffer.name}", which need not hold the same later on',

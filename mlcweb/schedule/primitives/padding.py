@@ -8,7 +8,7 @@ from functools import partial
 
 from mlcweb.arith import Analyzer, conjunction
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import rewrite_nodes, walk
+from mlcweb.ir.visitor import find_nodes, rewrite_nodes, walk
 from mlcweb.schedule.analysis.effects import is_local, must_write, runs_whole_domain
 from mlcweb.schedule.analysis.scopes import (
     check_affine,
@@ -171,18 +171,15 @@ def _check_einsum(place: BlockPlace) -> None:
                     "reindex the buffer first, so that it is accessed at the iterators",
                 )
     by_buffer: dict[Buffer, tuple[PrimExpr, ...]] = {}
-    for node in walk(place.block):
-        if isinstance(node, (BufferLoad, BufferStore)):
-            known = by_buffer.setdefault(node.buffer, node.indices)
-            pairs = zip(known, node.indices, strict=True)
-            if not all(
-                a is b or constant_value(a) == constant_value(b) is not None for a, b in pairs
-            ):
-                raise BlockKindError(
-                    f'The block "{name}" accesses "{node.buffer.name}" at different indices',
-                    [place.realize],
-                    "one access per buffer, besides that of the sum itself",
-                )
+    for node in find_nodes(place.block, BufferLoad, BufferStore):
+        known = by_buffer.setdefault(node.buffer, node.indices)
+        pairs = zip(known, node.indices, strict=True)
+        if not all(a is b or constant_value(a) == constant_value(b) is not None for a, b in pairs):
+            raise BlockKindError(
+                f'The block "{name}" accesses "{node.buffer.name}" at different indices',
+                [place.realize],
+                "one access per buffer, besides that of the sum itself",
+            )
 
 
 def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]:
@@ -279,8 +276,8 @@ def _indices(place: BlockPlace, buffer: Buffer) -> tuple[PrimExpr, ...] | None:
     """Where the block accesses a buffer."""
     accesses = (
         node.indices
-        for node in walk(place.block)
-        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer
+        for node in find_nodes(place.block, BufferLoad, BufferStore)
+        if node.buffer is buffer
     )
     return next(accesses, None)
 

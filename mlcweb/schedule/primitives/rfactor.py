@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mlcweb.arith import Analyzer
 from mlcweb.arith.analyzer import conjunction, conjuncts
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.schedule.analysis.reducers import Reduction, Values, reduction_of
 from mlcweb.schedule.analysis.scopes import (
     check_binds_loops,
@@ -286,8 +286,8 @@ def _parts(
             values[iter_var.var] = var = Var(iter_var.var.name, iter_var.var.dtype)
             bound[replace(iter_var, var=var)] = binding
             continue
-        for loop_var in walk(binding):
-            if isinstance(loop_var, Var) and loop_var in domains and loop_var not in by_loop:
+        for loop_var in find_nodes(binding, Var):
+            if loop_var in domains and loop_var not in by_loop:
                 by_loop[loop_var] = _new_iterator(domains[loop_var], IterType.COMM_REDUCE)
                 bound[by_loop[loop_var]] = loop_var
         iterators = {loop_var: found.var for loop_var, found in by_loop.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlcweb.analysis.threads import is_own, is_shared, thread_tag
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.visitor import find_nodes, on
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.block_facts import consumers_of
 from mlcweb.schedule.analysis.effects import reads_of_other_threads
@@ -18,7 +18,14 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, Cast, PointerType, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, For, statements_in
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    For,
+    find_statements,
+)
 
 BUFFER_DIM_ALIGN = "buffer_dim_align"
 """The annotation of a block that lists [buffer index, axis, factor, offset] for its writes."""
@@ -132,12 +139,12 @@ def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
 def _check_not_exchanged(place: BlockPlace, owner: Block, buffer: Buffer) -> None:
     """Raise ArgumentError where threads both write and read a shared buffer: each would
     have one of its own, or each warp."""
-    for loop in statements_in(owner.body):
-        if isinstance(loop, For) and thread_tag(loop):
+    for loop in find_statements(owner.body, For):
+        if thread_tag(loop):
             accesses = {
                 type(node)
-                for node in walk(loop.body)
-                if isinstance(node, (BufferLoad, BufferStore)) and is_shared(node.buffer)
+                for node in find_nodes(loop.body, BufferLoad, BufferStore)
+                if is_shared(node.buffer)
             }
             if len(accesses) == 2:
                 raise ArgumentError(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mlcweb.arith import same_expression
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import rewrite_nodes, walk
+from mlcweb.ir.visitor import find_nodes, rewrite_nodes, walk
 from mlcweb.schedule.rewriting.nests import in_loops, loop_nest, stage, statements_of
 from mlcweb.schedule.state import substatements, with_substatements
 from mlcweb.tir.arithmetic import const, equal, is_const_int, logical_not, logical_or
@@ -50,7 +50,7 @@ def with_padding(
     Accesses of `old` stay as they are; those that are added are of `new`.
     """
     layout = _Layout(old, new, inverse, padding, pad_value)
-    stores = [node for node in walk(top) if isinstance(node, BufferStore) and node.buffer is old]
+    stores = [node for node in find_nodes(top, BufferStore) if node.buffer is old]
     if not stores:
         return replace(top, body=sequence(layout.assumptions(), top.body))
     nests = [nest for nest in _outermost_loops(top) if _stores_to(nest, old)]

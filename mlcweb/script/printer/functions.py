@@ -8,7 +8,7 @@ from typing import Any
 
 from mlcweb.ir.global_info import known_vdevices
 from mlcweb.ir.module import BaseFunc, IRModule
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.script.printer.buffers import buffer_arguments, define_buffer, is_plain
 from mlcweb.script.printer.expressions import dictionary, type_text
 from mlcweb.script.printer.names import identifier
@@ -153,8 +153,8 @@ def _match_parameters(writer: Writer, matches: list[tuple[str, Any]]) -> None:
     """Write the symbolic variables of buffers, then the buffers, in the order of parameters."""
     for _, buffer in matches:
         for value in (*buffer.shape, *buffer.strides):
-            for var in walk(value):
-                if isinstance(var, E.Var) and not writer.names.knows(var):
+            for var in find_nodes(value, E.Var):
+                if not writer.names.knows(var):
                     writer.write(writer.names.declaration(var))
     for handle, buffer in matches:
         text = buffer_arguments(writer.names, buffer, is_view=writer.names.knows(buffer.data))

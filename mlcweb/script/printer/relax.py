@@ -11,7 +11,7 @@ from mlcweb.ir.global_info import VDevice
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax import struct_info as S
@@ -353,7 +353,7 @@ def _branch(writer: Writer, seq: E.SeqExpr, var: E.Var | None) -> None:
 
 
 def _used(node: Node) -> set[Any]:
-    return {found for found in walk(node) if isinstance(found, E.Var)}
+    return set(find_nodes(node, E.Var))
 
 
 def _blocks(writer: Writer, blocks: Sequence[E.BindingBlock], used: set[Any]) -> None:

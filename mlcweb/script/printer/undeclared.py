@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.script.printer.buffers import buffer_arguments, define_buffer
 from mlcweb.script.printer.expressions import string, type_text
 from mlcweb.script.printer.writer import Writer
@@ -73,7 +73,7 @@ def _defining_fields(cls: type[Node]) -> tuple[str, ...]:
 
 
 def _variables(*values: E.PrimExpr) -> list[E.Var]:
-    return [node for value in values for node in walk(value) if isinstance(node, E.Var)]
+    return [node for value in values for node in find_nodes(value, E.Var)]
 
 
 def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
