@@ -13,7 +13,6 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import variables_in
 
 CROSS_THREAD_REDUCTION = "cross_thread_reduction"
@@ -64,16 +63,12 @@ def is_own(buffer: Buffer) -> bool:
 
 def is_barrier(statement: Node) -> bool:
     """Whether a statement is a call of `tvm_storage_sync`."""
-    if not isinstance(statement, S.Evaluate):
-        return False
-    return operator_name(statement.value) == "tvm_storage_sync"
+    return S.called_by(statement, ("tvm_storage_sync",)) is not None
 
 
 def is_allreduce(statement: Node) -> bool:
     """Whether a statement is a call of `tvm_thread_allreduce`, at which threads wait, too."""
-    if not isinstance(statement, S.Evaluate):
-        return False
-    return operator_name(statement.value) == "tvm_thread_allreduce"
+    return S.called_by(statement, ("tvm_thread_allreduce",)) is not None
 
 
 def is_shuffle(node: Node) -> bool:

@@ -51,8 +51,8 @@ def has_async_copies(func: PrimFunc) -> bool:
 
 
 def _instruction(statement: S.Stmt) -> str:
-    name = operator_name(statement.value) if isinstance(statement, S.Evaluate) else ""
-    return name if name in _CALLS else ""
+    call = S.called_by(statement, _CALLS)
+    return "" if call is None else operator_name(call)
 
 
 def copies_at_once(func: PrimFunc) -> PrimFunc:
@@ -186,11 +186,11 @@ def inject_ptx_async_copy(func: PrimFunc) -> PrimFunc:
     """`T.ptx_cp_async` for the copies of 4, 8 or 16 bytes from global to shared memory that are
     under `async_scope`, in a function without blocks whose buffers have one dimension. Others stay
     stores, without the scope. Zero may take the place of what a condition leaves out."""
-    return func.with_body(_Instructions(func).rewrite(func.body))
+    return func.with_body(_Instructions().rewrite(func.body))
 
 
 class _Instructions(Mutator):
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self) -> None:
         self.in_scope = False
         self.analyzer = Analyzer()
 

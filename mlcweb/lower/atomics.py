@@ -45,9 +45,7 @@ class _Additions(Mutator):
         element = self.element(call.args[0])
         if element is None:
             return statement
-        update = S.BufferStore(
-            element.buffer, add(element, call.args[1]), element.indices, span=call.span
-        )
+        update = S.store_to(element, add(element, call.args[1]), call.span)
         return S.AttrStmt(E.StringImm("add"), ATOMIC, E.StringImm("add"), update, span=call.span)
 
     def element(self, pointer: Any) -> E.BufferLoad | None:

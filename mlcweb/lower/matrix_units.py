@@ -17,6 +17,7 @@ from mlcweb.arith import same_expression, same_expressions
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.thread_axes import WARP_SIZE
+from mlcweb.lower.warp_registers import Lanes
 from mlcweb.schedule.rewriting.nests import loop_nest
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -62,7 +63,7 @@ def lower_matrix_units(func: PrimFunc) -> PrimFunc:
 
     Raises a TVMError where one buffer has fragments of two shapes or layouts.
     """
-    matrix_calls = map(_matrix_call, S.statements_in(func.body))
+    matrix_calls = (S.called_by(part, _CALLS) for part in S.statements_in(func.body))
     calls = [call for call in matrix_calls if call is not None]
     if not calls:
         return func
@@ -73,11 +74,6 @@ def lower_matrix_units(func: PrimFunc) -> PrimFunc:
             roots[match.buffer.data] = roots.get(source, source)
     buffers = func.buffers_by_data()
     return func.with_body(_Calls(buffers, roots, _tiles(calls, roots)).rewrite(func.body))
-
-
-def _matrix_call(statement: S.Stmt) -> E.Call | None:
-    call = statement.value if isinstance(statement, S.Evaluate) else None
-    return call if isinstance(call, E.Call) and operator_name(call) in _CALLS else None
 
 
 def _tiles(calls: Sequence[Any], roots: Mapping[E.Var, E.Var]) -> dict[E.Var, Tile]:
@@ -139,7 +135,7 @@ class _Calls(Mutator):
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> S.Stmt:
-        call = _matrix_call(statement)
+        call = S.called_by(statement, _CALLS)
         if call is None:
             return statement
         try:
@@ -164,12 +160,12 @@ class _Calls(Mutator):
         if kind == "store":
             tile = Tile(tile.shape, _layout(call))
         if kind == "fill":
-            body = _store(element, cast(buffer.dtype, call.args[5]), call)
+            body = S.store_to(element, cast(buffer.dtype, call.args[5]), call.span)
         else:
             place = (j, i) if kind == "store" and _layout(call) == "col_major" else (i, j)
             memory = self.memory(call.args[5], call.args[6], *place)
             target, source = (element, memory) if kind == "load" else (memory, element)
-            body = _store(target, source, call)
+            body = S.store_to(target, source, call.span)
         return _marked(kind, tile, loop_nest((i, j), (const(rows), const(columns)), body), call)
 
     def multiplied(self, call: E.Call) -> S.Stmt:
@@ -188,10 +184,10 @@ class _Calls(Mutator):
         _, tile = self.fragment(call.args[2])
         m, n, depth = tile.shape
         product = multiply(cast(d.dtype, a), cast(d.dtype, b))
-        body = loop_nest((k,), (const(depth),), _store(d, add(d, product), call))
+        body = loop_nest((k,), (const(depth),), S.store_to(d, add(d, product), call.span))
         same = d.buffer is c.buffer and same_expressions(d.indices, c.indices)
         if not same:
-            body = S.sequence(_store(d, c, call), body)
+            body = S.sequence(S.store_to(d, c, call.span), body)
         return _marked("mma", tile, loop_nest((i, j), (const(m), const(n)), body), call)
 
     def element(
@@ -241,10 +237,6 @@ class _Calls(Mutator):
         return E.BufferLoad(flat, (add(offset, add(multiply(row, stride), column)),))
 
 
-def _store(target: E.BufferLoad, value: E.PrimExpr, call: E.Call) -> S.Stmt:
-    return S.BufferStore(target.buffer, value, target.indices, span=call.span)
-
-
 def _marked(kind: str, tile: Tile, body: S.Stmt, call: E.Call) -> S.Stmt:
     text = " ".join(map(str, (kind, *tile.shape, tile.layout)))
     return S.AttrStmt(E.StringImm(kind), MATRIX_UNIT, E.StringImm(text), body, span=call.span)
@@ -252,27 +244,15 @@ def _marked(kind: str, tile: Tile, body: S.Stmt, call: E.Call) -> S.Stmt:
 
 def by_one_lane(func: PrimFunc) -> PrimFunc:
     """The function where of each warp one thread alone does what a matrix unit does for all."""
-    return func.with_body(_Lanes().rewrite(func.body))
+    return func.with_body(_FirstLane().rewrite(func.body))
 
 
-class _Lanes(Mutator):
-    def __init__(self) -> None:
-        self.lanes: S.For | None = None
-
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        if loop.thread_binding is None or loop.thread_binding.thread_tag != "threadIdx.x":
-            return self.rewrite_children(loop)
-        outer, self.lanes = self.lanes, loop
-        new = self.rewrite_children(loop)
-        self.lanes = outer
-        return new
-
+class _FirstLane(Lanes):
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
-        if statement.attr_key != MATRIX_UNIT or self.lanes is None:
+        if statement.attr_key != MATRIX_UNIT or self.lane is None:
             return self.rewrite_children(statement)
-        lane: E.PrimExpr = self.lanes.loop_var
+        lane: E.PrimExpr = self.lane
         first = self.lanes.min
         if not is_const_int(self.lanes.extent, WARP_SIZE):
             lane, first = floormod(lane, WARP_SIZE), const(0)

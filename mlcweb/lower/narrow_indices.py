@@ -195,12 +195,8 @@ class _LoopNarrowing(_Narrowing):
             body=self.rewrite(node.body),
         )
 
-    @on(E.Let, S.LetStmt)
+    @on(E.Let, S.LetStmt, S.AllocBuffer, S.DeclBuffer)
     def definition(self, node: Any) -> Any:
-        return self.rewrite_children(node)
-
-    @on(S.AllocBuffer, S.DeclBuffer)
-    def allocation(self, node: Any) -> Any:
         return self.rewrite_children(node)
 
 

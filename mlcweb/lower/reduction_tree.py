@@ -119,7 +119,7 @@ class _Combining:
 
     def store(self, elements: Sequence[E.BufferLoad], values: Sequence[E.PrimExpr]) -> S.Stmt:
         stores = (
-            S.BufferStore(element.buffer, value, element.indices, span=self.span)
+            S.store_to(element, value, self.span)
             for element, value in zip(elements, values, strict=True)
         )
         return S.sequence(*stores)

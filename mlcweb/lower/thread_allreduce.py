@@ -110,9 +110,7 @@ class _Allreduces(Mutator):
             reducer, own, name, threads, reduced, warp=self.warp, span=statement.span
         )
         stores = (
-            S.BufferStore(
-                result.buffer, cast(result.dtype, value), result.indices, span=statement.span
-            )
+            S.store_to(result, cast(result.dtype, value), statement.span)
             for result, value in zip(results, tree.results, strict=True)
         )
         steps = [*tree.steps, S.sequence(*stores)]

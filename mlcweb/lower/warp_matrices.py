@@ -104,8 +104,7 @@ def lower_warp_matrices(func: PrimFunc) -> PrimFunc:
 
 
 def _call(statement: S.Stmt) -> E.Call | None:
-    call = statement.value if isinstance(statement, S.Evaluate) else None
-    return call if isinstance(call, E.Call) and operator_name(call) in _CALLS else None
+    return S.called_by(statement, _CALLS)
 
 
 def _kind(call: E.Call) -> str:
@@ -211,7 +210,9 @@ class _Calls(Lanes):
         row = add(multiply(floordiv(register, const(word)), 8), row)
         element = self.register(call, 3, lane, register, nest)
         source = self.memory(call, 5, self.of_lane(call.args[6], row), column, nest)
-        return self.marked(f"ldmatrix {count} {int(turns)}", nest, _store(element, source, call))
+        return self.marked(
+            f"ldmatrix {count} {int(turns)}", nest, S.store_to(element, source, call.span)
+        )
 
     def bytes_by_column(self, call: E.Call) -> S.Stmt:
         """The instruction would turn pairs of bytes, so that each lane loads its own one by one.
@@ -223,7 +224,7 @@ class _Calls(Lanes):
         row = multiply(add(row, floormod(register, const(4))), call.args[6])
         column = add(floordiv(lane, const(4)), multiply(floordiv(register, const(8)), 8))
         element = self.register(call, 3, lane, register, nest)
-        return nest.around(_store(element, self.memory(call, 5, row, column, nest), call))
+        return nest.around(S.store_to(element, self.memory(call, 5, row, column, nest), call.span))
 
     def mma(self, call: E.Call) -> S.Stmt:
         shape, *layouts, a_type, b_type, c_type = (getattr(x, "value", "") for x in call.args[:6])
@@ -259,12 +260,12 @@ class _Calls(Lanes):
         c_register = add(floormod(j, const(2)), multiply(half, 2))
         c = self.register(call, 10, c_lane, c_register, nest)
         value = add(c, multiply(cast(c.dtype, a), cast(c.dtype, b)))
-        return self.marked(" ".join(("mma", shape, *types)), nest, _store(c, value, call))
+        return self.marked(" ".join(("mma", shape, *types)), nest, S.store_to(c, value, call.span))
 
     def fill(self, call: E.Call) -> S.Stmt:
         nest = _Nest(register=_tiled(call))
         element = self.register(call, 1, self.number, nest.loops[0], nest)
-        return nest.around(_store(element, const(0, element.dtype), call))
+        return nest.around(S.store_to(element, const(0, element.dtype), call.span))
 
     def store(self, call: E.Call) -> S.Stmt:
         if [_number(part) for part in call.args[:2]] != [16, 16]:
@@ -277,7 +278,7 @@ class _Calls(Lanes):
         column = add(column, multiply(floormod(lane, const(4)), 2))
         target = self.memory(call, 2, multiply(row, call.args[5]), column, nest)
         element = self.register(call, 3, lane, register, nest)
-        return nest.around(_store(target, element, call))
+        return nest.around(S.store_to(target, element, call.span))
 
     def marked(self, kind: str, nest: _Nest, body: S.Stmt) -> S.Stmt:
         assert self.lane is not None
@@ -405,7 +406,3 @@ def _tiled(call: E.Call) -> int:
 
 def _refusal(call: E.Call, reason: str) -> TVMError:
     return TVMError(f"{operator_name(call)} {reason}", call.span)
-
-
-def _store(target: E.BufferLoad, value: E.PrimExpr, call: E.Call) -> S.Stmt:
-    return S.BufferStore(target.buffer, value, target.indices, span=call.span)

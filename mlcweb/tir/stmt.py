@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar, TypeVar
 
 from mlcweb.ir import printing
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import children
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
-from mlcweb.tir.expr import Arithmetic, Let, PrimExpr, Var
+from mlcweb.tir.expr import Arithmetic, BufferLoad, Call, Let, PrimExpr, Var
+from mlcweb.tir.operators import operator_name
 
 StmtType = TypeVar("StmtType", bound="Stmt")
 
@@ -257,6 +259,17 @@ class BlockRealize(Stmt):
     def bindings(self) -> dict[Var, PrimExpr]:
         """The value that each iterator's variable has."""
         return {iter_var.var: value for iter_var, value in self.iterators}
+
+
+def called_by(statement: Node, names: Container[str]) -> Call | None:
+    """The call that a statement is, if it is of an operator with one of some names."""
+    call = statement.value if isinstance(statement, Evaluate) else None
+    return call if isinstance(call, Call) and operator_name(call) in names else None
+
+
+def store_to(element: BufferLoad, value: PrimExpr, span: Span | None = None) -> BufferStore:
+    """The store of a value to an element, which is named as it is loaded."""
+    return BufferStore(element.buffer, value, element.indices, span=span)
 
 
 def sequence(*statements: Stmt) -> Stmt:

@@ -14,7 +14,7 @@ from mlcweb.script.constructs import Declaration
 from mlcweb.script.namespace.types import make_buffer
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
-from mlcweb.tir.stmt import AllocBuffer, BufferStore
+from mlcweb.tir.stmt import AllocBuffer, store_to
 
 if TYPE_CHECKING:
     from mlcweb.script.parser.statements import StatementParser
@@ -76,7 +76,7 @@ def begin(self: StatementParser, name: str, value: E.PrimExpr, node: Any) -> Non
 def change(self: StatementParser, load: E.BufferLoad, value: E.PrimExpr, node: Any) -> None:
     """Another value of a scalar."""
     value = self.stored(value, load.buffer.dtype, load.buffer, node)
-    self.emit(BufferStore(load.buffer, value, load.indices, span=self.span(node)))
+    self.emit(store_to(load, value, self.span(node)))
 
 
 def assign(self: StatementParser, name: str, value: Any, node: Any) -> bool:
