@@ -65,7 +65,8 @@ def undefined_vars(node: Node, defs: Iterable[E.Var] | None = None) -> list[E.Va
     """The variables that a program uses and does not define, in the order of their first uses."""
     defined = set(defs or ())
     if isinstance(node, PrimFunc):
-        defined.update(node.params, *(_of_buffer(b) for b in node.buffer_map.values()))
+        buffers = node.buffer_map.values()
+        defined.update(node.params, *([b.data, *variables_in(*b.shape)] for b in buffers))
         node = node.body
     undefined: dict[E.Var, None] = {}
 
@@ -87,10 +88,6 @@ def _used(node: Node) -> Iterable[E.Var]:
     if isinstance(node, E.Var):
         return (node,)
     return (node.buffer.data,) if isinstance(node, (E.BufferLoad, S.BufferStore)) else ()
-
-
-def _of_buffer(buffer: Buffer) -> list[E.Var]:
-    return [buffer.data, *variables_in(*buffer.shape)]
 
 
 def estimate_tir_flops(stmt_or_mod: PrimFunc | IRModule) -> float:

@@ -13,6 +13,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import variables_in
 
 CROSS_THREAD_REDUCTION = "cross_thread_reduction"

@@ -75,7 +75,7 @@ class _LoopExits(Mutator):
         ops = {call.op for call in _exits_of(loop.body)}
         outer = self.flags
         names = ("going", "running") if _BREAK in ops else ("going",) if ops else ()
-        self.flags = tuple(map(_flag, names))
+        self.flags = tuple(decl_buffer((1,), "bool", name, scope="local") for name in names)
         new = self.rewrite_children(loop)
         flags, self.flags = self.flags, outer
         if not flags:
@@ -114,10 +114,6 @@ class _LoopExits(Mutator):
                 goes_on = E.BufferLoad(self.flags[0], (const(0),))
                 return S.sequence(*first, S.IfThenElse(goes_on, rest))
         return self.rewrite_children(statements)
-
-
-def _flag(name: str) -> Buffer:
-    return decl_buffer((1,), "bool", name, scope="local")
 
 
 def _set(flag: Buffer, value: bool) -> S.Stmt:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlcweb.ir.visitor import find_nodes, walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.schedule.analysis.tensorize import suggest_index_map
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import Buffer
@@ -55,7 +55,7 @@ def rewrite_layout(sch: Schedule, function: str, number: int) -> None:
         return
     copies = [sch.get_block(place.block.name_hint, function) for place, _ in chain]
     anchor = sch.get_block(reader.block.name_hint, function)
-    at = _read_number(reader.block, load.buffer)
+    at = [region.buffer for region in reader.block.reads].index(load.buffer)
     if not copies:
         sch.annotate(sch.cache_read(anchor, at, "global"), PREPROC, True)
     sch.transform_layout(anchor, ("read", at), layout)
@@ -74,7 +74,7 @@ def _readers(
     chain: list[tuple[BlockPlace, Buffer]] = []
     last: BlockPlace | None = None
     for place in sch.state.index.blocks.values():
-        if place.function != function or _holds_blocks(place.block):
+        if place.function != function or any(find_nodes(place.block.body, Block)):
             continue
         if _load(place, buffer) is None:
             continue
@@ -85,10 +85,6 @@ def _readers(
             chain.append((place, copied))
             buffer, last = copied, None
     return (chain, last) if last is not None else ([], None)
-
-
-def _holds_blocks(block: Block) -> bool:
-    return any(isinstance(node, Block) for node in walk(block.body))
 
 
 def _load(place: BlockPlace, buffer: Buffer) -> BufferLoad | None:
@@ -107,7 +103,3 @@ def _copy(block: Block, buffer: Buffer) -> Buffer | None:
             )
             return target if same and value.buffer is buffer else None
     return None
-
-
-def _read_number(block: Block, buffer: Buffer) -> int:
-    return next(n for n, region in enumerate(block.reads) if region.buffer is buffer)

@@ -38,8 +38,8 @@ from mlcweb.tir.stmt import (
     SeqStmt,
     Stmt,
     While,
+    find_statements,
     sequence,
-    statements_in,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _index(module: IRModule) -> _Index:
             elif isinstance(statement, BlockRealize):
                 block = statement.block
                 index.blocks[block.identity] = BlockPlace(function, statement, parents)
-                if block.init is not None and _declares_view(block.init):
+                if block.init is not None and any(find_statements(block.init, DeclBuffer)):
                     index.views.add(function)
                 parents = (*parents, statement, block)
                 statement = block.body
@@ -301,10 +301,6 @@ def _index(module: IRModule) -> _Index:
     for name, func in prim_funcs(module).items():
         visit(func.body, name, ())
     return index
-
-
-def _declares_view(init: Stmt) -> bool:
-    return any(isinstance(part, DeclBuffer) for part in statements_in(init))
 
 
 class ScheduleDebugMask(IntEnum):

@@ -79,7 +79,7 @@ class Addresses:
 
     def _places_in(self, statement: S.Stmt) -> list[Place]:
         accesses = self.selector.accesses.of(statement)
-        return [self.place(access) for access in accesses if _is_in_memory(access)]
+        return [self.place(each) for each in accesses if each.buffer.scope() != REGISTER_SCOPE]
 
     def place(self, access: E.BufferLoad | S.BufferStore) -> Place:
         """Where an access reads or writes (its first element, if several)."""
@@ -186,7 +186,3 @@ class Addresses:
             emit("i32.const", wrap_integer(scale, "int32"))
             emit("i32.mul")
         emit("i32.add")
-
-
-def _is_in_memory(access: E.BufferLoad | S.BufferStore) -> bool:
-    return access.buffer.scope() != REGISTER_SCOPE

@@ -206,11 +206,7 @@ def _declares_less(block: Block) -> bool:
         _leave_out(block, declared, region)
         for declared, regions in ((block.reads, done.reads), (block.writes, done.writes))
         for region in regions
-    ) or any(_declares_less(inner) for inner in _blocks_in(block))
-
-
-def _blocks_in(block: Block) -> Iterator[Block]:
-    return find_statements(block.body, Block)
+    ) or any(_declares_less(inner) for inner in find_statements(block.body, Block))
 
 
 def _leave_out(block: Block, declared: Sequence[BufferRegion], region: BufferRegion) -> bool:

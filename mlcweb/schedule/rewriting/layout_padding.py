@@ -53,7 +53,11 @@ def with_padding(
     stores = [node for node in find_nodes(top, BufferStore) if node.buffer is old]
     if not stores:
         return replace(top, body=sequence(layout.assumptions(), top.body))
-    nests = [nest for nest in _outermost_loops(top) if _stores_to(nest, old)]
+    nests = [
+        nest
+        for nest in _outermost_loops(top)
+        if any(store.buffer is old for store in find_nodes(nest, BufferStore))
+    ]
     changed = {nest: layout.replaced_nest(nest) for nest in nests}
     covered = sum(_count(nest, stores) for nest in nests)
     if covered == len(stores) and all(changed.values()):
@@ -203,10 +207,6 @@ def _outermost_loops(statement: Stmt) -> list[For]:
     if isinstance(statement, For):
         return [statement]
     return [loop for below in substatements(statement) for loop in _outermost_loops(below)]
-
-
-def _stores_to(statement: Stmt, buffer: Buffer) -> bool:
-    return any(isinstance(n, BufferStore) and n.buffer is buffer for n in walk(statement))
 
 
 def _count(statement: Stmt, stores: Sequence[BufferStore]) -> int:
