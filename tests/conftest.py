@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from mlcweb import compat
 from mlcweb.analysis.verify import VerifyEachPass
 from mlcweb.codegen import registry
-from mlcweb.ir.node import forbid_mutation
+from mlcweb.ir.node import Node
 from mlcweb.ir.transform import PassContext
 
 settings.register_profile(
@@ -39,9 +39,16 @@ def garbage_is_collected_less_often() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def immutable_nodes() -> Iterator[None]:
-    """Assigning to a field of a finished IR node is an error in every test."""
-    with forbid_mutation():
-        yield
+    """Assigning to a field of an IR node that is set already is an error in every test."""
+
+    def guard(self: Node, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"{type(self).__name__}.{name} is set once and never changed")
+        object.__setattr__(self, name, value)
+
+    Node.__setattr__ = guard
+    yield
+    del Node.__setattr__
 
 
 @pytest.fixture(scope="session")

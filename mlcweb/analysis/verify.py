@@ -1,7 +1,6 @@
-"""Verifiers: what holds of a function at each level, beside what well_formed.py asks of all.
+"""What holds of a function, with blocks or lowered, beside what well_formed.py asks of all.
 
-`verify_tensorir` is for programs with blocks, `verify_loops` for lowered loops, optimised or not.
-They find faults of steps and passes, so that an error names the one that made it:
+It finds faults of steps and passes, so that an error names the one that made it:
 
     with tvm.transform.PassContext(instruments=[VerifyEachPass()]):
         tvm.build(sch.mod)
@@ -34,8 +33,8 @@ class VerificationError(InternalError):
 
 
 class _Verifier(WellFormed):
-    """The rules of all levels: extents are not negative, and operands have the types that their
-    operation asks for."""
+    """Extents are not negative, operands have the types that their operation asks for, and bindings
+    stay inside the domains of their axes."""
 
     def __init__(self, function: PrimFunc) -> None:
         super().__init__(function)
@@ -44,9 +43,6 @@ class _Verifier(WellFormed):
 
     def fault(self, message: str, node: Any) -> DiagnosticError:
         return DiagnosticError(message, node.span or self.place)
-
-    def check_axis(self, realize: S.BlockRealize, axis: S.IterVar, value: E.PrimExpr) -> None:
-        """Steps may leave blocks that cover a part of their axes."""
 
     @on(S.For)
     def visit_for(self, loop: S.For) -> None:
@@ -77,10 +73,6 @@ class _Verifier(WellFormed):
                 operation,
             )
         self.visit_children(operation)
-
-
-class _TensorIR(_Verifier):
-    """Bindings stay inside the domains of their axes."""
 
     @on(S.BlockRealize)
     def visit_block(self, realize: S.BlockRealize) -> None:
@@ -151,29 +143,9 @@ def _value_at(value: E.PrimExpr, at: dict[E.Var, E.IntImm], analyzer: Analyzer) 
     return result.value if isinstance(result, E.IntImm) else None
 
 
-class _Loops(_Verifier):
-    """There are no blocks."""
-
-    @on(S.BlockRealize)
-    def visit_block(self, realize: S.BlockRealize) -> None:
-        raise self.fault(
-            f'The block "{realize.block.name_hint}" is left in a lowered program', realize
-        )
-
-
-def verify_tensorir(function: PrimFunc) -> None:
-    """Raise a DiagnosticError at the first fault of a program with blocks."""
-    _TensorIR(function).check()
-
-
-def verify_loops(function: PrimFunc) -> None:
-    """Raise a DiagnosticError at the first fault of a lowered program."""
-    _Loops(function).check()
-
-
 def verify_well_formed(function: PrimFunc) -> None:
-    """Raise a DiagnosticError at the first fault of a program of either kind."""
-    verify_tensorir(function)  # Of lowered loops it asks what `verify_loops` does.
+    """Raise a DiagnosticError at the first fault of a program, with blocks or lowered."""
+    _Verifier(function).check()
 
 
 class VerifyEachPass:

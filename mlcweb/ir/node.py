@@ -1,7 +1,7 @@
 """The base of every IR node: a slotted dataclass with identity equality.
 
 Nodes are immutable by convention. The convention is not enforced by `frozen=True`, because a frozen
-dataclass takes several times longer to build in Pyodide; tests switch on `forbid_mutation` instead.
+dataclass takes several times longer to build in Pyodide; `tests/conftest.py` enforces it in tests.
 
 How the fields of a node take part in visiting, rewriting and structural comparison is declared
 once, where the field is: plain fields are children, `definition` fields bind variables, `reference`
@@ -10,8 +10,7 @@ fields point at things defined elsewhere, `hint` fields carry names that have no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
@@ -115,19 +114,3 @@ def replace(old: NodeType, **changes: Any) -> NodeType:
     values = dict(zip(cls.all_fields, cls.values_of(old), strict=True))
     values.update(changes)
     return cls(**values)
-
-
-@contextmanager
-def forbid_mutation() -> Iterator[None]:
-    """While active, assigning to a node's field that is already set raises AttributeError."""
-
-    def guard(self: Node, name: str, value: object) -> None:
-        if hasattr(self, name):
-            raise AttributeError(f"{type(self).__name__}.{name} is set once and never changed")
-        object.__setattr__(self, name, value)
-
-    Node.__setattr__ = guard
-    try:
-        yield
-    finally:
-        del Node.__setattr__

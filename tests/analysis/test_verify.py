@@ -6,8 +6,7 @@ import mlcweb
 from mlcweb.analysis.verify import (
     VerificationError,
     VerifyEachPass,
-    verify_loops,
-    verify_tensorir,
+    verify_well_formed,
 )
 from mlcweb.ir import DiagnosticError, IRModule
 from mlcweb.ir.node import replace
@@ -93,27 +92,22 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_of_programs_with_blocks(name):
     kind, change, message = FAULTS[name]
-    verify_tensorir(from_source(COPY))
+    verify_well_formed(from_source(COPY))
     with pytest.raises(DiagnosticError, match=message):
-        verify_tensorir(spoiled(kind, change))
+        verify_well_formed(spoiled(kind, change))
 
 
 @pytest.mark.parametrize("name", ["negative extent", "undeclared buffer", "other type"])
 def test_faults_of_loops(name):
     kind, change, message = FAULTS[name]
     loops = lower(from_source(COPY))
-    verify_loops(loops)
+    verify_well_formed(loops)
     with pytest.raises(DiagnosticError, match=message):
-        verify_loops(spoiled(kind, change, loops))
-
-
-def test_loops_have_no_blocks():
-    with pytest.raises(DiagnosticError, match='The block "root" is left'):
-        verify_loops(from_source(COPY))
+        verify_well_formed(spoiled(kind, change, loops))
 
 
 def test_bindings_under_conditions_that_keep_them_inside():
-    verify_tensorir(
+    verify_well_formed(
         from_source("""
 @T.prim_func
 def main(B: T.Buffer((10,), "int32")):
@@ -149,7 +143,7 @@ def main(B: T.Buffer((10,), "int32")):
                 B[v] = v
 """)
     with pytest.raises(DiagnosticError, match=r'"v" of the block "C" has the domain .* i is 11'):
-        verify_tensorir(func)
+        verify_well_formed(func)
 
 
 @pytest.fixture
