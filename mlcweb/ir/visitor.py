@@ -129,6 +129,18 @@ class Mutator(Dispatcher):
         return items if all(map(is_, new, items)) else new
 
 
+class Replacement(Mutator):
+    """Puts in place of a node what `choose` gives for it, as it is; other nodes, for which that is
+    None, are walked through."""
+
+    def __init__(self, choose: Callable[[Any], Any]) -> None:
+        self.choose = choose
+
+    def rewrite(self, node: Any) -> Any:
+        new = self.choose(node)
+        return self.rewrite_children(node) if new is None else new
+
+
 class _Change(Mutator):
     def __init__(self, types: tuple[type[Node], ...], change: Callable[[Any], Node]) -> None:
         self.types = types

@@ -15,7 +15,7 @@ from mlcweb.analysis.queries import verify_ssa
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.ir.structural import structural_equal
-from mlcweb.ir.visitor import Mutator, find_nodes, on
+from mlcweb.ir.visitor import Mutator, Replacement, find_nodes, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.options import HOIST_EXPRESSION, HOIST_IF_THEN_ELSE, configured
 from mlcweb.lower.simplify import Simplification
@@ -179,9 +179,14 @@ class _Hoisting(Mutator):
 
     def decided(self, nest: Nest, condition: E.PrimExpr, holds: bool) -> S.Stmt:
         """The loop where a condition is known to hold, or not to hold."""
-        simplification = Simplification()
+        value, simplification = const(holds), Simplification()
+
+        def decision(node: Any) -> E.PrimExpr | None:
+            same = isinstance(node, E.PrimExpr) and structural_equal(node, condition)
+            return value if same else None
+
         with simplification.assuming(condition if holds else logical_not(condition)):
-            new = simplification.rewrite(_Decision(condition, holds).rewrite(nest))
+            new = simplification.rewrite(Replacement(decision).rewrite(nest))
         return self.hoisted(new) if isinstance(new, Nest) else new
 
     def conditions(self, body: S.Stmt) -> Iterator[E.PrimExpr]:
@@ -217,18 +222,6 @@ class _Opening(Mutator):
     @on(E.Let)
     def definition(self, let: E.Let) -> E.PrimExpr:
         return let.body if let is self.let else self.rewrite_children(let)
-
-
-class _Decision(Mutator):
-    """Puts a truth value for a condition."""
-
-    def __init__(self, condition: E.PrimExpr, holds: bool) -> None:
-        self.condition = condition
-        self.holds = const(holds)
-
-    def rewrite(self, node: Any) -> Any:
-        same = isinstance(node, E.PrimExpr) and structural_equal(node, self.condition)
-        return self.holds if same else super().rewrite(node)
 
 
 def _is_fixed(value: E.PrimExpr, nest: Nest) -> bool:

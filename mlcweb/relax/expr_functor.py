@@ -16,6 +16,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.normalize import all_same, merged
 from mlcweb.relax.struct_info import StructInfo
+from mlcweb.tir.functor import checked_subclass
 
 Class = TypeVar("Class", bound=type)
 
@@ -53,18 +54,16 @@ DEFINITION_METHODS: dict[type, str] = {
 
 def visitor(cls: Class) -> Class:
     """Marks a subclass of `PyExprVisitor`, as TVM asks for."""
-    return _checked(cls, PyExprVisitor)
+    return _decorated(cls, PyExprVisitor)
 
 
 def mutator(cls: Class) -> Class:
     """Marks a subclass of `PyExprMutator`, as TVM asks for."""
-    return _checked(cls, PyExprMutator)
+    return _decorated(cls, PyExprMutator)
 
 
-def _checked(cls: Class, base: type) -> Class:
-    if not issubclass(cls, base):
-        raise TypeError(f"{cls.__name__} must be a subclass of {base.__name__}")
-    cls._cls = cls  # TVM wraps the class; subclasses name its own so
+def _decorated(cls: Class, base: type) -> Class:
+    checked_subclass(cls, base)._cls = cls  # TVM wraps the class; subclasses name its own so
     return cls
 
 

@@ -44,15 +44,16 @@ METHODS: dict[type, str] = {cls: _method_name(cls) for cls in (*_STATEMENTS, *_E
 
 def visitor(cls: Class) -> Class:
     """Marks a subclass of `PyStmtExprVisitor`, as TVM asks for."""
-    return _checked(cls, PyStmtExprVisitor)
+    return checked_subclass(cls, PyStmtExprVisitor)
 
 
 def mutator(cls: Class) -> Class:
     """Marks a subclass of `PyStmtExprMutator`, as TVM asks for."""
-    return _checked(cls, PyStmtExprMutator)
+    return checked_subclass(cls, PyStmtExprMutator)
 
 
-def _checked(cls: Class, base: type) -> Class:
+def checked_subclass(cls: Class, base: type) -> Class:
+    """A class, which is one of a base; a TypeError for others."""
     if not issubclass(cls, base):
         raise TypeError(f"{cls.__name__} must be a subclass of {base.__name__}")
     return cls

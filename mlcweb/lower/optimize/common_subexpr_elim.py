@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, Replacement, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.optimize.accesses import Accesses, may_alias
 from mlcweb.lower.optimize.hoist import is_worth_a_name, name_of, sure_operands
@@ -127,7 +127,7 @@ class _Run:
         def rebuild(store: S.BufferStore) -> None:
             self.definitions = []
             values = {value: self.rebuilt(value) for value in self.sharing.values(store)}
-            new = _Exchange(values).rewrite_children(store)
+            new = _with_operands(store, values)
             parts.append((self.definitions, new))
 
         self.in_order(rebuild)
@@ -186,12 +186,8 @@ class _Run:
     def with_names(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression with its operands rebuilt."""
         new = {operand: self.rebuilt(operand) for operand in self.sharing.operands(expression)}
-        return _Exchange(new).rewrite_children(expression) if new else expression
+        return _with_operands(expression, new) if new else expression
 
 
-class _Exchange(Mutator):
-    def __init__(self, new: Mapping[E.PrimExpr, E.PrimExpr]) -> None:
-        self.new = new
-
-    def rewrite(self, node: Any) -> Any:
-        return self.new.get(node, node)
+def _with_operands(node: Any, new: Mapping[E.PrimExpr, E.PrimExpr]) -> Any:
+    return Replacement(lambda operand: new.get(operand, operand)).rewrite_children(node)

@@ -8,8 +8,10 @@ not run at all are left alone.
 
 from __future__ import annotations
 
-from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, find_nodes, on, walk
+from typing import Any
+
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, Replacement, children, find_nodes, on, walk
 from mlcweb.lower.optimize.accesses import (
     REGISTER_SCOPE,
     Accesses,
@@ -60,7 +62,13 @@ class _Hoisting(Mutator):
             key: E.Var(name_of(value), value.dtype)
             for key, value in list(search.found.items())[: self.registers]
         }
-        body = _Replacement(self.indices, names).rewrite(loop.body)
+
+        def named(node: Any) -> Any:
+            if isinstance(node, _LEAVES):
+                return node
+            return names.get(self.indices.interned(node)) if isinstance(node, E.PrimExpr) else None
+
+        body = Replacement(named).rewrite(loop.body)
         result: S.Stmt = self.rewrite_children(replace(loop, body=body))
         for key, var in reversed(names.items()):
             result = S.LetStmt(var, search.found[key], result, span=loop.span)
@@ -103,21 +111,6 @@ class _Search:
             for load in self.accesses.of(expression)
             for buffer in self.written
         )
-
-
-class _Replacement(Mutator):
-    def __init__(self, indices: Indices, names: dict[object, E.Var]) -> None:
-        self.indices = indices
-        self.names = names
-
-    def rewrite(self, node: Node) -> Node:
-        if isinstance(node, _LEAVES):
-            return node
-        if isinstance(node, E.PrimExpr):
-            var = self.names.get(self.indices.interned(node))
-            if var is not None:
-                return var
-        return super().rewrite(node)
 
 
 def sure_operands(expression: E.PrimExpr) -> list[E.PrimExpr]:

@@ -22,7 +22,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.lower.expand_instructions import INSTRUCTIONS
 from mlcweb.runtime.host.clock import timer_of
 
-_C_TYPES: dict[str, Any] = {
+C_TYPES: dict[str, Any] = {
     "ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
     "float": ctypes.c_float, "double": ctypes.c_double,
 }  # fmt: skip
@@ -277,7 +277,7 @@ class Instance:
         engine.finalize_object()
 
     def _function(self, name: str, kinds: Sequence[str]) -> Any:
-        function: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *(_C_TYPES[kind] for kind in kinds))(
+        function: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *(C_TYPES[kind] for kind in kinds))(
             self._engine.get_function_address(name)
         )
         function.keeps = self._engine
@@ -313,7 +313,7 @@ class Instance:
 
     def variable(self, name: str, kind: str) -> int:
         """The value of a variable of the module."""
-        return _C_TYPES[kind].from_address(self._engine.get_global_value_address(name)).value
+        return C_TYPES[kind].from_address(self._engine.get_global_value_address(name)).value
 
     def set_pointer(self, name: str, function: Any) -> None:
         """Put the address of a function of ctypes into a variable, which then keeps it."""

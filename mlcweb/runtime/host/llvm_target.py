@@ -36,6 +36,7 @@ from mlcweb.runtime.host import engine
 from mlcweb.runtime.host import llvm_launch as threads
 from mlcweb.runtime.host.compiled_kernel import CompiledKernel, build_kernels, known_by
 from mlcweb.runtime.host.llvm_engine import (
+    C_TYPES,
     Compilation,
     Stopped,
     linked,
@@ -317,12 +318,6 @@ class _ProcessMemory:
         return np.frombuffer(memory, np.uint8)
 
 
-_C_RESULTS: dict[str, Any] = {
-    "i32": ctypes.c_int32, "i64": ctypes.c_int64,
-    "float": ctypes.c_float, "double": ctypes.c_double,
-}  # fmt: skip
-
-
 def _callback(call: PythonCall, lookup: FunctionLookup, failures: list[BaseException]) -> Any:
     """A function of ctypes that makes a kind of call."""
     kinds: list[Any] = [ctypes.c_void_p]
@@ -330,10 +325,10 @@ def _callback(call: PythonCall, lookup: FunctionLookup, failures: list[BaseExcep
         if isinstance(argument, Pointer):
             kinds += [ctypes.c_uint64, ctypes.c_int64]
         elif isinstance(argument, Scalar):
-            kinds.append(_C_RESULTS[argument_type(argument.dtype)])
+            kinds.append(C_TYPES[argument_type(argument.dtype)])
     memory: Any = _ProcessMemory()
     run = host_function(call, memory, lookup, failures).run
-    result = _C_RESULTS[argument_type(call.result)]
+    result = C_TYPES[argument_type(call.result)]
 
     def called(place: int, *values: Any) -> int:
         try:

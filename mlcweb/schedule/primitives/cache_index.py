@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlcweb.arith import same_expression
-from mlcweb.ir.visitor import Mutator, children, find_nodes, walk
+from mlcweb.ir.visitor import Replacement, children, find_nodes, walk
 from mlcweb.schedule.analysis.scopes import check_leaf
 from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import LoopError
@@ -74,7 +74,14 @@ def cache_index(
         stages.append(_stage(f"index_{n}", buffer, expression, used))
         buffers.append(buffer)
         loads.append((expression, BufferLoad(buffer, tuple(i.var for i in used))))
-    changed = _Replacement(loads)
+
+    def held(node: Any) -> BufferLoad | None:
+        """What holds an expression."""
+        if not isinstance(node, PrimExpr):
+            return None
+        return next((load for one, load in loads if same_expression(node, one)), None)
+
+    changed = Replacement(held)
     parts = {"body": place.block.body, "init": place.block.init}
     parts = {name: changed.rewrite(part) for name, part in parts.items() if part is not None}
     scope = state.scope_of(place)
@@ -182,17 +189,3 @@ def _stage(name: str, buffer: Buffer, expression: PrimExpr, used: list[IterVar])
     renamed = {old.var: new for old, new in zip(used, indices, strict=True)}
     store = BufferStore(buffer, substitute(expression, renamed), indices)
     return stage(name, loops, iterators.items(), store)
-
-
-class _Replacement(Mutator):
-    """Puts loads in place of the expressions that they hold."""
-
-    def __init__(self, loads: list[tuple[PrimExpr, BufferLoad]]) -> None:
-        self.loads = loads
-
-    def rewrite(self, node: Any) -> Any:
-        if isinstance(node, PrimExpr):
-            for expression, load in self.loads:
-                if same_expression(node, expression):
-                    return load
-        return super().rewrite(node)
