@@ -5,7 +5,7 @@ constants that may be left out: `x + k` is x alone, too, with k 0. `div` and `mo
 in one identity, and division towards zero in another (`tdiv`, `tmod`). The operands of sums and
 products are matched in either order, but for those `IN_ORDER`, and those of a minimum or of `and`
 as they stand. An identity that has `min` holds with minimum and maximum exchanged, too, except for
-`ROUNDING`. Nothing is divided by 0.
+`ROUNDING`, and one of `COMPARISONS` with `<=` for `<`. Nothing is divided by 0.
 
 Conditions may ask what is known: `nonneg(x, …)`, and whether two differences, x - y and z - w, are
 the `same(x, y, z, w)`.
@@ -105,31 +105,22 @@ max(div(x + c, d) * d, max(x, d)) -> div(x + c, d) * d if c == d - 1 and c > 0 a
 max(max(x, d), div(x + c, d) * d) -> div(x + c, d) * d if c == d - 1 and c > 0 and nonneg(x - 1)
 """
 
-CONDITIONS = """
+COMPARISONS = """
 x * c < y * c -> x < y if c > 0
-x * c < y * c -> y < x if c < 0
-x * c <= y * c -> x <= y if c > 0
-x * c <= y * c -> y <= x if c < 0
+x * c < y * c -> y < x if 0 > c
 div(x + k, c) * c < x -> k < mod(x + k, c)
 x < div(x + k, c) * c -> mod(x + k, c) < k
-x <= div(x + k, c) * c -> mod(x + k, c) <= k
-div(x + k, c) * c <= x -> k <= mod(x + k, c)
 x < (div(x + k, c) + d) * c -> mod(x + k, c) < k + d * c
 (div(x + k, c) + d) * c < x -> k + d * c < mod(x + k, c)
-x <= (div(x + k, c) + d) * c -> mod(x + k, c) <= k + d * c
-(div(x + k, c) + d) * c <= x -> k + d * c <= mod(x + k, c)
 x < div(x + k, c) * c + d -> mod(x + k, c) < k + d
 div(x + k, c) * c + d < x -> k + d < mod(x + k, c)
-x <= div(x + k, c) * c + d -> mod(x + k, c) <= k + d
-div(x + k, c) * c + d <= x -> k + d <= mod(x + k, c)
 div(x + k, c) * c < x + y -> k < mod(x + k, c) + y
 x + y < div(x + k, c) * c -> mod(x + k, c) + y < k
-x + y <= div(x + k, c) * c -> mod(x + k, c) + y <= k
-div(x + k, c) * c <= x + y -> k <= mod(x + k, c) + y
 div(x + k, c) * c < x - y -> y + k < mod(x + k, c)
 x - y < div(x + k, c) * c -> mod(x + k, c) < y + k
-x - y <= div(x + k, c) * c -> mod(x + k, c) <= y + k
-div(x + k, c) * c <= x - y -> y + k <= mod(x + k, c)
+"""
+
+CONDITIONS = """
 x // c == d and x % c == e -> x == c * d + e if 0 <= e < c
 x % c == e and x // c == d -> x == c * d + e if 0 <= e < c
 x // c == d and x % c < e -> c * d <= x and x < c * d + e if 0 < e <= c

@@ -110,6 +110,8 @@ def all_patterns() -> tuple[Pattern, ...]:
         (identities.IN_ORDER, False, True),
         (identities.EXTREMA, False, True),
         (identities.ROUNDING, False, False),
+        (identities.COMPARISONS, False, False),
+        (identities.COMPARISONS.replace("<", "<="), False, False),
         (identities.CONDITIONS, False, False),
     ]
     return tuple(
