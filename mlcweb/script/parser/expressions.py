@@ -219,20 +219,27 @@ def _type_variable(self: Evaluator, node: ast.Name) -> E.Var:
 
 
 def _lambda(self: Evaluator, node: ast.Lambda) -> Callable[..., Any]:
-    names = [argument.arg for argument in node.args.args]
-    if not names:
+    """A Python function, such as an index map or a reducer is made of."""
+    given = node.args
+    if given.kwonlyargs or given.kwarg or given.defaults:
+        raise self.error("A lambda in a script takes indices only", node)
+    parameters = [Parameter(a.arg, Parameter.POSITIONAL_OR_KEYWORD) for a in given.args]
+    if given.vararg:
+        parameters.append(Parameter(given.vararg.arg, Parameter.VAR_POSITIONAL))
+    if not parameters:
         raise self.error(f"{_kind(node)} cannot be used in a script", node)
+    signature = Signature(parameters)
 
     def apply(*values: Any) -> Any:
         self.scopes.push()
-        for name, value in zip(names, values, strict=True):
-            self.scopes.bind(name, value)
-        result = self.value(node.body)
-        self.scopes.pop()
-        return result
+        for name, value in signature.bind(*values).arguments.items():
+            self.scopes.bind(name, value, "an index of a lambda")
+        try:
+            return self.value(node.body)
+        finally:
+            self.scopes.pop()
 
-    parameters = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in names]
-    apply.__signature__ = Signature(parameters)
+    apply.__signature__ = signature
     return apply
 
 
@@ -247,14 +254,15 @@ def _python_number(value: Any) -> Any:
 
 
 def _tuple(self: Evaluator, node: ast.Tuple) -> Any:
-    return tuple(_items(self, node.elts))
+    return tuple(items(self, node.elts))
 
 
 def _list(self: Evaluator, node: ast.List) -> Any:
-    return _items(self, node.elts)
+    return items(self, node.elts)
 
 
-def _items(self: Evaluator, nodes: Sequence[ast.expr]) -> list[Any]:
+def items(self: Evaluator, nodes: Sequence[ast.expr]) -> list[Any]:
+    """The values of expressions, of which those after a star give several."""
     values: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
@@ -409,7 +417,7 @@ def _subscript(self: Evaluator, node: ast.Subscript) -> Any:
 
 def _call(self: Evaluator, node: ast.Call) -> Any:
     function = self.value(node.func)
-    arguments = _items(self, node.args)
+    arguments = items(self, node.args)
     if _wants_values(function):
         arguments = list(map(_loaded, arguments))
     options: dict[str, Any] = {}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, Signature
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -30,7 +29,7 @@ from mlcweb.script import relax as R
 from mlcweb.script.constructs import MetaVar
 from mlcweb.script.namespace import relax as N
 from mlcweb.script.parser import compile_time
-from mlcweb.script.parser.expressions import NAMESPACES, Evaluator, ModuleNames
+from mlcweb.script.parser.expressions import NAMESPACES, Evaluator, ModuleNames, items
 from mlcweb.script.parser.functions import check_parameters, decorator_options
 from mlcweb.script.parser.relax_types import annotation, declared_extents
 from mlcweb.tir.expr import Var as PrimVar
@@ -64,8 +63,6 @@ class RelaxEvaluator(Evaluator):
                 return var
             if node.id in _TYPES_OF_2022 and self.scopes.find(node.id) is None:
                 return R.NAMES[node.id]
-        if isinstance(node, ast.Lambda):
-            return self._lambda(node)
         if isinstance(node, ast.Call):
             function = self.value(node.func)
             if isinstance(function, (GlobalVar, E.Expr)):
@@ -80,42 +77,14 @@ class RelaxEvaluator(Evaluator):
                 object.__setattr__(result, "span", self.span(node))
         return result
 
-    def _lambda(self, node: ast.Lambda) -> Callable[..., Any]:
-        """A Python function of indices, as an index map is made of."""
-        given = node.args
-        if given.kwonlyargs or given.kwarg or given.defaults:
-            raise self.error("A lambda in a script takes indices only", node)
-        parameters = [Parameter(a.arg, Parameter.POSITIONAL_OR_KEYWORD) for a in given.args]
-        if given.vararg:
-            parameters.append(Parameter(given.vararg.arg, Parameter.VAR_POSITIONAL))
-        signature = Signature(parameters)
-
-        def mapping(*indices: Any) -> Any:
-            self.scopes.push()
-            for name, value in signature.bind(*indices).arguments.items():
-                self.scopes.bind(name, value, "an index of a lambda")
-            try:
-                return self.value(node.body)
-            finally:
-                self.scopes.pop()
-
-        mapping.__signature__ = signature
-        return mapping
-
     def _function(self, name: str) -> GlobalVar | None:
         return None if self.module is None else self.module.functions.get(name)
 
     def _call(self, function: Any, node: ast.Call) -> E.Call:
         if node.keywords:
             raise self.error("A function of the graph level has positional arguments only", node)
-        args = []
-        for item in node.args:
-            if isinstance(item, ast.Starred):
-                args.extend(self.value(item.value))
-            else:
-                args.append(self.value(item))
-        converted = [E.convert_to_expr(arg) for arg in args]
-        return E.Call(function, converted, span=self.span(node))
+        args = list(map(E.convert_to_expr, items(self, node.args)))
+        return E.Call(function, args, span=self.span(node))
 
     def _emit_te(self, node: ast.Call) -> E.Call:
         """A call of the function that a tensor expression makes, which the module gets."""
@@ -224,7 +193,7 @@ class FunctionReader:
         self.builder._begin_binding_block()
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
-        for index, statement in enumerate(body):
+        for statement in body:
             if self.result is not None:
                 raise self.error("Nothing follows the result of a function", statement)
             handler = _STATEMENTS.get(type(statement))
@@ -232,7 +201,7 @@ class FunctionReader:
                 kind = type(statement).__name__
                 raise self.error(f"Python's {kind} cannot be used in a graph function", statement)
             try:
-                handler(self, statement, index == len(body) - 1)
+                handler(self, statement)
             except DiagnosticError as error:
                 raise error.located(self.evaluator.span(statement)) from None
 
@@ -322,7 +291,7 @@ def _is_graph_value(value: Any) -> bool:
     return isinstance(value, (E.Expr, GlobalVar, int, float, str))
 
 
-def _assign(self: FunctionReader, node: ast.Assign, last: bool) -> None:
+def _assign(self: FunctionReader, node: ast.Assign) -> None:
     if len(node.targets) != 1:
         raise self.error("Assign to one variable at a time", node)
     target = node.targets[0]
@@ -343,7 +312,7 @@ def _assign(self: FunctionReader, node: ast.Assign, last: bool) -> None:
         self.bind(name.id, part, None, node)
 
 
-def _annotated(self: FunctionReader, node: ast.AnnAssign, last: bool) -> None:
+def _annotated(self: FunctionReader, node: ast.AnnAssign) -> None:
     if not isinstance(node.target, ast.Name):
         raise self.error("An annotation belongs to an assignment to a variable", node)
     if node.value is None:
@@ -358,7 +327,7 @@ def _annotated(self: FunctionReader, node: ast.AnnAssign, last: bool) -> None:
     self.bind(node.target.id, value, info, node)
 
 
-def _expression(self: FunctionReader, node: ast.Expr, last: bool) -> None:
+def _expression(self: FunctionReader, node: ast.Expr) -> None:
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return
     if _is_output(node):
@@ -387,7 +356,7 @@ def _is_output(node: ast.stmt) -> bool:
     return False
 
 
-def _with(self: FunctionReader, node: ast.With, last: bool) -> None:
+def _with(self: FunctionReader, node: ast.With) -> None:
     frame = self.evaluator.value(node.items[0].context_expr)
     if len(node.items) != 1 or not isinstance(frame, N.DataflowFrame):
         raise self.error("A graph function knows one kind of block: `with R.dataflow():`", node)
@@ -413,7 +382,7 @@ def _with(self: FunctionReader, node: ast.With, last: bool) -> None:
     self.close_block()
 
 
-def _if(self: FunctionReader, node: ast.If, last: bool) -> None:
+def _if(self: FunctionReader, node: ast.If) -> None:
     if self.builder.current_block_is_dataflow():
         raise self.error("A dataflow block has no branches", node)
     cond = self.builder.normalize_argument(self.evaluator.value(node.test))
@@ -438,7 +407,7 @@ def _assigned(node: ast.stmt) -> str | None:
     return None
 
 
-def _return(self: FunctionReader, node: ast.Return, last: bool) -> None:
+def _return(self: FunctionReader, node: ast.Return) -> None:
     if not self.evaluator.scopes or len(self.builder._open) == 0 or node.value is None:
         raise self.error("A graph function returns a value", node)
     value = self.evaluator.value(node.value)
@@ -447,7 +416,7 @@ def _return(self: FunctionReader, node: ast.Return, last: bool) -> None:
     self.result = self.builder.normalize_argument(value)
 
 
-def _local_function(self: FunctionReader, node: ast.FunctionDef, last: bool) -> None:
+def _local_function(self: FunctionReader, node: ast.FunctionDef) -> None:
     options: dict[str, Any] = {}
     for decorator in node.decorator_list:
         options.update(decorator_options(decorator, self.evaluator))
@@ -467,7 +436,7 @@ def _local_function(self: FunctionReader, node: ast.FunctionDef, last: bool) -> 
     self.builder.emit_normalized(E.VarBinding(var, func, span=self.evaluator.span(node)))
 
 
-def _pass(self: FunctionReader, node: ast.Pass, last: bool) -> None:
+def _pass(self: FunctionReader, node: ast.Pass) -> None:
     return
 
 
