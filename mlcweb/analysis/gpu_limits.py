@@ -14,7 +14,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc
 
 _OF_AXES = {
@@ -89,7 +89,7 @@ def _used(kernel: Node) -> dict[str, int]:
         if isinstance(node, (S.BufferStore, E.BufferLoad)):
             width = lanes * dtypes.size_in_bytes(_accessed(node))
             used["max_vector_bytes"] = max(used["max_vector_bytes"], width)
-        for buffer in _allocated(node):
+        for buffer in S.allocated_buffers(node):
             size = prod(constant_shape(buffer) or ()) * dtypes.size_in_bytes(buffer.dtype)
             if is_shared(buffer):
                 used["max_shared_memory_per_block"] += size
@@ -105,9 +105,3 @@ def _used(kernel: Node) -> dict[str, int]:
 def _accessed(node: S.BufferStore | E.BufferLoad) -> str:
     """The type of what is loaded or stored at once."""
     return node.value.dtype if isinstance(node, S.BufferStore) else node.dtype
-
-
-def _allocated(node: Node) -> tuple[Buffer, ...]:
-    if isinstance(node, S.Block):
-        return node.alloc_buffers
-    return (node.buffer,) if isinstance(node, S.AllocBuffer) else ()

@@ -115,10 +115,8 @@ def exchanges_data(func: PrimFunc) -> bool:
             exchange = exchange or part.attr_key == CROSS_THREAD_REDUCTION
         elif isinstance(part, S.BlockRealize):
             exchange = exchange or (bool(threads) and reduces_over(part, threads))
-        elif isinstance(part, S.Block):
-            exchange = exchange or any(map(is_shared, part.alloc_buffers))
-        elif isinstance(part, S.AllocBuffer):
-            exchange = exchange or is_shared(part.buffer)
+        elif isinstance(part, (S.Block, S.AllocBuffer)):
+            exchange = exchange or any(map(is_shared, S.allocated_buffers(part)))
         elif isinstance(part, S.Evaluate):
             exchange = exchange or is_barrier(part) or is_allreduce(part)
         if threads and exchange:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import find_nodes, on, walk
+from mlcweb.ir.visitor import find_nodes, on
 from mlcweb.lower.convert_blocks_to_loops import instructions_in_loops
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16, NarrowFormat
@@ -99,11 +99,8 @@ def _in_16_bits(func: PrimFunc, format: NarrowFormat) -> PrimFunc:
 
 
 def _buffers_in(body: S.Stmt) -> Iterator[Buffer]:
-    for part in walk(body):
-        if isinstance(part, S.Block):
-            yield from part.alloc_buffers
-        elif isinstance(part, S.AllocBuffer):
-            yield part.buffer
+    for part in S.statements_in(body):
+        yield from S.allocated_buffers(part)
 
 
 def _is_supported(func: PrimFunc) -> bool:

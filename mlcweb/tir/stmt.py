@@ -282,6 +282,13 @@ def _flat(statements: Iterable[Stmt]) -> Iterator[Stmt]:
         yield from statement.seq if isinstance(statement, SeqStmt) else (statement,)
 
 
+def allocated_buffers(node: Node) -> tuple[Buffer, ...]:
+    """The buffers whose memory a node itself allocates."""
+    if isinstance(node, Block):
+        return node.alloc_buffers
+    return (node.buffer,) if isinstance(node, AllocBuffer) else ()
+
+
 def declared_buffers(statement: Stmt) -> tuple[Buffer, ...]:
     """The buffers that a statement itself declares: memory of its own, and views."""
     if isinstance(statement, Block):
