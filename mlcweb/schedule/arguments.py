@@ -108,22 +108,22 @@ def _factors(sch: ScheduleBase, values: Any, taken: Any) -> Any:
     return [value if number is None else int(number) for value, number in pairs], factors
 
 
+def _recorded_as(convert: Callable[[Any], Any]) -> Callable[[ScheduleBase, Any, Any], Any]:
+    """Takes a plain value: what is recorded of it is what the primitive gets."""
+
+    def take(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+        plain = convert(value)
+        return plain, plain
+
+    return take
+
+
+def _integers(values: Any) -> list[int]:
+    return [index(value) for value in values or ()]
+
+
 def _as_it_is(sch: ScheduleBase, value: Any, taken: Any) -> Any:
     return value, value
-
-
-def _integer(sch: ScheduleBase, value: Any, taken: Any) -> Any:
-    return int(value), int(value)
-
-
-def _integers(sch: ScheduleBase, values: Any, taken: Any) -> Any:
-    numbers = [index(value) for value in values or ()]
-    return numbers, numbers
-
-
-def _probabilities(sch: ScheduleBase, values: Any, taken: Any) -> Any:
-    numbers = [float(value) for value in values]
-    return numbers, numbers
 
 
 def _storage_scope(sch: ScheduleBase, value: Any, taken: Any) -> Any:
@@ -138,11 +138,6 @@ def _storage_scope(sch: ScheduleBase, value: Any, taken: Any) -> Any:
 def _function_name(sch: ScheduleBase, name: Any, taken: Any) -> Any:
     found = sch._function_name(name)
     return found, found
-
-
-def _intrinsic(sch: ScheduleBase, value: Any, taken: Any) -> Any:
-    name = name_of(value)
-    return name, name
 
 
 def _annotation_value(sch: ScheduleBase, value: Any, taken: Any) -> Any:
@@ -234,15 +229,17 @@ ROLES = {
     "Var | BlockIdentity": Role("BlockRV | LoopRV | str", _loop_or_block, is_input=True),
     "Var | Sequence[BlockIdentity]": Role(f"LoopRV | {_BLOCKS}", _loop_or_blocks, is_input=True),
     "Factors": Role("Sequence[ExprRV | int | None]", _factors, is_input=True, width=0),
-    "int": Role("int", _integer),
-    "Integers": Role("Sequence[int]", _integers),
-    "Integers | None": Role("Sequence[int] | None", _integers),
-    "Sequence[float]": Role("Sequence[float]", _probabilities),
+    "int": Role("int", _recorded_as(int)),
+    "Integers": Role("Sequence[int]", _recorded_as(_integers)),
+    "Integers | None": Role("Sequence[int] | None", _recorded_as(_integers)),
+    "Sequence[float]": Role(
+        "Sequence[float]", _recorded_as(lambda values: list(map(float, values)))
+    ),
     "bool": Role("bool", _as_it_is, replayed=_recorded_boolean),
     "str": Role("str", _as_it_is),
     "StorageScope": Role("str", _storage_scope),
     "FunctionName": Role("str | None", _function_name),
-    "IntrinName": Role("str | TensorIntrin", _intrinsic),
+    "IntrinName": Role("str | TensorIntrin", _recorded_as(name_of)),
     "AnnotationValue": Role("AnnotationArgument", _annotation_value),
     "ReadBuffer": Role(_BUFFER, _region_number("read")),
     "WriteBuffer": Role(_BUFFER, _region_number("write")),
