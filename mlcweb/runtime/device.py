@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -98,25 +99,16 @@ def _device(name: str, index: int) -> Device:
     return Device(name, index)
 
 
-def cpu(dev_id: int = 0) -> Device:
-    """The processor."""
-    return _device("cpu", dev_id)
+def _of_type(name: str) -> Callable[..., Device]:
+    def of_number(dev_id: int = 0) -> Device:
+        return _device(name, dev_id)
+
+    of_number.__name__ = of_number.__qualname__ = name
+    of_number.__doc__ = f'The device "{name}" of a number.'
+    return of_number
 
 
-def cuda(dev_id: int = 0) -> Device:
-    return _device("cuda", dev_id)
-
-
-def metal(dev_id: int = 0) -> Device:
-    return _device("metal", dev_id)
-
-
-def vulkan(dev_id: int = 0) -> Device:
-    return _device("vulkan", dev_id)
-
-
-def webgpu(dev_id: int = 0) -> Device:
-    return _device("webgpu", dev_id)
+cpu, cuda, opencl, vulkan, metal, rocm, ext_dev, webgpu, hexagon = map(_of_type, DEVICE_TYPES)
 
 
 def require(dev: Device) -> Device:
@@ -124,19 +116,3 @@ def require(dev: Device) -> Device:
     if dev.type not in _WITH_ARRAYS or dev.index:
         raise TVMError(f"There is no device {dev} here; arrays live on {cpu()}")
     return dev
-
-
-def rocm(dev_id: int = 0) -> Device:
-    return _device("rocm", dev_id)
-
-
-def opencl(dev_id: int = 0) -> Device:
-    return _device("opencl", dev_id)
-
-
-def hexagon(dev_id: int = 0) -> Device:
-    return _device("hexagon", dev_id)
-
-
-def ext_dev(dev_id: int = 0) -> Device:
-    return _device("ext_dev", dev_id)
