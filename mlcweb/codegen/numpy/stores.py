@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from mlcweb.arith.rules_integer import factors
 from mlcweb.codegen.numpy.arrays import ArrayExpressions, ArrayText, IndexPart
 from mlcweb.codegen.numpy.evaluate import NotConstant
 from mlcweb.ir.structural import structural_equal
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -48,9 +48,7 @@ def is_same_element(value: E.PrimExpr, store: S.BufferStore) -> bool:
 
 def reads(value: E.PrimExpr, store: S.BufferStore) -> bool:
     """Whether an expression reads the memory that a store writes."""
-    return any(
-        isinstance(n, E.BufferLoad) and n.buffer.data is store.buffer.data for n in walk(value)
-    )
+    return any(n.buffer.data is store.buffer.data for n in find_nodes(value, E.BufferLoad))
 
 
 def finds_its_place(store: S.BufferStore) -> bool:
@@ -120,10 +118,10 @@ class StoreText:
         """The operand reduced over the axes that the target does not have."""
         out = self.target.axes
         if operation is E.Add:
-            factors = [self.expressions.text(factor) for factor in _factors(operand)]
-            covered = {axis for factor in factors for axis in factor.axes}
-            if len(factors) > 1 and covered.issuperset(self.summed):
-                return self.contraction(factors, out)
+            parts = [self.expressions.text(factor) for factor in factors(operand)]
+            covered = {axis for part in parts for axis in part.axes}
+            if len(parts) > 1 and covered.issuperset(self.summed):
+                return self.contraction(parts, out)
         value = self.expressions.text(operand)
         return self.reduced(operation, value, operand.dtype)
 
@@ -142,13 +140,13 @@ class StoreText:
             text = f"{text} ** {missing}"
         return ArrayText(text, kept)
 
-    def contraction(self, factors: list[ArrayText], out: tuple[int, ...]) -> ArrayText:
+    def contraction(self, parts: list[ArrayText], out: tuple[int, ...]) -> ArrayText:
         """The sum of a product, as a matrix product of two factors."""
-        factors = sorted(factors, key=lambda f: math.prod(self.sizes[a] for a in f.axes))
-        while len(factors) > 2:
-            merged = self.expressions.combine("{} * {}", *factors[:2])
-            factors = sorted([*factors[2:], merged], key=lambda f: len(f.axes))
-        x, y = factors
+        parts = sorted(parts, key=lambda f: math.prod(self.sizes[a] for a in f.axes))
+        while len(parts) > 2:
+            merged = self.expressions.combine("{} * {}", *parts[:2])
+            parts = sorted([*parts[2:], merged], key=lambda f: len(f.axes))
+        x, y = parts
         order = (*out, *self.summed)
         if _rank(y, order) < _rank(x, order):
             x, y = y, x
@@ -172,14 +170,6 @@ class StoreText:
 
 def _rank(value: ArrayText, order: tuple[int, ...]) -> int:
     return min((order.index(axis) for axis in value.axes), default=len(order))
-
-
-def _factors(value: E.PrimExpr) -> Iterator[E.PrimExpr]:
-    if isinstance(value, E.Mul):
-        yield from _factors(value.a)
-        yield from _factors(value.b)
-    else:
-        yield value
 
 
 def _element_numbers(parts: list[IndexPart], axes: tuple[int, ...], sizes: list[int]) -> Any:
