@@ -28,7 +28,7 @@ def _operator(name: str, element: Element, what: str) -> Callable[..., Any]:
         def value(*index: PrimExpr) -> PrimExpr:
             return element(_at(left, index, shape), _at(right, index, shape))
 
-        axes = [f"ax{i}" for i in range(len(shape))]
+        axes = shapes.axis_names(len(shape))
         return compute(shape, value, f"T_{name}", tag=tags.BROADCAST, varargs_names=axes)
 
     operator.__name__ = name
@@ -135,7 +135,7 @@ def broadcast_to(data: Tensor, shape: Any) -> Tensor:
         lambda *index: data(*shapes.broadcast_index(data.shape, index, extents)),
         "T_broadcast_to",
         tag=tags.BROADCAST,
-        varargs_names=[f"ax{i}" for i in range(len(extents))],
+        varargs_names=shapes.axis_names(len(extents)),
     )
 
 

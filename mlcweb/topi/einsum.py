@@ -81,7 +81,7 @@ def einsum(subscripts: str, *operands: Tensor) -> Tensor:
         product = reduce(arithmetic.multiply, factors)
         return reducers.sum(product, list(axes.values())) if axes else product
 
-    names = [f"ax{i}" for i in range(len(result))]
+    names = shapes.axis_names(len(result))
     shape = [extents[letter] for letter in result]
     return compute(shape, element, "T_einsum", tag=tags.EINSUM, varargs_names=names)
 
@@ -116,7 +116,7 @@ def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
         return reducers.sum(product, sums) if sums else product
 
     shape = [*(a.shape[i] for i in outer), *(b.shape[i] for i in inner)]
-    names = [f"ax{i}" for i in range(len(shape))]
+    names = shapes.axis_names(len(shape))
     return compute(shape, element, "T_tensordot", tag="matmul", varargs_names=names)
 
 

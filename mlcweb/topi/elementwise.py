@@ -20,12 +20,14 @@ def elementwise(data: Tensor, element: Callable[[PrimExpr], Any], name: str = "c
     return compute(data.shape, lambda *index: element(data(*index)), name, tag=tags.ELEMWISE)
 
 
-def named(data: Tensor, element: Callable[[PrimExpr], Any], name: str, tag: str) -> Tensor:
-    """As `elementwise`, with a name, a tag, and TVM's names of loops."""
-    axes = [f"ax{i}" for i in range(data.ndim)]
-    return compute(
-        data.shape, lambda *index: element(data(*index)), name, tag=tag, varargs_names=axes
-    )
+def named(data: Tensor, element: Callable[[PrimExpr], Any], name: str) -> Tensor:
+    """As `elementwise`, with TVM's names of loops."""
+    return _by_index(data.shape, lambda *index: element(data(*index)), name)
+
+
+def _by_index(shape: shapes.Shape, element: Callable[..., Any], name: str) -> Tensor:
+    axes = shapes.axis_names(len(shape))
+    return compute(shape, element, name, tag=tags.ELEMWISE, varargs_names=axes)
 
 
 def _operator(name: str, element: Callable[[PrimExpr], PrimExpr]) -> Callable[[Tensor], Tensor]:
@@ -79,7 +81,7 @@ def sign(x: Tensor) -> Tensor:
         negative_or_zero = arithmetic.select(arithmetic.less(value, zero), minus, zero)
         return arithmetic.select(arithmetic.greater(value, zero), one, negative_or_zero)
 
-    return named(x, element, "T_sign", tags.ELEMWISE)
+    return named(x, element, "T_sign")
 
 
 def clip(x: Tensor, a_min: Any, a_max: Any) -> Tensor:
@@ -123,29 +125,19 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
     def element(*index: Any) -> Any:
         return reduce(arithmetic.add, (x(*index) for x in xs))
 
-    axes = [f"ax{i}" for i in range(xs[0].ndim)]
-    return compute(
-        xs[0].shape, element, "T_elemwise_sum", tag=tags.ELEMWISE, varargs_names=axes
-    )  # fmt: skip
+    return _by_index(xs[0].shape, element, "T_elemwise_sum")
 
 
 def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:
     """A tensor of one value."""
     extents = shapes.as_shape(shape)
-    return compute(
-        extents,
-        lambda *_: arithmetic.cast(dtype, fill_value),
-        "T_full",
-        tag=tags.ELEMWISE,
-        varargs_names=[f"ax{i}" for i in range(len(extents))],
-    )
+    return _by_index(extents, lambda *_: arithmetic.cast(dtype, fill_value), "T_full")
 
 
 def full_like(x: Tensor, fill_value: Any) -> Tensor:
     """One value in the shape and type of `x`."""
     value = arithmetic.cast(x.dtype, fill_value)
-    axes = [f"ax{i}" for i in range(x.ndim)]
-    return compute(x.shape, lambda *_: value, "T_full_like", tag=tags.ELEMWISE, varargs_names=axes)
+    return _by_index(x.shape, lambda *_: value, "T_full_like")
 
 
 OPERATORS.update(negative=negative, cast=cast)

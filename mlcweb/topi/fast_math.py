@@ -8,7 +8,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.topi import elementwise, tags
+from mlcweb.topi import elementwise
 
 _EXP = (
     1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
@@ -40,15 +40,14 @@ def fast_exp(x: Tensor) -> Tensor:
     """
     if x.dtype != "float32":
         return elementwise.exp(x)
-    return elementwise.named(x, _exp, "T_fast_exp", tags.ELEMWISE)
+    return elementwise.named(x, _exp, "T_fast_exp")
 
 
 def fast_tanh(x: Tensor) -> Tensor:
     """tanh(x) of float32, as a quotient of polynomials; other types exactly."""
     if x.dtype != "float32":
         return elementwise.tanh(x)
-    return elementwise.named(x, lambda value: _quotient(value, 9.0, _TANH), "T_fast_tanh",
-                              tags.ELEMWISE)  # fmt: skip
+    return elementwise.named(x, lambda value: _quotient(value, 9.0, _TANH), "T_fast_tanh")
 
 
 def fast_erf(x: Tensor) -> Tensor:
@@ -57,8 +56,7 @@ def fast_erf(x: Tensor) -> Tensor:
         if x.dtype == "float16":
             raise DiagnosticError("fast_erf: the elements are float32, or have an erf of their own")
         return elementwise.erf(x)
-    return elementwise.named(x, lambda value: _quotient(value, 4.0, _ERF), "T_fast_erf",
-                              tags.ELEMWISE)  # fmt: skip
+    return elementwise.named(x, lambda value: _quotient(value, 4.0, _ERF), "T_fast_erf")
 
 
 def _number(value: float) -> PrimExpr:

@@ -62,7 +62,7 @@ def _reduced_shape(data: Tensor, axes: list[int], keepdims: bool) -> list[PrimEx
 
 
 def _axis_names(data: Tensor, axes: list[int], keepdims: bool) -> list[str]:
-    return [f"ax{i}" for i in range(data.ndim if keepdims else data.ndim - len(axes))]
+    return shapes.axis_names(data.ndim if keepdims else data.ndim - len(axes))
 
 
 def _plain(data: Tensor) -> str:

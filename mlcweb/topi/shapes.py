@@ -28,6 +28,11 @@ def constant(value: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
+def axis_names(count: int) -> list[str]:
+    """What TVM calls the loops over the axes of a result."""
+    return [f"ax{i}" for i in range(count)]
+
+
 def size(shape: Sequence[PrimExpr]) -> PrimExpr:
     """The number of elements."""
     one = arithmetic.const(1, shape[0].dtype if shape else "int32")

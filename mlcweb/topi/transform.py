@@ -18,7 +18,7 @@ from mlcweb.topi import shapes, tags
 def moved(shape: Any, element: Callable[..., Any], name: str) -> Tensor:
     """A tensor whose elements come one by one from others."""
     extents = shapes.as_shape(shape)
-    axes = [f"ax{i}" for i in range(len(extents))]
+    axes = shapes.axis_names(len(extents))
     return compute(extents, element, name, tag=tags.INJECTIVE, varargs_names=axes)
 
 
@@ -279,7 +279,7 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
             chosen = arithmetic.not_equal(chosen, arithmetic.const(0, chosen.dtype))
         return arithmetic.select(chosen, *arithmetic.match_types(at(x, index), at(y, index)))
 
-    axes = [f"ax{i}" for i in range(len(shape))]
+    axes = shapes.axis_names(len(shape))
     return compute(shape, element, "T_where", tag=tags.BROADCAST, varargs_names=axes)
 
 

@@ -138,72 +138,57 @@ def conv3d(
     )
 
 
-def conv1d_ncw(
-    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> Tensor:  # fmt: skip
-    """A convolution of data (n, c, w) by a kernel (filters, c, kw)."""
-    return convolution(data, kernel, strides, padding, dilation, 1, "NCW", "", out_dtype)
+def _named(
+    build: Callable[..., Tensor], layout: str, name: str, what: str
+) -> Callable[..., Tensor]:
+    build.__name__ = build.__qualname__ = name or f"{what}conv{len(layout) - 2}d_{layout.lower()}"
+    kind = "of groups of channels, " if what else "of data "
+    build.__doc__ = f"A convolution {kind}{layout} by a kernel {_KERNELS[layout]}."
+    return build
 
 
-def conv1d_nwc(
-    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> Tensor:  # fmt: skip
-    """A convolution of data (n, w, c) by a kernel (kw, c, filters)."""
-    return convolution(data, kernel, strides, padding, dilation, 1, "NWC", "", out_dtype)
+def _plain_1d(layout: str) -> Callable[..., Tensor]:
+    def build(
+        data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
+        out_dtype: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        return convolution(data, kernel, strides, padding, dilation, 1, layout, "", out_dtype)
+
+    return _named(build, layout, "", "")
 
 
-def group_conv1d_ncw(
-    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
-    groups: int = 1, out_dtype: str | None = None,
-) -> Tensor:  # fmt: skip
-    """A convolution of groups of channels, (n, c, w) by (filters, c / groups, kw)."""
-    return convolution(data, kernel, strides, padding, dilation, groups, "NCW", "", out_dtype)
+def _grouped_1d(layout: str) -> Callable[..., Tensor]:
+    def build(
+        data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
+        groups: int = 1, out_dtype: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        return convolution(data, kernel, strides, padding, dilation, groups, layout, "", out_dtype)
 
-
-def group_conv1d_nwc(
-    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
-    groups: int = 1, out_dtype: str | None = None,
-) -> Tensor:  # fmt: skip
-    """A convolution of groups of channels, (n, w, c) by (kw, c / groups, filters)."""
-    return convolution(data, kernel, strides, padding, dilation, groups, "NWC", "", out_dtype)
+    return _named(build, layout, "", "group_")
 
 
 def _plain(layout: str) -> Callable[..., Tensor]:
     def build(
-        Input: Tensor,
-        Filter: Tensor,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
+        Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
         out_dtype: str | None = None,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         return convolution(Input, Filter, stride, padding, dilation, 1, layout, "", out_dtype)
 
-    build.__name__ = build.__qualname__ = f"conv{len(layout) - 2}d_{layout.lower()}"
-    build.__doc__ = f"A convolution of data {layout} by a kernel {_KERNELS[layout]}."
-    return build
+    return _named(build, layout, "", "")
 
 
 def _grouped(layout: str, name: str = "") -> Callable[..., Tensor]:
     def build(
-        Input: Tensor,
-        Filter: Tensor,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        groups: int = 1,
+        Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, groups: int = 1,
         out_dtype: str | None = None,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         return convolution(Input, Filter, stride, padding, dilation, groups, layout, "", out_dtype)
 
-    name = name or f"group_conv{len(layout) - 2}d_{layout.lower()}"
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"A convolution of groups of channels, {layout} by {_KERNELS[layout]}."
-    return build
+    return _named(build, layout, name, "group_")
 
 
+conv1d_ncw, conv1d_nwc = _plain_1d("NCW"), _plain_1d("NWC")
+group_conv1d_ncw, group_conv1d_nwc = _grouped_1d("NCW"), _grouped_1d("NWC")
 conv2d_nchw, conv2d_nhwc, conv2d_hwcn = _plain("NCHW"), _plain("NHWC"), _plain("HWCN")
 group_conv2d_nchw, group_conv2d_nhwc = (_grouped(layout) for layout in ("NCHW", "NHWC"))
 conv3d_ncdhw, conv3d_ndhwc = (

@@ -121,7 +121,7 @@ def general_matmul(
             axis=k,
         )
 
-    axes = [f"ax{i}" for i in range(len(shape))]
+    axes = shapes.axis_names(len(shape))
     return compute(shape, element, "T_matmul", tag="matmul", varargs_names=axes)
 
 

@@ -27,7 +27,7 @@ def lrn(
     widths = [size // 2 if i == place else 0 for i in range(data.ndim)]
     padded = pad(data, widths, widths, name="pad_data")
     neighbour = reduce_axis((0, size), "rxs")
-    names = [f"ax{i}" for i in range(data.ndim)]
+    names = shapes.axis_names(data.ndim)
 
     def square(*index: PrimExpr) -> Any:
         at = [i + neighbour.var if axis == place else i for axis, i in enumerate(index)]

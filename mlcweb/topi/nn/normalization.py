@@ -14,7 +14,7 @@ from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import reduction, shapes, tags
 from mlcweb.topi.broadcast import add, divide, multiply, subtract
 from mlcweb.topi.elementwise import sqrt
-from mlcweb.topi.transform import reshape
+from mlcweb.topi.transform import moved, reshape
 
 Affine = Callable[[PrimExpr, Sequence[PrimExpr]], PrimExpr]
 """What becomes of a normalised value at an index."""
@@ -87,23 +87,13 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
     Layer Normalization", 2019)."""
     order = shapes.axes_in_order("rms_norm", axis, data.ndim)
     places = sorted(order)
-    rest = [extent for i, extent in enumerate(data.shape) if i not in places]
-    names = [f"ax{i}" for i in range(len(rest))]
     count = _wide(shapes.size([data.shape[i] for i in places]), data.dtype)
-    iterators = {i: reduce_axis((0, data.shape[i]), f"k{i}") for i in places}
-
-    def squares(*index: PrimExpr) -> Any:
-        left = iter(index)
-        place = [iterators[i].var if i in iterators else next(left) for i in range(data.ndim)]
-        value = _wide(data(*place), data.dtype)
-        return reduce_sum(value * value, list(iterators.values()))
-
-    total = compute(rest, squares, "T_multiply_red", tag=tags.COMM_REDUCE, varargs_names=names)
+    total = _summed(data, places, "T_multiply_red", lambda value, _: value * value)
     factor = compute(
-        rest,
+        total.shape,
         lambda *index: _inverse_root(arithmetic.divide(total(*index), count), epsilon),
         "rsqrt",
-        varargs_names=names,
+        varargs_names=shapes.axis_names(total.ndim),
     )
 
     def element(*index: PrimExpr) -> Any:
@@ -112,13 +102,7 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
         result = factor(*outside) * _wide(data(*index), data.dtype) * scale
         return arithmetic.cast(data.dtype, result)
 
-    return compute(
-        data.shape,
-        element,
-        "T_rms_norm",
-        tag=tags.INJECTIVE,
-        varargs_names=[f"ax{i}" for i in range(data.ndim)],
-    )
+    return moved(data.shape, element, "T_rms_norm")
 
 
 def group_norm(
@@ -184,37 +168,21 @@ def _normalized(
     The variance is that of the differences, in a second pass over the data: the difference of the
     mean square and the squared mean, in one pass, would lose digits. Those of float16 are float32.
     """
-    rest = [extent for i, extent in enumerate(data.shape) if i not in places]
-    names = [f"ax{i}" for i in range(len(rest))]
     count = _wide(shapes.size([data.shape[i] for i in places]), data.dtype)
     source = data.op.name
-
-    def summed(suffix: str, term: Callable[..., PrimExpr]) -> Tensor:
-        iterators = {i: reduce_axis((0, data.shape[i]), f"k{i}") for i in places}
-
-        def element(*index: PrimExpr) -> Any:
-            left = iter(index)
-            place = [iterators[i].var if i in iterators else next(left) for i in range(data.ndim)]
-            value = _wide(data(*place), data.dtype)
-            return reduce_sum(term(value, index), list(iterators.values()))
-
-        return compute(
-            rest, element, f"{source}_{suffix}", tag=tags.COMM_REDUCE, varargs_names=names
-        )
-
-    total = summed("sum", lambda value, _: value)
+    total = _summed(data, places, f"{source}_sum", lambda value, _: value)
     mean = compute(
-        rest,
+        total.shape,
         lambda *index: arithmetic.divide(total(*index), count),
         f"{source}_mean",
-        varargs_names=names,
+        varargs_names=shapes.axis_names(total.ndim),
     )
 
     def squared(value: PrimExpr, index: Sequence[PrimExpr]) -> PrimExpr:
         difference = value - mean(*index)
         return difference * difference
 
-    spread = summed("var_sum", squared)
+    spread = _summed(data, places, f"{source}_var_sum", squared)
 
     def element(*index: PrimExpr) -> Any:
         outside = [i for place, i in enumerate(index) if place not in places]
@@ -222,13 +190,24 @@ def _normalized(
         normal = (_wide(data(*index), data.dtype) - mean(*outside)) * factor
         return affine(arithmetic.cast(data.dtype, normal), index)
 
-    return compute(
-        data.shape,
-        element,
-        name,
-        tag=tags.INJECTIVE,
-        varargs_names=[f"ax{i}" for i in range(data.ndim)],
-    )
+    return moved(data.shape, element, name)
+
+
+def _summed(
+    data: Tensor, places: list[int], name: str, term: Callable[..., PrimExpr]
+) -> Tensor:  # fmt: skip
+    """The sums over `places` of `term(value, index)`, with the index of the sum."""
+    rest = [extent for i, extent in enumerate(data.shape) if i not in places]
+    iterators = {i: reduce_axis((0, data.shape[i]), f"k{i}") for i in places}
+
+    def element(*index: PrimExpr) -> Any:
+        left = iter(index)
+        place = [iterators[i].var if i in iterators else next(left) for i in range(data.ndim)]
+        value = _wide(data(*place), data.dtype)
+        return reduce_sum(term(value, index), list(iterators.values()))
+
+    names = shapes.axis_names(len(rest))
+    return compute(rest, element, name, tag=tags.COMM_REDUCE, varargs_names=names)
 
 
 def _inverse_root(variance: PrimExpr, epsilon: float) -> PrimExpr:

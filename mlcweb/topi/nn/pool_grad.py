@@ -9,10 +9,8 @@ from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, logic, reducers
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import reduction, shapes
-from mlcweb.topi.nn.pooling import spatial_axes
-from mlcweb.topi.nn.window import count_inside, numbers, paddings
+from mlcweb.topi.nn.pooling import Windows, spatial_axes
 
 
 def pool_grad(
@@ -31,54 +29,19 @@ def pool_grad(
     first of equal elements."""
     operator = f"pool{len(layout) - 2}d_grad {pool_type}"
     places = spatial_axes(operator, data, pool_type, layout)
-    rank = len(places)
-    windows = _Windows(
-        data,
-        places,
-        numbers(operator, "kernel", kernel, rank),
-        numbers(operator, "stride", stride, rank),
-        numbers(operator, "dilation", dilation, rank),
-        *paddings(operator, padding, shapes.as_shape(numbers(operator, "kernel", kernel, rank))),
-    )
+    windows = _Windows(operator, data, places, kernel, stride, dilation, padding)
     if pool_type == "max":
         return windows.distributed(grads, windows.first_greatest(grads.shape))
-    clipped = ceil_mode or not count_include_pad
-    shares = compute(
-        grads.shape,
-        lambda *index: arithmetic.divide(
-            grads(*index),
-            arithmetic.cast(
-                data.dtype,
-                windows.count(index, count_include_pad)
-                if clipped
-                else arithmetic.const(math.prod(windows.size)),
-            ),
-        ),
-        "pool_share",
-    )
-    return windows.distributed(shares)
+
+    def share(*index: PrimExpr) -> PrimExpr:
+        count = windows.count(index, ceil_mode, count_include_pad)
+        return arithmetic.divide(grads(*index), arithmetic.cast(data.dtype, count))
+
+    return windows.distributed(compute(grads.shape, share, "pool_share"))
 
 
-class _Windows:
-    """The windows of a pooling along the axes `places` of its data."""
-
-    def __init__(
-        self,
-        data: Tensor,
-        places: list[int],
-        size: list[int],
-        strides: list[int],
-        dilation: list[int],
-        low: list[int],
-        high: list[int],
-    ) -> None:
-        self.data = data
-        self.places = places
-        self.size = size
-        self.strides = strides
-        self.dilation = dilation
-        self.low = low
-        self.high = high
+class _Windows(Windows):
+    """Windows that give back what they were made of."""
 
     def first_greatest(self, shape: Sequence[PrimExpr]) -> Tensor:
         """The place in each window, counted row by row, of its first greatest element."""
@@ -103,24 +66,10 @@ class _Windows:
         """Where on axis d of the data an element of a window lies."""
         return window * self.strides[d] + offset * self.dilation[d] - self.low[d]
 
-    def count(self, index: Sequence[PrimExpr], with_padding: bool) -> PrimExpr:
-        """How many elements of a window count: never those that `ceil_mode` added behind."""
-        counts: list[PrimExpr] = []
-        for d, place in enumerate(self.places):
-            start = index[place] * self.strides[d] - self.low[d]
-            begin = -self.low[d] if with_padding else 0
-            end = self.data.shape[place] + (self.high[d] if with_padding else 0)
-            counts.append(count_inside(start, begin, end, self.size[d], self.dilation[d]))
-        return arithmetic.maximum(shapes.size(counts), 1)
-
     def distributed(self, grads: Tensor, chosen: Tensor | None = None) -> Tensor:
         """For each element of the data the sum over the windows it is in; with `chosen`, over those
         in which it has the place that this says."""
-        index_type = self.data.shape[0].dtype
-        axes = [
-            reduce_axis((0, arithmetic.const(extent, index_type)), f"rv{d}")
-            for d, extent in enumerate(self.size)
-        ]
+        axes = self.axes()
 
         def element(*index: PrimExpr) -> PrimExpr:
             window, conditions = list(index), []

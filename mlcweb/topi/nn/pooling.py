@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -11,6 +12,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
+from mlcweb.tir.stmt import IterVar
 from mlcweb.topi import shapes, tags
 from mlcweb.topi.nn.pad import pad
 from mlcweb.topi.nn.window import SPATIAL, check_layout, count_inside, numbers, paddings
@@ -40,14 +42,11 @@ def pool(
     layout = layout or f"NC{SPATIAL.get(data.ndim - 2, '')}"
     operator = f"pool{len(layout) - 2}d {pool_type}"
     places = spatial_axes(operator, data, pool_type, layout)
-    rank = len(places)
-    size = numbers(operator, "kernel", kernel, rank)
-    strides = numbers(operator, "stride", stride, rank)
-    spread = numbers(operator, "dilation", dilation, rank)
-    low, high = paddings(operator, padding, shapes.as_shape(size))
+    windows = Windows(operator, data, places, kernel, stride, dilation, padding)
+    strides, low, high = windows.strides, windows.low, windows.high
     outputs, behind = [], []
     for d, place in enumerate(places):
-        width = (size[d] - 1) * spread[d] + 1
+        width = (windows.size[d] - 1) * windows.dilation[d] + 1
         # A partial last window needs that much more padding behind.
         extra = strides[d] - 1 if ceil_mode else 0
         behind.append(high[d] + extra)
@@ -64,11 +63,7 @@ def pool(
     padded = data
     if any(before) or any(after):
         padded = pad(data, before, after, border, name="pad_temp")
-    index_type = data.shape[0].dtype
-    axes = [
-        reduce_axis((0, arithmetic.const(extent, index_type)), f"rv{d}")
-        for d, extent in enumerate(size)
-    ]
+    axes = windows.axes()
     shape = list(data.shape)
     for place, extent in zip(places, outputs, strict=True):
         shape[place] = extent
@@ -76,50 +71,73 @@ def pool(
     def window(*index: PrimExpr) -> PrimExpr:
         inside = list(index)
         for d, place in enumerate(places):
-            inside[place] = index[place] * strides[d] + axes[d].var * spread[d]
+            inside[place] = index[place] * strides[d] + axes[d].var * windows.dilation[d]
         return padded(*inside)
 
-    names = [f"ax{i}" for i in range(data.ndim)]
-    if pool_type == "max":
-        return compute(
-            shape,
-            lambda *index: reducers.max(window(*index), axes),
-            "pool_max",
-            tag="pool_max",
-            attrs={"schedule_rule": "meta_schedule.pool_max"},
-            varargs_names=names,
-        )
-    total = compute(
-        shape,
-        lambda *index: reducers.sum(window(*index), axes),
-        "pool_sum",
-        tag="pool_sum",
-        varargs_names=names,
-    )
+    def counted(index: Sequence[PrimExpr]) -> PrimExpr:
+        return windows.count(index, ceil_mode, count_include_pad)
 
-    def counted(index: tuple[PrimExpr, ...]) -> PrimExpr:
-        """How many elements of the window count: never those that `ceil_mode` added behind."""
-        counts = []
-        for d, place in enumerate(places):
-            start = index[place] * strides[d] - low[d]
-            begin = -low[d] if count_include_pad else 0
-            end = arithmetic.add(data.shape[place], high[d] if count_include_pad else 0)
-            counts.append(count_inside(start, begin, end, size[d], spread[d]))
+    return _pooled("pool", pool_type, shape, data.dtype, window, axes, counted)
+
+
+class Windows:
+    """The windows of a pooling along the axes `places` of its data: a number for each of these."""
+
+    def __init__(
+        self, operator: str, data: Tensor, places: list[int], kernel: Any, stride: Any,
+        dilation: Any, padding: Any,
+    ) -> None:  # fmt: skip
+        rank = len(places)
+        self.data = data
+        self.places = places
+        self.size = numbers(operator, "kernel", kernel, rank)
+        self.strides = numbers(operator, "stride", stride, rank)
+        self.dilation = numbers(operator, "dilation", dilation, rank)
+        self.low, self.high = paddings(operator, padding, shapes.as_shape(self.size))
+
+    def axes(self) -> list[IterVar]:
+        """The axes of a window."""
+        index_type = self.data.shape[0].dtype
+        return [
+            reduce_axis((0, arithmetic.const(extent, index_type)), f"rv{d}")
+            for d, extent in enumerate(self.size)
+        ]
+
+    def count(self, index: Sequence[PrimExpr], ceil_mode: bool, with_padding: bool) -> PrimExpr:
+        """How many elements of a window count: never those that `ceil_mode` added behind."""
+        if with_padding and not ceil_mode:
+            return arithmetic.const(math.prod(self.size))
+        counts: list[PrimExpr] = []
+        for d, place in enumerate(self.places):
+            start = index[place] * self.strides[d] - self.low[d]
+            begin = -self.low[d] if with_padding else 0
+            end = arithmetic.add(self.data.shape[place], self.high[d] if with_padding else 0)
+            counts.append(count_inside(start, begin, end, self.size[d], self.dilation[d]))
         return arithmetic.maximum(shapes.size(counts), 1)
 
+
+def _pooled(
+    name: str, pool_type: str, shape: list[PrimExpr], dtype: str, window: Callable[..., PrimExpr],
+    axes: list[IterVar], count: Callable[[Sequence[PrimExpr]], PrimExpr],
+) -> Tensor:  # fmt: skip
+    """The greatest element of the window at each index, or the sum of the window by its `count`."""
+    names = shapes.axis_names(len(shape))
+    rule = {"schedule_rule": f"meta_schedule.{name}_{pool_type}"}
+    is_max = pool_type == "max"
+    reduce, reduced = (reducers.max, f"{name}_max") if is_max else (reducers.sum, f"{name}_sum")
+    found = compute(
+        shape, lambda *index: reduce(window(*index), axes), reduced, tag=reduced,
+        attrs=rule if is_max else None, varargs_names=names,
+    )  # fmt: skip
+    if is_max:
+        return found
+
     def mean(*index: PrimExpr) -> Any:
-        whole = count_include_pad and not ceil_mode
-        count = arithmetic.const(math.prod(size)) if whole else counted(index)
-        return arithmetic.divide(total(*index), arithmetic.cast(data.dtype, count))
+        return arithmetic.divide(found(*index), arithmetic.cast(dtype, count(index)))
 
     return compute(
-        shape,
-        mean,
-        "pool_avg",
-        tag=tags.ELEMWISE,
-        attrs={"schedule_rule": "meta_schedule.pool_avg"},
-        varargs_names=names,
-    )
+        shape, mean, f"{name}_avg", tag=tags.ELEMWISE, attrs=rule, varargs_names=names
+    )  # fmt: skip
 
 
 pool1d = pool2d = pool3d = pool
@@ -181,7 +199,10 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
         end = arithmetic.floordiv((i + 1) * extent + (out - 1), out)
         return start, end
 
-    def window(index: tuple[PrimExpr, ...], outside: PrimExpr) -> PrimExpr:
+    is_max = pool_type == "max"
+    outside = intrinsics.min_value(data.dtype) if is_max else arithmetic.const(0, data.dtype)
+
+    def window(*index: PrimExpr) -> PrimExpr:
         inside, conditions = list(index), []
         for d, place in enumerate(places):
             start, end = bounds(index[place], d)
@@ -193,40 +214,13 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
             value = intrinsics.if_then_else(condition, value, outside)
         return value
 
-    names = [f"ax{i}" for i in range(data.ndim)]
-    if pool_type == "max":
-        least = intrinsics.min_value(data.dtype)
-        return compute(
-            shape,
-            lambda *index: reducers.max(window(index, least), axes),
-            "adaptive_pool_max",
-            tag="adaptive_pool_max",
-            attrs={"schedule_rule": "meta_schedule.adaptive_pool_max"},
-            varargs_names=names,
-        )
-    zero = arithmetic.const(0, data.dtype)
-    total = compute(
-        shape,
-        lambda *index: reducers.sum(window(index, zero), axes),
-        "adaptive_pool_sum",
-        tag="adaptive_pool_sum",
-        varargs_names=names,
-    )
-
-    def mean(*index: PrimExpr) -> Any:
-        sizes = [arithmetic.subtract(*reversed(bounds(index[p], d))) for d, p in enumerate(places)]
+    def count(index: Sequence[PrimExpr]) -> PrimExpr:
         if even:
-            sizes = [axis.dom.extent for axis in axes if axis.dom]
-        return arithmetic.divide(total(*index), arithmetic.cast(data.dtype, shapes.size(sizes)))
+            return shapes.size([axis.dom.extent for axis in axes if axis.dom])
+        ends = (bounds(index[place], d) for d, place in enumerate(places))
+        return shapes.size([arithmetic.subtract(end, start) for start, end in ends])
 
-    return compute(
-        shape,
-        mean,
-        "adaptive_pool_avg",
-        tag=tags.ELEMWISE,
-        attrs={"schedule_rule": "meta_schedule.adaptive_pool_avg"},
-        varargs_names=names,
-    )
+    return _pooled("adaptive_pool", pool_type, shape, data.dtype, window, axes, count)
 
 
 def adaptive_pool1d(
