@@ -6,7 +6,6 @@ from __future__ import annotations
 from mlcweb.meta_schedule.space.defaults import defaults_for
 from mlcweb.meta_schedule.space.rules import AutoInline
 from mlcweb.meta_schedule.space.thread_rules import AutoBind
-from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.schedule import Schedule, Trace
@@ -78,7 +77,7 @@ def _finish(sch: Schedule, name: str, function: str, target: Target) -> None:
         sch.reverse_compute_inline(block)
     elif target.kind.name in DEVICE_KINDS:
         rule = AutoBind()
-        rule._initialize_with_tune_context(TuneContext(sch.mod, target=target))
+        rule.target = target
         rule.apply(sch, block)
     else:
         sch.parallel(sch.fuse(*sch.get_loops(block)))

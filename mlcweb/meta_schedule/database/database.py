@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from mlcweb.analysis.queries import find_anchor_block
 from mlcweb.ir import IRModule, structural_equal, structural_hash
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
+from mlcweb.meta_schedule.trace_apply import schedule_using_anchor_trace
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
 from mlcweb.tir.schedule_provider import entered, innermost
@@ -111,7 +112,6 @@ class Database(ABC):
         record = self.query_tuning_record(mod, target, workload_name)
         if record is None or structural_equal(record.workload.mod, mod):
             return None if record is None else record.schedule()
-        from mlcweb.meta_schedule.trace_apply import schedule_using_anchor_trace
 
         sch = Schedule(mod)
         anchor = record.schedule().trace
