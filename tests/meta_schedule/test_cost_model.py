@@ -12,11 +12,10 @@ from mlcweb.meta_schedule.cost_model import (
     NumPyModel,
     RandomModel,
     XGBModel,
-    linear,
 )
-from mlcweb.meta_schedule.cost_model.boosted_trees import fit
 from mlcweb.meta_schedule.cost_model.learned_model import MAX_SAMPLES, rank, together
 from mlcweb.meta_schedule.cost_model.loop_features import NAMES, features
+from mlcweb.meta_schedule.cost_model.regression import fit_linear, fit_trees
 from mlcweb.meta_schedule.feature_extractor import (
     PerProgramFeature,
     PerStoreFeature,
@@ -73,10 +72,10 @@ def test_trees_learn_a_function_and_nothing_where_nothing_varies() -> None:
     rng = np.random.default_rng(0)
     rows = rng.uniform(size=(400, 6))
     targets = np.where(rows[:, 2] > 0.5, 1.0, 0.0) + 2 * rows[:, 4]
-    model = fit(rows[:300], targets[:300])
+    model = fit_trees(rows[:300], targets[:300])
     error = model.predict(rows[300:]) - targets[300:]
     assert float(np.abs(error).mean()) < 0.1
-    constant = fit(np.ones((5, 3)), np.arange(5.0))
+    constant = fit_trees(np.ones((5, 3)), np.arange(5.0))
     assert constant.predict(np.zeros((2, 3))).tolist() == [2.0, 2.0]
 
 
@@ -90,18 +89,18 @@ def test_a_linear_model_needs_few_rows_and_forgives_what_was_disturbed() -> None
     wanted = unseen[:, 3] - 0.5 * unseen[:, 7]
 
     def agreement(below: float) -> float:
-        model = linear.fit(rows, targets, regularisation=5.0, below=below)
+        model = fit_linear(rows, targets, regularisation=5.0, below=below)
         return float(np.corrcoef(model.predict(unseen), wanted)[0, 1])
 
     assert agreement(0.15) > 0.85
     assert agreement(0.15) > agreement(1.0)
-    constant = linear.fit(np.ones((5, 3)), np.arange(5.0))
+    constant = fit_linear(np.ones((5, 3)), np.arange(5.0))
     assert constant.predict(np.zeros((2, 3))).tolist() == pytest.approx([2.0, 2.0])
 
 
 def test_trees_split_many_values_in_few_places() -> None:
     rows = np.arange(5000.0)[:, None]
-    model = fit(rows, np.where(rows[:, 0] > 3000, 1.0, 0.0))
+    model = fit_trees(rows, np.where(rows[:, 0] > 3000, 1.0, 0.0))
     assert model.predict(np.array([[100.0], [4900.0]])).tolist() == pytest.approx([0, 1], abs=0.05)
 
 

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.meta_schedule.cost_model import boosted_trees, linear
 from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel
+from mlcweb.meta_schedule.cost_model.regression import (
+    PRIOR_ROWS,
+    BoostedTrees,
+    Linear,
+    fit_linear,
+    fit_trees,
+)
 from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
@@ -23,8 +29,8 @@ BELOW = 0.15
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    linear: linear.Linear
-    trees: boosted_trees.BoostedTrees
+    linear: Linear
+    trees: BoostedTrees
 
 
 class NumPyModel(LearnedModel):
@@ -48,7 +54,7 @@ class NumPyModel(LearnedModel):
         trees: int = 30,
         depth: int = 2,
         rate: float = 0.25,
-        regularisation: float = linear.REGULARISATION,
+        regularisation: float = PRIOR_ROWS,
         below: float = BELOW,
     ) -> None:
         super().__init__(extractor)
@@ -57,9 +63,9 @@ class NumPyModel(LearnedModel):
         self.options: dict[str, Any] = {"trees": trees, "depth": depth, "rate": rate}
 
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
-        first = linear.fit(rows, targets, regularisation=self.regularisation, below=self.below)
+        first = fit_linear(rows, targets, regularisation=self.regularisation, below=self.below)
         left = targets - first.predict(rows)
-        return _Sum(first, boosted_trees.fit(rows, left, below=self.below, **self.options))
+        return _Sum(first, fit_trees(rows, left, below=self.below, **self.options))
 
     def evaluate(self, model: Any, rows: np.ndarray) -> np.ndarray:
         return model.linear.predict(rows) + model.trees.predict(rows)
@@ -122,7 +128,7 @@ class XGBModel(LearnedModel):
         return super().predict(context, candidates)
 
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
-        first = linear.fit(rows, targets, below=self._below)
+        first = fit_linear(rows, targets, below=self._below)
         data = self._xgboost.DMatrix(rows, label=targets - first.predict(rows))
         trees = self._xgboost.train(
             self._options, data, num_boost_round=self._trees, obj=self._objective
