@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mlcweb.playground.protocol import workers
 from mlcweb.playground.protocol.search import EarlierRecord, EarlierRecords, SearchSettings
 from mlcweb.playground.protocol.trace import NestLoop, NestStatement
 from mlcweb.playground.protocol.wire import from_plain, to_json
@@ -48,13 +47,10 @@ def test_types_become_those_of_typescript(types: Any) -> None:
 
 def test_what_may_be_missing_in_a_message_between_workers_is_not_null(types: Any) -> None:
     writer = types._Writer(types._aliases())
-    assert writer.type(workers.RunInPoolMessage) == "RunInPoolMessage"
-    assert writer.type(workers.StartMessage) == "StartMessage"
     assert writer.type(TrialWorkload) == "TrialWorkload"
     text = "".join(writer.interfaces())
-    assert "  reply?: SharedReply;\n" in text
     assert "  expected?: Uint8Array;\n" in text
-    assert "  interrupt: Uint8Array | null;\n" in text
+    assert "  calibration: CalibrationWork;\n" in text
 
 
 def test_trial_messages_are_spelt_as_the_page_spells_them() -> None:

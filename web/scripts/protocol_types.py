@@ -1,7 +1,7 @@
 """Writes ``src/python/wire.ts``: the messages between page and Python, as TypeScript.
 
 They are what the functions take and return that the page may call (`bridge.FUNCTIONS`), what Python
-tells by itself (`bridge.EVENTS`), what the workers and the page say to each other, and the names in
+tells by itself (`bridge.EVENTS`) and the workers of trials, and the names in
 `mlcweb.playground.protocol` of types that are no classes; constants there in capitals are written
 as values. A `NewType` is a type of JavaScript's.
 """
@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
 from mlcweb.playground import bridge
-from mlcweb.playground.protocol import access, code, gpu, program, search, trace, workers
+from mlcweb.playground.protocol import access, code, gpu, program, search, trace
 from mlcweb.playground.protocol.wire import to_json
 from mlcweb.runtime.host import trial_messages
 from mlcweb.runtime.host.trial_messages import camel_case
@@ -31,9 +31,9 @@ HEADER = """\
  * the dataclasses of `mlcweb.playground.protocol`: change those.
  */
 """
-FAMILIES = (program, trace, access, gpu, code, search, trial_messages, workers)
-NOT_JSON = {trial_messages.__name__, workers.__name__}
-"""Their messages are objects of JavaScript, whose fields may be missing."""
+FAMILIES = (program, trace, access, gpu, code, search, trial_messages)
+NOT_JSON = trial_messages.__name__
+"""Its messages are objects of JavaScript, whose fields may be missing."""
 PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", NoneType: "null"}
 
 
@@ -53,13 +53,12 @@ def typescript() -> str:
     events = writer.table("Events", "What Python tells while it is busy.", {
         name: writer.type(kind) for name, kind in bridge.EVENTS.items()
     })  # fmt: skip
-    names = "export type CallName = keyof Calls;\n"
     aliases = [writer.alias(name, value) for name, value in writer.aliases]
     constants = [_constant(name, value, writer) for name, value in _public(_is_constant)]
-    for _, kind in _public(lambda _, value: getattr(value, "__module__", "") in NOT_JSON):
+    for _, kind in _public(lambda _, value: getattr(value, "__module__", "") == NOT_JSON):
         if is_dataclass(kind):
             writer.type(kind)
-    parts = [HEADER, calls, names, events, *aliases, *writer.interfaces(), *constants]
+    parts = [HEADER, calls, events, *aliases, *writer.interfaces(), *constants]
     return "\n".join(parts)
 
 
@@ -116,7 +115,7 @@ class _Writer:
 
     def _field(self, owner: type, field: Field[Any], kind: Any) -> str:
         name = camel_case(field.name)
-        if owner.__module__ not in NOT_JSON or field.default is not None:
+        if owner.__module__ != NOT_JSON or field.default is not None:
             return f"{name}: {self.type(kind)}"
         # What may be missing is not there at all, rather than null.
         present = [each for each in get_args(kind) if each is not NoneType] or [kind]

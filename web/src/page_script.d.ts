@@ -4,9 +4,6 @@ declare module "*/page_script.js" {
   export default host;
 }
 
-/** As messages that Python has the classes of call it. */
-type WebAssemblyMemory = WebAssembly.Memory;
-
 declare module "*/page_gpu.js" {
   const gpu: object;
   export default gpu;

@@ -11,7 +11,8 @@ import {
 import { bounded } from "../src/document/memory";
 import { moment, Recorder, type RunRecord, recordOf, replay } from "../src/document/record";
 import { isFromWorker } from "../src/python/incoming";
-import type { OutputChunk, RunResult } from "../src/python/wire";
+import type { OutputChunk } from "../src/python/messages";
+import type { RunResult } from "../src/python/wire";
 
 const run = (cell: string, size: number, at = 0): RunRecord => ({
   cell,

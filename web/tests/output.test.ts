@@ -8,9 +8,9 @@ import {
   displayed,
   partsOf,
 } from "../src/python/bounded";
+import type { Dropped, OutputChunk } from "../src/python/messages";
 import { OutputBatcher } from "../src/python/output";
 import { pixelsOf } from "../src/python/png";
-import type { Dropped, OutputChunk } from "../src/python/wire";
 
 function batcher(): { clock: { now: number }; posts: OutputChunk[][]; output: OutputBatcher } {
   const clock = { now: 0 };

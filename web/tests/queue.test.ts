@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { PythonSession, Stopped } from "../src/python/client";
 import type { Connection, Receiver } from "../src/python/connection";
 import { connectTo, host } from "../src/python/hosting";
-import type { RunResult, RuntimeFacts, ToWorker } from "../src/python/wire";
+import type { RuntimeFacts, ToWorker } from "../src/python/messages";
+import type { RunResult } from "../src/python/wire";
 import { Activity } from "../src/shell/activity";
 import { type OutputSink, Runner } from "../src/shell/runner";
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { ToTrialPool, TrialJob, TrialOutcome } from "../src/python/wire";
+import type { ToTrialPool } from "../src/python/messages";
+import type { TrialJob, TrialOutcome } from "../src/python/wire";
 import { TrialLine } from "../src/trials/line";
 import { failure, newReply, readAnswer, writeAnswer } from "../src/trials/shared_answer";
 

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { PythonSession } from "../src/python/client";
 import type { Connection, Receiver } from "../src/python/connection";
 import { listenToDownloads } from "../src/python/downloads";
+import type { RuntimeFacts } from "../src/python/messages";
 import { StallWatch } from "../src/python/stall";
-import type { RuntimeFacts } from "../src/python/wire";
 
 const told: (string | null)[] = [];
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { EndThreadsMessage, StartThreadsMessage, ThreadMessage } from "../src/python/wire";
+import type { EndThreadsMessage, StartThreadsMessage, ThreadMessage } from "../src/python/messages";
 import { ThreadLauncher } from "../src/threads/launcher";
 import { ThreadPool, type ThreadWorker } from "../src/threads/pool";
 import { MAX_THREADS, Slots, State } from "../src/threads/slots";

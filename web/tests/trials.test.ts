@@ -1,11 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type {
-  FromTrialWorker,
-  ToTrialWorker,
-  TrialJob,
-  TrialSuccess,
-  TrialWorkload,
-} from "../src/python/wire";
+import type { FromTrialWorker, ToTrialWorker } from "../src/python/messages";
+import type { TrialJob, TrialSuccess, TrialWorkload } from "../src/python/wire";
 import { agrees, calibrationTimer, type KernelHost, layOut, runKernel } from "../src/trials/kernel";
 import { TrialLine } from "../src/trials/line";
 import { TrialPool, type TrialWorker } from "../src/trials/pool";

@@ -1,6 +1,6 @@
 /** Jupyter notebooks, format 4: their cells, and outputs that become runs and come back from them. */
 
-import type { OutputChunk } from "../python/wire";
+import type { OutputChunk } from "../python/messages";
 import type { RunRecord } from "./record";
 
 export interface NotebookCell {

@@ -1,7 +1,8 @@
 /** What a run left behind: enough to show it again, and to compare it with another. */
 
 import { BoundedOutput } from "../python/bounded";
-import type { OutputChunk, RunError, RunResult, ShownModule } from "../python/wire";
+import type { OutputChunk } from "../python/messages";
+import type { RunError, RunResult, ShownModule } from "../python/wire";
 import type { OutputSink } from "../shell/runner";
 
 /** Characters kept of the output of one run at least. */

@@ -10,7 +10,8 @@ import {
   displayed,
   partsOf,
 } from "../python/bounded";
-import type { Dropped, OutputChunk, RunError, Stream } from "../python/wire";
+import type { Dropped, OutputChunk, Stream } from "../python/messages";
+import type { RunError } from "../python/wire";
 import { richElement } from "../shell/picture";
 
 /** Lines and characters kept; the oldest go first, and a line at the top says how many went. */

@@ -1,7 +1,7 @@
 /** Output of which only the latest part is kept, and what to say of the rest. */
 
+import type { Dropped, OutputChunk } from "./messages";
 import { pixelsOf } from "./png";
-import type { Dropped, OutputChunk } from "./wire";
 
 /** What a picture and a page of HTML, which is a frame, count for at least, in characters. A picture
  * counts for a hundredth of its data or a thousandth of its pixels, a page for a tenth of its text. */

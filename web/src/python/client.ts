@@ -9,10 +9,11 @@ import { pagesOf } from "./bounded";
 import { confinedWorker } from "./confined";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import { isFromWorker } from "./incoming";
+import type { CallName, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./messages";
 import { CallQueue } from "./queue";
 import * as snapshot from "./snapshot";
 import { StallWatch } from "./stall";
-import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./wire";
+import type { Calls } from "./wire";
 
 /** Milliseconds for a page of HTML, which is a frame, to load. */
 const LOADING = 100;

@@ -4,7 +4,7 @@ import { GpuStarter } from "../gpu/starter";
 import gpuScript from "../gpu/worker.ts?worker&url";
 import { Backlog } from "./backlog";
 import { confinedWorker } from "./confined";
-import type { ToWorker } from "./wire";
+import type { ToWorker } from "./messages";
 import script from "./worker.ts?worker&url";
 
 export interface Connection {

@@ -2,7 +2,7 @@
 
 import { type Guest, type PythonSession, Stopped } from "./client";
 import type { Connect } from "./connection";
-import type { FromWorker, ToWorker } from "./wire";
+import type { FromWorker, ToWorker } from "./messages";
 
 /** Let the frame at the other end of `port` use this page's Python. */
 export function host(session: PythonSession, port: MessagePort): void {

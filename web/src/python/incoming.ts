@@ -1,6 +1,7 @@
 /** Whether a message is one that a worker of ours sends: programs run there, and may try others. */
 
-import type { FromWorker, Picture, RunResult, ToTrialPool } from "./wire";
+import type { FromWorker, ToTrialPool } from "./messages";
+import type { Picture, RunResult } from "./wire";
 
 type Fields = Record<string, unknown>;
 

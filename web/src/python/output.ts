@@ -1,7 +1,8 @@
 /** Bounded, rate-limited output on its way from Python to the page. */
 
 import { BoundedOutput, pagesOf, sizeOfAll } from "./bounded";
-import type { OutputChunk, Picture, Stream } from "./wire";
+import type { OutputChunk, Stream } from "./messages";
+import type { Picture } from "./wire";
 
 /** Characters kept between two posts. */
 const CAPACITY = 32_000;

@@ -11,11 +11,11 @@ import { Backlog } from "./backlog";
 import { listenToDownloads } from "./downloads";
 import { isPicture } from "./incoming";
 import { lockDown } from "./lockdown";
+import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./messages";
 import { OutputBatcher, type WaitForPage } from "./output";
 import { dataOf, stop } from "./primordials";
 import * as snapshot from "./snapshot";
 import { listenToUnhandled } from "./unhandled";
-import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./wire";
 
 type Loader = typeof import("pyodide");
 

@@ -2,14 +2,9 @@
 
 import DOMPurify from "dompurify";
 import { element } from "../dom";
+import type { OutputChunk } from "../python/messages";
 import { pixelsOf } from "../python/png";
-import {
-  MAX_HTML,
-  MAX_PICTURE_BYTES,
-  MAX_PICTURE_PIXELS,
-  type OutputChunk,
-  type Picture,
-} from "../python/wire";
+import { MAX_HTML, MAX_PICTURE_BYTES, MAX_PICTURE_PIXELS, type Picture } from "../python/wire";
 
 /** Elements inside of each other in a page of HTML, and templates in it: reading what is more nested
  * would keep the page busy for minutes. */

@@ -3,7 +3,8 @@
 import { message } from "../errors";
 import { type PythonSession, Stopped } from "../python/client";
 import { isRunResult } from "../python/incoming";
-import type { OutputChunk, RunError, RunResult, Verdict } from "../python/wire";
+import type { OutputChunk } from "../python/messages";
+import type { RunError, RunResult, Verdict } from "../python/wire";
 import { duration } from "../views/format";
 import type { Activity, Job } from "./activity";
 

@@ -3,7 +3,7 @@
 import { effect } from "@preact/signals-core";
 import { byId } from "../dom";
 import type { PythonSession } from "../python/client";
-import type { RuntimeFacts } from "../python/wire";
+import type { RuntimeFacts } from "../python/messages";
 import { duration } from "../views/format";
 import type { Activity } from "./activity";
 import { showStartNotice } from "./start_notice";

@@ -1,6 +1,6 @@
 /** The end of Python's worker: gives the iterations of parallel loops to threads of the page. */
 
-import type { EndThreadsMessage, StartThreadsMessage } from "../python/wire";
+import type { EndThreadsMessage, StartThreadsMessage } from "../python/messages";
 import { type Failure, MAX_THREADS, type Slot, Slots, State } from "./slots";
 
 type Entry = (first: number, last: number, record: number, scratch: number) => void;

@@ -3,7 +3,7 @@
  * never blocks; tasks come to them through memory that they share with Python's worker.
  */
 
-import type { StartThreadsMessage, ThreadMessage } from "../python/wire";
+import type { StartThreadsMessage, ThreadMessage } from "../python/messages";
 import { MAX_THREADS, Slots, State } from "./slots";
 
 /** Milliseconds after which a thread that was ended is waited for no longer. */

@@ -1,6 +1,6 @@
 /** A thread: runs parts of the parallel loops of kernels on the device memory of Python's worker. */
 
-import type { ThreadMessage } from "../python/wire";
+import type { ThreadMessage } from "../python/messages";
 import { type Slot, Slots, State, type Task } from "./slots";
 
 type Entry = (first: number, last: number, record: number, scratch: number) => void;

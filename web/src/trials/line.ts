@@ -1,14 +1,8 @@
 /** The Python worker's end of the line to the pool of light workers; Python calls it. */
 
+import type { FromTrialPool, SharedReply, ToTrialPool } from "../python/messages";
 import { dataOf } from "../python/primordials";
-import type {
-  FromTrialPool,
-  SharedReply,
-  ToTrialPool,
-  TrialJob,
-  TrialOutcome,
-  TrialWorkload,
-} from "../python/wire";
+import type { TrialJob, TrialOutcome, TrialWorkload } from "../python/wire";
 import { newReply, readAnswer } from "./shared_answer";
 
 export class TrialLine {

@@ -5,15 +5,8 @@
  */
 
 import { isForTrials } from "../python/incoming";
-import type {
-  FromTrialPool,
-  FromTrialWorker,
-  ToTrialWorker,
-  TrialFailure,
-  TrialJob,
-  TrialOutcome,
-  TrialWorkload,
-} from "../python/wire";
+import type { FromTrialPool, FromTrialWorker, ToTrialWorker } from "../python/messages";
+import type { TrialFailure, TrialJob, TrialOutcome, TrialWorkload } from "../python/wire";
 import { failure, writeAnswer } from "./shared_answer";
 
 /** Milliseconds that a worker has to load its script. */

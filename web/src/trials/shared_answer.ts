@@ -6,7 +6,8 @@
  * there is no answer), then the text, then the buffers. A bell, common to all, counts the answers.
  */
 
-import type { SharedReply, TrialFailure, TrialOutcome } from "../python/wire";
+import type { SharedReply } from "../python/messages";
+import type { TrialFailure, TrialOutcome } from "../python/wire";
 
 const HEADER = 4;
 /** Room for the text, which holds the times of all batches, or an error's message. */

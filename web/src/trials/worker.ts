@@ -2,7 +2,8 @@
 
 // The same functions as in Python's worker, so that both measure alike.
 import host from "../../../mlcweb/runtime/host/page_script.js";
-import type { FromTrialWorker, ToTrialWorker, TrialOutcome, TrialWorkload } from "../python/wire";
+import type { FromTrialWorker, ToTrialWorker } from "../python/messages";
+import type { TrialOutcome, TrialWorkload } from "../python/wire";
 import { calibrationTimer, runKernel } from "./kernel";
 import { failure } from "./shared_answer";
 
