@@ -234,16 +234,8 @@ def _reduced(compute: Compute) -> Callable[..., Known | None]:
     return rule
 
 
-def _minimum(*elements: Element) -> Element:
-    _numbers(*elements[:-1])
-    return min(elements[:-1])
-
-
-def _maximum(*elements: Element) -> Element:
-    _numbers(*elements[:-1])
-    return max(elements[:-1])
-
-
+_minimum = _number_rule(lambda *elements: min(elements))
+_maximum = _number_rule(lambda *elements: max(elements))
 _sum = _fold_binary(operator.add)
 _product = _fold_binary(operator.mul)
 

@@ -212,6 +212,11 @@ class Node:
         """Bind an expression to a variable."""
         return self.builder.emit(value)
 
+    def fields(self, value: E.Expr, count: int = 2) -> list[E.Expr]:
+        """Bind a tuple, and each of its fields, to variables."""
+        whole = self.emit(value)
+        return [self.emit(E.TupleGetItem(whole, place)) for place in range(count)]
+
     def const(self, value: ArrayLike, dtype: str) -> E.Constant:
         """A constant from a number or a nested list."""
         return E.const(value, dtype)

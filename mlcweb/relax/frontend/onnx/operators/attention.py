@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from mlcweb.relax import op
-from mlcweb.relax.expr import Expr, TupleGetItem
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.onnx.arguments import normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
-from mlcweb.relax.frontend.onnx.operators.reductions import greatest
+from mlcweb.relax.frontend.onnx.operators.reductions import extremum
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.tir.expr import PrimExpr
 
@@ -129,7 +129,7 @@ def _softmax(node: Node, scores: Expr) -> Expr:
     if wide != dtype:
         scores = node.emit(op.astype(scores, wide))
     never, zero, one = (node.const(value, wide) for value in (-math.inf, 0.0, 1.0))
-    most = node.emit(greatest(node, scores, [3], True))
+    most = node.emit(extremum(node, scores, [3], True, "max"))
     most = op.where(op.equal(most, never), zero, most)
     powers = node.emit(op.exp(op.subtract(scores, most)))
     total = node.emit(op.sum(powers, [3], True))
@@ -160,8 +160,7 @@ def _rotary(node: Node) -> Expr:
     cos, sin = caches
     rest = None
     if turned < size:
-        parts = node.emit(op.split(x, [turned], 3))
-        x, rest = node.emit(TupleGetItem(parts, 0)), node.emit(TupleGetItem(parts, 1))
+        x, rest = node.fields(op.split(x, [turned], 3))
     if node.attrs.get("interleaved", 0):
         a, b = (op.strided_slice(x, [3], [start], [turned], [2]) for start in (0, 1))
     else:

@@ -7,6 +7,7 @@ import math
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.onnx.arguments import normalized
+from mlcweb.relax.frontend.onnx.known import flat_index, positions
 from mlcweb.relax.frontend.onnx.node import Node, converter
 
 _METHODS = {
@@ -67,12 +68,10 @@ def _columns_to_image(node: Node) -> Expr:
     whole = [n + pads[d] + pads[rank + d] for d, n in enumerate(image)]
     counts = [(whole[d] - dilation[d] * (kernel[d] - 1) - 1) // strides[d] + 1 for d in range(rank)]
     places = []
-    for inside in _indices(kernel):
-        for window in _indices(counts):
-            at = 0
-            for d in range(rank):
-                at = at * whole[d] + window[d] * strides[d] + inside[d] * dilation[d]
-            places.append(at)
+    for inside in positions(kernel):
+        for window in positions(counts):
+            at = [window[d] * strides[d] + inside[d] * dilation[d] for d in range(rank)]
+            places.append(flat_index(at, whole))
     size = math.prod(whole)
     columns = node.emit(op.reshape(node.tensor(0), [batch, channels, len(places)]))
     indices = op.broadcast_to(node.const([[places]], "int64"), [batch, channels, len(places)])
@@ -82,9 +81,3 @@ def _columns_to_image(node: Node) -> Expr:
     axes = list(range(2, 2 + rank))
     ends = [pads[d] + n for d, n in enumerate(image)]
     return op.strided_slice(padded, axes, pads[:rank], ends)
-
-
-def _indices(extents: list[int]) -> list[tuple[int, ...]]:
-    from itertools import product
-
-    return list(product(*(range(extent) for extent in extents)))

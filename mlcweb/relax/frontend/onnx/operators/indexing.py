@@ -25,6 +25,10 @@ def counted_from_front(node: Node, index: int, extent: Extent) -> Expr:
     indices, dtype = node.tensor(index), node.dtype(index)
     if isinstance(extent, PrimExpr):
         raise node.unsupported(f"the extent {extent} that indices count in is symbolic")
+    return _from_front(node, indices, extent, dtype)
+
+
+def _from_front(node: Node, indices: Expr, extent: int | list[int], dtype: str) -> Expr:
     wrapped = op.add(indices, node.const(extent, dtype))
     return node.emit(op.where(op.less(indices, node.const(0, dtype)), wrapped, indices))
 
@@ -85,9 +89,7 @@ def _check_places(node: Node, batch: int) -> list[int]:
 def _places(node: Node, batch: int) -> Expr:
     """Indices of GatherND, with negative ones counted from the end."""
     extents = _check_places(node, batch)
-    dtype, indices = node.dtype(1), node.tensor(1)
-    wrapped = op.add(indices, node.const(extents, dtype))
-    return node.emit(op.where(op.less(indices, node.const(0, dtype)), wrapped, indices))
+    return _from_front(node, node.tensor(1), extents, node.dtype(1))
 
 
 _REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
@@ -123,9 +125,7 @@ def _one_hot(node: Node) -> Expr:
         raise node.wrong(f"the depth must be positive, not {depth}")
     ndim = node.ndim(0)
     axis = normalized(node, node.attrs.get("axis", -1), ndim + 1)
-    indices = op.astype(node.tensor(0), "int64")
-    wrapped = op.add(indices, node.const(depth, "int64"))
-    indices = node.emit(op.where(op.less(indices, node.const(0, "int64")), wrapped, indices))
+    indices = _from_front(node, op.astype(node.tensor(0), "int64"), depth, "int64")
     counted = node.emit(op.arange(0, depth, 1, "int64"))
     if ndim > axis:
         counted = op.expand_dims(counted, [1 + i for i in range(ndim - axis)])

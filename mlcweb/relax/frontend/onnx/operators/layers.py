@@ -13,7 +13,7 @@ from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.control import MAX_STEPS
 from mlcweb.relax.frontend.onnx.node import Node, Value, converter
 from mlcweb.relax.frontend.onnx.operators.elementwise import number
-from mlcweb.relax.frontend.onnx.operators.windows import window_pads
+from mlcweb.relax.frontend.onnx.operators.windows import window
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.expr import PrimExpr
 
@@ -49,17 +49,8 @@ def _einsum(node: Node) -> Expr:
 def _conv(node: Node) -> Expr:
     rank = node.ndim(0) - 2
     build = _rank(node, CONVOLUTIONS, rank)
-    kernel = node.static_shape(1)[2:]
-    strides = node.attrs.get("strides", [1] * rank)
-    dilation = node.attrs.get("dilations", [1] * rank)
-    result = build(
-        node.tensor(0),
-        node.tensor(1),
-        strides=strides,
-        padding=window_pads(node, kernel, strides, dilation),
-        dilation=dilation,
-        groups=node.attrs.get("group", 1),
-    )
+    moved = window(node, node.static_shape(1)[2:])
+    result = build(node.tensor(0), node.tensor(1), **moved, groups=node.attrs.get("group", 1))
     return with_bias(result, node.tensor(2) if node.has(2) else None, rank + 2)
 
 

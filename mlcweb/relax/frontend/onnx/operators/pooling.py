@@ -11,7 +11,7 @@ from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.common import ceil_padding
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.operators.elementwise import number
-from mlcweb.relax.frontend.onnx.operators.windows import window_pads
+from mlcweb.relax.frontend.onnx.operators.windows import window
 
 _POOLS = {
     ("MaxPool", 1): op.nn.max_pool1d,
@@ -30,14 +30,11 @@ def _windows(node: Node, kind: str) -> tuple[Callable[..., Expr], bool]:
     build = _POOLS.get((kind, rank))
     if build is None:
         raise node.unsupported(f"{rank} spatial axes; there are 1 to 3")
-    strides = node.attrs.get("strides", [1] * rank)
-    dilation = node.attrs.get("dilations", [1] * rank)
-    padding = window_pads(node, kernel, strides, dilation)
+    moved = window(node, kernel)
     ceil_mode = bool(node.attrs.get("ceil_mode", 0))
     if ceil_mode:
-        padding, ceil_mode = ceil_padding(node.shape(0)[2:], kernel, strides, padding, dilation)
-    window = {"strides": strides, "padding": padding, "dilation": dilation}
-    return partial(build, pool_size=kernel, **window), ceil_mode
+        moved["padding"], ceil_mode = ceil_padding(node.shape(0)[2:], kernel, **moved)
+    return partial(build, pool_size=kernel, **moved), ceil_mode
 
 
 @converter("MaxPool", "AveragePool")

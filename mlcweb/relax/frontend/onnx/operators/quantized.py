@@ -9,7 +9,7 @@ from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.common import CONVOLUTIONS, Extent, per_channel
 from mlcweb.relax.frontend.onnx.arguments import axis_of
 from mlcweb.relax.frontend.onnx.node import Node, converter
-from mlcweb.relax.frontend.onnx.operators.windows import window_pads
+from mlcweb.relax.frontend.onnx.operators.windows import window
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
@@ -125,14 +125,9 @@ def _matmul_integer(node: Node) -> Expr:
 
 
 def _convolved(node: Node, data: Expr, weight: Expr) -> Expr:
-    rank = node.info_of(data).ndim - 2
-    kernel = node.shape_of(weight)[2:]
-    strides = node.attrs.get("strides", [1] * rank)
-    dilation = node.attrs.get("dilations", [1] * rank)
-    return CONVOLUTIONS[rank](
-        data, weight, strides=strides, padding=window_pads(node, kernel, strides, dilation),
-        dilation=dilation, groups=node.attrs.get("group", 1),
-    )  # fmt: skip
+    build = CONVOLUTIONS[node.info_of(data).ndim - 2]
+    moved = window(node, node.shape_of(weight)[2:])
+    return build(data, weight, **moved, groups=node.attrs.get("group", 1))
 
 
 @converter("ConvInteger")

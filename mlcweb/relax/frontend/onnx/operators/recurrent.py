@@ -48,8 +48,8 @@ class _Layer:
     def _biases(self) -> tuple[Expr | None, Expr | None]:
         if not self.node.has(3):
             return None, None
-        both = self.node.emit(op.split(self.part(3), 2, 0))
-        return self.node.emit(TupleGetItem(both, 0)), self.node.emit(TupleGetItem(both, 1))
+        own, recurrent = self.node.fields(op.split(self.part(3), 2, 0))
+        return own, recurrent
 
     def _activations(self, count: int) -> list[Activation]:
         node = self.node
@@ -71,8 +71,7 @@ class _Layer:
         """The gates side by side in a tensor, each by itself."""
         if self.gates == 1:
             return [self.node.emit(value)]
-        parts = self.node.emit(op.split(value, self.gates, 1))
-        return [self.node.emit(TupleGetItem(parts, gate)) for gate in range(self.gates)]
+        return self.node.fields(op.split(value, self.gates, 1), self.gates)
 
     def linear(self, x: Expr, weights: Expr, bias: Expr | None) -> Expr:
         product = op.matmul(x, weights)
@@ -135,8 +134,7 @@ class _Layer:
     def _peepholes(self) -> list[Expr]:
         if not self.node.has(7):
             return []
-        parts = self.node.emit(op.split(self.part(7), 3, 0))
-        return [self.node.emit(TupleGetItem(parts, index)) for index in range(3)]
+        return self.node.fields(op.split(self.part(7), 3, 0), 3)
 
 
 def _activation(node: Node, name: str, alpha: float | None, beta: float | None) -> Activation:

@@ -48,25 +48,16 @@ def _reduce(node: Node) -> Expr:
     before, combine, after = _REDUCTIONS[node.op_type]
     x = before(x)
     if axes and combine in (op.max, op.min) and dtypes.is_float(node.dtype(0)):
-        x = (greatest if combine is op.max else least)(node, x, axes, keepdims)
+        x = extremum(node, x, axes, keepdims, "max" if combine is op.max else "min")
     elif axes:
         x = combine(x, axes, keepdims)
     result = after(x)
     return op.astype(result, "bool") if boolean else result
 
 
-def greatest(node: Node, x: Expr, axes: list[int], keepdims: bool) -> Expr:
-    """The greatest float over axes, which is -inf where all are: `op.max` begins at the least
-    finite number."""
-    return _extremum(node, x, axes, keepdims, "max")
-
-
-def least(node: Node, x: Expr, axes: list[int], keepdims: bool) -> Expr:
-    """The least float over axes, which is inf where all are."""
-    return _extremum(node, x, axes, keepdims, "min")
-
-
-def _extremum(node: Node, x: Expr, axes: list[int], keepdims: bool, name: str) -> Expr:
+def extremum(node: Node, x: Expr, axes: list[int], keepdims: bool, name: str) -> Expr:
+    """The "max" or "min" of floats over axes, which is infinite where all are: `op.max` begins at
+    the least finite number."""
     from mlcweb import te
     from mlcweb.tir import arithmetic
     from mlcweb.topi.reduction import reduced
@@ -75,10 +66,10 @@ def _extremum(node: Node, x: Expr, axes: list[int], keepdims: bool, name: str) -
     start = -math.inf if name == "max" else math.inf
     reducer = te.comm_reducer(combine, lambda dtype: arithmetic.const(start, dtype), name)
 
-    def extremum(data: te.Tensor) -> te.Tensor:
+    def over_axes(data: te.Tensor) -> te.Tensor:
         return reduced(data, axes, keepdims, reducer, name)
 
-    return node.builder.emit_te(extremum, x, primfunc_name_hint=name)
+    return node.builder.emit_te(over_axes, x, primfunc_name_hint=name)
 
 
 def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from mlcweb.relax import op
-from mlcweb.relax.expr import Expr, TupleGetItem
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.struct_info import ShapeStructInfo
 from mlcweb.tir.expr import Var as PrimVar
@@ -65,8 +65,7 @@ def _non_max_suppression(node: Node) -> Expr:
     """How many boxes are chosen is known when the model runs."""
     boxes = node.tensor(0)
     if node.attrs.get("center_point_box", 0):
-        parts = node.emit(op.split(boxes, [2], 2))
-        center, size = (node.emit(TupleGetItem(parts, place)) for place in (0, 1))
+        center, size = node.fields(op.split(boxes, [2], 2))
         half = node.emit(op.multiply(size, node.const(0.5, node.dtype(0))))
         corners = [op.subtract(center, half), op.add(center, half)]
         boxes = node.emit(op.concat(corners, 2))  # x before y, which makes no difference
@@ -75,10 +74,9 @@ def _non_max_suppression(node: Node) -> Expr:
         node.tensor(index) if node.has(index) else node.const(*default)
         for index, default in enumerate(defaults, 2)
     )
-    both = node.emit(
+    rows, count = node.fields(
         op.vision.all_class_non_max_suppression(boxes, node.tensor(1), most, iou, least)
     )
-    rows, count = (node.emit(TupleGetItem(both, place)) for place in (0, 1))
     extent = PrimVar("chosen", "int64")
     shape = node.emit(op.tensor_to_shape(count))
     node.builder.match_cast(shape, ShapeStructInfo([extent]))

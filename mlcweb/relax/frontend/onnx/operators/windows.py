@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx.node import Node
 from mlcweb.tir.expr import PrimExpr
 
 
-def window_pads(
+class Window(TypedDict):
+    """How a window moves, as our operators call it."""
+
+    strides: list[int]
+    padding: list[int]
+    dilation: list[int]
+
+
+def window(node: Node, kernel: Sequence[Extent]) -> Window:
+    """How a window of the extents `kernel` moves."""
+    ones = [1] * len(kernel)
+    strides, dilation = node.attrs.get("strides", ones), node.attrs.get("dilations", ones)
+    padding = _padding(node, kernel, strides, dilation)
+    return {"strides": strides, "padding": padding, "dilation": dilation}
+
+
+def _padding(
     node: Node, kernel: Sequence[Extent], strides: Sequence[int], dilation: Sequence[int]
 ) -> list[int]:
     """The widths before all spatial axes, then those behind, by `pads` or `auto_pad`."""
