@@ -9,10 +9,9 @@ from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.struct_info import TensorStructInfo
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of, pruned
 from mlcweb.tir.expr import IntImm
 
 
@@ -56,8 +55,7 @@ def rewriting_pass(name: str, rule: Rule, only: str | None = None) -> Pass:
         def change(var: GlobalVar, func: E.Function) -> E.Function:
             if is_primitive(func) or only not in (None, var.name_hint):
                 return func
-            new = Rewriting(mod, rule).visit_expr(func)
-            return func if new is func else remove_all_unused(new, mod)
+            return pruned(func, Rewriting(mod, rule), mod)
 
         return map_functions(mod, change)
 

@@ -10,7 +10,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.builtin import alloc_tensor
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from mlcweb.relax.transform.registration import functionwise, is_primitive
+from mlcweb.relax.transform.registration import unfused_pass
 
 
 def CallTIRRewrite() -> Pass:
@@ -20,11 +20,7 @@ def CallTIRRewrite() -> Pass:
     Calls in dataflow blocks (run ToNonDataflow before), those with symbolic arguments of their own
     (`tir_vars`) and those in place stay as they are; the virtual machine runs them so, too.
     """
-    return functionwise("CallTIRRewrite", _rewritten)
-
-
-def _rewritten(func: E.Function) -> E.Function:
-    return func if is_primitive(func) else _Allocating().visit_expr(func)
+    return unfused_pass("CallTIRRewrite", lambda func, mod: _Allocating().visit_expr(func))
 
 
 @mutator

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.expr_functor import mutator
 from mlcweb.relax.op.elementwise import add, divide, multiply, negative, sqrt, subtract
 from mlcweb.relax.op.infer import attribute
 from mlcweb.relax.op.manipulate import reshape
 from mlcweb.relax.transform.call_rules import Rewriting, tensor
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import pruned, unfused_pass
 
 
 def FoldBatchnormToConv2D() -> Pass:
@@ -22,16 +21,10 @@ def FoldBatchnormToConv2D() -> Pass:
     In training, where `batch_norm` normalises by what it is given, nothing is folded.
     """
 
-    def transform(mod: IRModule) -> IRModule:
-        def change(var: GlobalVar, func: E.Function) -> E.Function:
-            if is_primitive(func):
-                return func
-            new = _Folding(mod, lambda call, rewriting: None).visit_expr(func)
-            return func if new is func else remove_all_unused(new, mod)
+    def change(func: E.Function, mod: IRModule) -> E.Function:
+        return pruned(func, _Folding(mod, lambda call, rewriting: None), mod)
 
-        return map_functions(mod, change)
-
-    return pass_of("FoldBatchnormToConv2D", transform)
+    return unfused_pass("FoldBatchnormToConv2D", change)
 
 
 @mutator

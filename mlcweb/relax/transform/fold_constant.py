@@ -9,22 +9,15 @@ import math
 from collections.abc import Callable, Sequence
 
 from mlcweb.ir.lazy_attributes import provided
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import ArrayData, HostArray, contents
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from mlcweb.relax.transform.registration import (
-    CALL_TIR,
-    called_tir,
-    is_primitive,
-    map_functions,
-    pass_of,
-)  # fmt: skip
+from mlcweb.relax.transform.registration import CALL_TIR, called_tir, map_unfused, pass_of, pruned
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import PrimFunc
 
@@ -49,14 +42,7 @@ def FoldConstant() -> Pass:
 
 def fold_constants(mod: IRModule) -> IRModule:
     ready: dict[PrimFunc, Compiled] = {}
-
-    def change(var: GlobalVar, func: E.Function) -> E.Function:
-        if is_primitive(func):
-            return func
-        new = _Folding(mod, ready).visit_expr(func)
-        return func if new is func else remove_all_unused(new, mod)
-
-    return map_functions(mod, change)
+    return map_unfused(mod, lambda func: pruned(func, _Folding(mod, ready), mod))
 
 
 class _Folding(PyExprMutator):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
@@ -12,7 +11,7 @@ from mlcweb.relax.op.memory import kill_storage, kill_tensor
 from mlcweb.relax.op.vm import kill_object
 from mlcweb.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.relax.transform.canonicalize import canonicalize
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import map_unfused, pass_of
 
 
 def KillAfterLastUse() -> Pass:
@@ -20,13 +19,7 @@ def KillAfterLastUse() -> Pass:
     `R.memory.kill_tensor`, `kill_storage`, `R.vm.kill_object`. Names that only rename others go
     away first. Dataflow blocks stay as they are; run ToNonDataflow before."""
 
-    def transform(mod: IRModule) -> IRModule:
-        def change(var: GlobalVar, func: E.Function) -> E.Function:
-            return func if is_primitive(func) else _with_ends(func)
-
-        return map_functions(canonicalize(mod), change)
-
-    return pass_of("KillAfterLastUse", transform, 0)
+    return pass_of("KillAfterLastUse", lambda mod: map_unfused(canonicalize(mod), _with_ends))
 
 
 def _with_ends(func: E.Function) -> E.Function:

@@ -8,7 +8,7 @@ from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.memory import alloc_storage, alloc_tensor
-from mlcweb.relax.transform.registration import functionwise, is_primitive
+from mlcweb.relax.transform.registration import unfused_pass
 from mlcweb.tir.dtype import size_in_bytes
 
 
@@ -16,11 +16,7 @@ def LowerAllocTensor() -> Pass:
     """Make of each `R.builtin.alloc_tensor` of known type a storage of as many bytes
     (`R.memory.alloc_storage`) and a tensor in it. StaticPlanBlockMemory, before it, has tensors
     share storages."""
-    return functionwise("LowerAllocTensor", _lowered)
-
-
-def _lowered(func: E.Function) -> E.Function:
-    return func if is_primitive(func) else _Lowering().visit_expr(func)
+    return unfused_pass("LowerAllocTensor", lambda func, mod: _Lowering().visit_expr(func))
 
 
 @mutator

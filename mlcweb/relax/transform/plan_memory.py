@@ -14,7 +14,7 @@ from mlcweb.relax.analysis import used_vars
 from mlcweb.relax.expr import constant_int
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.memory import alloc_storage, alloc_tensor
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import unfused_pass
 from mlcweb.tir.dtype import size_in_bytes
 from mlcweb.tir.function import PrimFunc
 
@@ -32,16 +32,11 @@ def StaticPlanBlockMemory() -> Pass:
     memory as long.
     """
 
-    def transform(mod: IRModule) -> IRModule:
-        def change(var: GlobalVar, func: E.Function) -> E.Function:
-            if is_primitive(func):
-                return func
-            plan = _Plan(mod, func)
-            return _Placing(mod, plan.storages).visit_expr(func) if plan.storages else func
+    def change(func: E.Function, mod: IRModule) -> E.Function:
+        plan = _Plan(mod, func)
+        return _Placing(mod, plan.storages).visit_expr(func) if plan.storages else func
 
-        return map_functions(mod, change)
-
-    return pass_of("StaticPlanBlockMemory", transform)
+    return unfused_pass("StaticPlanBlockMemory", change)
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import FunctionalPass, ModulePass, PassContext, PassInfo
 from mlcweb.relax import expr as E
+from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.normalize import all_same
 from mlcweb.tir.function import PrimFunc
@@ -35,12 +36,26 @@ def map_functions(mod: IRModule, change: Callable[[GlobalVar, E.Function], E.Fun
     return mod.with_functions({**mod.functions, **changed})
 
 
+def map_unfused(mod: IRModule, change: Callable[[E.Function], E.Function]) -> IRModule:
+    """The module with each function of the graph level but fused operators changed."""
+    return map_functions(mod, lambda _, func: func if is_primitive(func) else change(func))
+
+
+def unfused_pass(name: str, change: Callable[[E.Function, IRModule], E.Function]) -> ModulePass:
+    """The pass `name` that changes each function of the graph level but fused operators."""
+    return pass_of(name, lambda mod: map_unfused(mod, lambda func: change(func, mod)))
+
+
+def pruned(func: E.Function, rewriting: PyExprMutator, mod: IRModule) -> E.Function:
+    """A function rewritten, without what that leaves unused; itself where nothing changes."""
+    new = rewriting.visit_expr(func)
+    return func if new is func else remove_all_unused(new, mod)
+
+
 def rewritten_by(mod: IRModule, rewriting: PyExprMutator) -> IRModule:
     """The module with each function of the graph level but fused operators rewritten, and with the
     functions that were added to the builder on the way; itself where nothing changes."""
-    changed = map_functions(
-        mod, lambda _, func: func if is_primitive(func) else rewriting.visit_expr(func)
-    )
+    changed = map_unfused(mod, rewriting.visit_expr)
     if changed is mod:
         return mod
     return mod.with_functions({**rewriting.builder_.get().functions, **changed.functions})
@@ -55,11 +70,9 @@ def called_tir(mod: IRModule, value: E.RelaxExpr) -> PrimFunc | None:
     return func if isinstance(func, PrimFunc) else None
 
 
-def functionwise(
-    name: str, change: Callable[[E.Function], E.Function], opt_level: int = 0
-) -> ModulePass:
+def functionwise(name: str, change: Callable[[E.Function], E.Function]) -> ModulePass:
     """The pass `name` that changes each function of the graph level by itself."""
-    return pass_of(name, lambda mod: map_functions(mod, lambda _, func: change(func)), opt_level)
+    return pass_of(name, lambda mod: map_functions(mod, lambda _, func: change(func)))
 
 
 def is_primitive(func: BaseFunc) -> bool:

@@ -14,7 +14,7 @@ from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.op.base import call_tir
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.transform.dead_code import called_by_graphs
-from mlcweb.relax.transform.registration import called_tir, is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import called_tir, map_unfused, pass_of
 from mlcweb.schedule.layout_rewrite import LAYOUT_FREE, PREPROC
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer
@@ -46,9 +46,7 @@ def split_layout_rewrites(mod: IRModule) -> IRModule:
     if not split:
         return mod
     calls = _Calls(mod, split)
-    changed = map_functions(
-        mod, lambda _, func: func if is_primitive(func) else calls.visit_expr(func)
-    )
+    changed = map_unfused(mod, calls.visit_expr)
     used = called_by_graphs(changed)
     functions = dict(changed.functions)
     for var, parts in split.items():

@@ -14,7 +14,7 @@ from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.struct_info import TupleStructInfo
 from mlcweb.relax.transform.canonicalize import canonicalize
 from mlcweb.relax.transform.dead_code import eliminate_dead_code
-from mlcweb.relax.transform.registration import map_functions, pass_of
+from mlcweb.relax.transform.registration import map_functions, pass_of, pruned
 
 Change = Callable[[PyExprMutator, E.Call, GlobalVar], E.Value]
 """What stands for a call of a function whose signature has changed."""
@@ -150,12 +150,7 @@ def with_calls_changed(mod: IRModule, new: dict[GlobalVar, E.Function], change: 
         return mod
     replaced = mod.with_functions({**mod.functions, **new})
     calls = _ChangedCalls(replaced, set(new), change)
-
-    def rewritten(var: GlobalVar, func: E.Function) -> E.Function:
-        changed = calls.visit_expr(func)
-        return func if changed is func else remove_all_unused(changed, replaced)
-
-    return map_functions(replaced, rewritten)
+    return map_functions(replaced, lambda _, func: pruned(func, calls, replaced))
 
 
 class _ChangedCalls(PyExprMutator):

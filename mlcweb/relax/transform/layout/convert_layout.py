@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
@@ -19,7 +19,7 @@ from mlcweb.relax.op.layout import Decision, Layout, LayoutRule, Lettered, initi
 from mlcweb.relax.op.manipulate import permute_dims
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.relax.transform.layout.wanted import Wanted, check_wanted, decide
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import unfused_pass
 
 LayoutOf = Callable[[E.Call], Mapping[str, Sequence[str]]]
 
@@ -41,15 +41,10 @@ def ConvertLayout(
     """
     check_wanted(desired_layouts)
 
-    def transform(mod: IRModule) -> IRModule:
-        def change(var: GlobalVar, func: E.Function) -> E.Function:
-            if is_primitive(func):
-                return func
-            return _Conversion(mod, desired_layouts, layout_cb).visit_expr(func)
+    def change(func: E.Function, mod: IRModule) -> E.Function:
+        return _Conversion(mod, desired_layouts, layout_cb).visit_expr(func)
 
-        return map_functions(mod, change)
-
-    return pass_of("ConvertLayout", transform)
+    return unfused_pass("ConvertLayout", change)
 
 
 @mutator

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.attrs import Attrs
@@ -24,7 +24,7 @@ from mlcweb.relax.transform.mixed_precision.policy import (
     in_half,
     policy_of,
 )
-from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.relax.transform.registration import unfused_pass
 
 
 def ToMixedPrecision(
@@ -43,15 +43,10 @@ def ToMixedPrecision(
         )
     names = frozenset(fp16_input_names or ())
 
-    def transform(mod: IRModule) -> IRModule:
-        def change(var: GlobalVar, func: E.Function) -> E.Function:
-            if is_primitive(func):
-                return func
-            return _Rewriting(mod, func, str(out_dtype), names).visit_expr(func)
+    def change(func: E.Function, mod: IRModule) -> E.Function:
+        return _Rewriting(mod, func, str(out_dtype), names).visit_expr(func)
 
-        return map_functions(mod, change)
-
-    return pass_of("ToMixedPrecision", transform)
+    return unfused_pass("ToMixedPrecision", change)
 
 
 @mutator
