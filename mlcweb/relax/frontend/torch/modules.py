@@ -13,7 +13,6 @@ from mlcweb.relax.frontend.torch.functions import (
     images,
     layers,
     movement,
-    reductions,
 )
 from mlcweb.relax.frontend.torch.translator import (
     FUNCTIONS,
@@ -53,8 +52,8 @@ _LAYERS: dict[str, tuple[FunctionConverter, str]] = {
     "GLU": (activations.glu, "dim"),
     "Hardtanh": (arithmetic.clamp, "min_val max_val"),
     "Softplus": (activations.softplus, "beta threshold"),
-    "Softmax": (reductions.softmax, "dim"),
-    "LogSoftmax": (reductions.log_softmax, "dim"),
+    "Softmax": (FUNCTIONS["softmax"], "dim"),
+    "LogSoftmax": (FUNCTIONS["log_softmax"], "dim"),
     "Flatten": (movement.flatten, "start_dim end_dim"),
     "Unflatten": (movement.unflatten, "dim unflattened_size"),
     "Linear": (layers.linear, "weight bias"),

@@ -373,17 +373,14 @@ def isin(
     return op.logical_not(is_member) if invert else is_member
 
 
-@function("addcmul")
-def addcmul(
-    t: Translator, input: E.Expr, tensor1: E.Expr, tensor2: E.Expr, *, value: Number = 1
-) -> E.Expr:
-    product = op.multiply(*promoted(t, tensor1, tensor2))
-    return op.add(*promoted(t, input, _scaled(t, product, value)))
+def _added(name: str, build: Callable[..., E.Expr]) -> None:
+    @function(name)
+    def convert(
+        t: Translator, input: E.Expr, tensor1: E.Expr, tensor2: E.Expr, *, value: Number = 1
+    ) -> E.Expr:
+        part = build(*promoted(t, tensor1, tensor2))
+        return op.add(*promoted(t, input, _scaled(t, part, value)))
 
 
-@function("addcdiv")
-def addcdiv(
-    t: Translator, input: E.Expr, tensor1: E.Expr, tensor2: E.Expr, *, value: Number = 1
-) -> E.Expr:
-    quotient = op.divide(*promoted(t, tensor1, tensor2))
-    return op.add(*promoted(t, input, _scaled(t, quotient, value)))
+_added("addcmul", op.multiply)
+_added("addcdiv", op.divide)

@@ -26,9 +26,22 @@ def _constant(t: Translator, shape: Sequence[Extent], value: Number, dtype: obje
     return op.full(list(shape), t.const(value, name), name)
 
 
-@function("zeros", "empty")
-def zeros(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -> E.Expr:
-    return _constant(t, sequence(size), 0.0, dtype)
+def _filled(value: float, names: Sequence[str], like_names: Sequence[str]) -> None:
+    @function(*names)
+    def convert(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -> E.Expr:
+        return _constant(t, sequence(size), value, dtype)
+
+    @function(*like_names)
+    def convert_like(
+        t: Translator, input: E.Expr, size: Sequence[Extent] | None = None, dtype: object = None,
+        **ignored: object,
+    ) -> E.Expr:  # fmt: skip
+        shape = t.shape(input) if size is None else size
+        return _constant(t, shape, value, dtype or t.dtype(input))
+
+
+_filled(0.0, ("zeros", "empty"), ("zeros_like", "new_zeros", "empty_like", "new_empty"))
+_filled(1.0, ("ones",), ("ones_like", "new_ones"))
 
 
 @function("empty_permuted")
@@ -39,33 +52,12 @@ def empty_permuted(
     return _constant(t, size, 0.0, dtype)
 
 
-@function("ones")
-def ones(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -> E.Expr:
-    return _constant(t, sequence(size), 1.0, dtype)
-
-
 @function("full")
 def full(
     t: Translator, size: Sequence[Extent], fill_value: Number, *, dtype: object = None,
     **ignored: object,
 ) -> E.Expr:  # fmt: skip
     return _constant(t, size, fill_value, dtype)
-
-
-@function("zeros_like", "new_zeros", "empty_like", "new_empty")
-def zeros_like(
-    t: Translator, input: E.Expr, size: Sequence[Extent] | None = None, dtype: object = None,
-    **_: object,
-) -> E.Expr:  # fmt: skip
-    return _constant(t, t.shape(input) if size is None else size, 0.0, dtype or t.dtype(input))
-
-
-@function("ones_like", "new_ones")
-def ones_like(
-    t: Translator, input: E.Expr, size: Sequence[Extent] | None = None, dtype: object = None,
-    **_: object,
-) -> E.Expr:  # fmt: skip
-    return _constant(t, t.shape(input) if size is None else size, 1.0, dtype or t.dtype(input))
 
 
 @function("full_like")

@@ -156,7 +156,7 @@ def as_strided(
     return op.reshape(input, list(size))
 
 
-@function("tile")
+@function("tile", "repeat")
 def tile(t: Translator, input: E.Expr, *dims: Extents) -> E.Expr:
     return op.tile(input, sequence(dims))
 
@@ -195,11 +195,6 @@ def _vector(t: Translator, tensor: E.Expr) -> E.Expr:
 @function("outer", "ger")
 def outer(t: Translator, input: E.Expr, vec2: E.Expr) -> E.Expr:
     return op.outer(*promoted(t, input, vec2))
-
-
-@function("repeat")
-def repeat(t: Translator, input: E.Expr, *sizes: Extents) -> E.Expr:
-    return op.tile(input, sequence(sizes))
 
 
 @function("flip")

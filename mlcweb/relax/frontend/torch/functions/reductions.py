@@ -44,16 +44,6 @@ def _axes(dim: Axes) -> int | list[int] | None:
     return dim if dim is None or isinstance(dim, int) else list(dim) or None
 
 
-@function("amax")
-def amax(t: Translator, input: Expr, dim: Axes = (), keepdim: bool = False) -> Expr:
-    return op.max(input, _axes(dim), keepdim)
-
-
-@function("amin")
-def amin(t: Translator, input: Expr, dim: Axes = (), keepdim: bool = False) -> Expr:
-    return op.min(input, _axes(dim), keepdim)
-
-
 def _of_truth(name: str, reduce: Reduction) -> None:
     @function(name)
     def convert(t: Translator, input: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
@@ -67,10 +57,15 @@ _of_truth("any", op.max)
 _of_truth("all", op.min)
 
 
-def _with_place(
-    name: str, reduce: Callable[..., Expr], find: Callable[..., Expr],
-    elementwise: Callable[..., Expr],
-) -> None:  # fmt: skip
+def _extremum(name: str, reduce: Reduction, find: Reduction, elementwise: Reduction) -> None:
+    @function(f"a{name}")
+    def along_axes(t: Translator, input: Expr, dim: Axes = (), keepdim: bool = False) -> Expr:
+        return reduce(input, _axes(dim), keepdim)
+
+    @function(f"arg{name}")
+    def place(t: Translator, input: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
+        return op.astype(find(input, dim, keepdim), "int64")
+
     @function(name)
     def convert(
         t: Translator, input: Expr, dim: Expr | int | None = None, keepdim: bool = False
@@ -80,27 +75,16 @@ def _with_place(
             return reduce(input)
         if not isinstance(dim, int):
             return elementwise(input, dim)
-        places = op.astype(find(input, dim, keepdim), "int64")
-        return reduce(input, dim, keepdim), places
+        return reduce(input, dim, keepdim), place(t, input, dim, keepdim)
 
 
-_with_place("max", op.max, op.argmax, op.maximum)
-_with_place("min", op.min, op.argmin, op.minimum)
+_extremum("max", op.max, op.argmax, op.maximum)
+_extremum("min", op.min, op.argmin, op.minimum)
 
 
 @function("prod")
 def prod(t: Translator, input: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
     return op.prod(input, dim, keepdim)
-
-
-@function("argmax")
-def argmax(t: Translator, input: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
-    return op.astype(op.argmax(input, dim, keepdim), "int64")
-
-
-@function("argmin")
-def argmin(t: Translator, input: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
-    return op.astype(op.argmin(input, dim, keepdim), "int64")
 
 
 @function("var")
@@ -157,17 +141,14 @@ def norm(
     return op.power(op.sum(powers, axes, keepdim), t.const(1 / p, element))
 
 
-@function("softmax", "_softmax")
-def softmax(
-    t: Translator, input: Expr, dim: int = -1, *args: object, dtype: object = None,
-    **ignored: object,
-) -> Expr:  # fmt: skip
-    return op.nn.softmax(_typed(t, input, dtype), dim)
+def _softmax(name: str, build: Reduction) -> None:
+    @function(name, f"_{name}")
+    def convert(
+        t: Translator, input: Expr, dim: int = -1, *args: object, dtype: object = None,
+        **ignored: object,
+    ) -> Expr:  # fmt: skip
+        return build(_typed(t, input, dtype), dim)
 
 
-@function("log_softmax", "_log_softmax")
-def log_softmax(
-    t: Translator, input: Expr, dim: int = -1, *args: object, dtype: object = None,
-    **ignored: object,
-) -> Expr:  # fmt: skip
-    return op.nn.log_softmax(_typed(t, input, dtype), dim)
+_softmax("softmax", op.nn.softmax)
+_softmax("log_softmax", op.nn.log_softmax)
