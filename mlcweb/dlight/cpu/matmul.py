@@ -177,8 +177,8 @@ def _is_unit(region: BufferRegion, var: Var) -> bool:
 def _schedule(sch: Schedule, block: BlockRV, lanes: Lanes, tile: RegisterTile) -> None:
     place = place_of(sch, block)
     var = _iterator(place, lanes.loop)
-    panels = [_panel(sch, block, n, var, n in lanes.apart) for n in lanes.panels]
-    result = _results(sch, block, lanes, var)
+    panels = [panel(sch, block, n, var, n in lanes.apart) for n in lanes.panels]
+    result = results_in_registers(sch, block, var, lanes.transposed)
     loops = sch.get_loops(block)
     kinds = [loop_type(loop) for loop in place.loops]
     shared = [n for n, kind in enumerate(kinds) if kind == SPATIAL and n != lanes.loop]
@@ -202,8 +202,8 @@ def _schedule(sch: Schedule, block: BlockRV, lanes: Lanes, tile: RegisterTile) -
     groups = [loops[n] for n in outer], [columns], [loops[n] for n in inner], rows[:1]
     any(in_parallel(sch, group) for group in groups)
     sch.reverse_compute_at(result, sch.get_loops(block)[-1 - len(within)], preserve_unit_loops=True)
-    for panel in panels:
-        sch.compute_at(panel, columns, preserve_unit_loops=True)
+    for each in panels:
+        sch.compute_at(each, columns, preserve_unit_loops=True)
     for loop in (*rows[1:], vector):
         sch.unroll(loop)
     sch.vectorize(lane)
@@ -235,17 +235,19 @@ def _vectors(extent: int | None, tile: RegisterTile, rows: int) -> int:
     return max(n for n in range(1, min(limit, count) + 1) if count % n == 0)
 
 
-def _panel(sch: Schedule, block: BlockRV, index: int, lane: Var, apart: bool) -> BlockRV:
-    """A copy of what a block reads, in which lanes lie side by side."""
+def panel(sch: Schedule, block: BlockRV, index: int, lane: Var, apart: bool = True) -> BlockRV:
+    """A copy of what a block reads, in which lanes lie side by side. `apart`: whether they do not
+    in what it reads."""
     region = place_of(sch, block).block.reads[index]
-    panel = sch.cache_read(block, index, "global", [block])
+    copy = sch.cache_read(block, index, "global", [block])
     if apart:
         sch.transform_layout(block, ("read", index), _lane_last(region, lane))
-    return panel
+    return copy
 
 
-def _results(sch: Schedule, block: BlockRV, lanes: Lanes, var: Var) -> BlockRV:
-    """Let a block make its sums in registers; the block that reads them."""
+def results_in_registers(sch: Schedule, block: BlockRV, lane: Var, transposed: bool) -> BlockRV:
+    """Let a block make its sums in registers, lanes side by side; the block that reads them.
+    `transposed`: whether the results lie apart along the lanes."""
     place = place_of(sch, block)
     consumers = [] if is_output_block(sch.state, place) else consumers_of(sch.state, place)
     region = place.block.writes[0]
@@ -254,8 +256,8 @@ def _results(sch: Schedule, block: BlockRV, lanes: Lanes, var: Var) -> BlockRV:
         sch.set_scope(block, 0, "local")
     else:
         result = sch.cache_write(block, 0, "local")
-    if lanes.transposed:
-        sch.transform_layout(block, ("write", 0), _lane_last(region, var))
+    if transposed:
+        sch.transform_layout(block, ("write", 0), _lane_last(region, lane))
     return result
 
 

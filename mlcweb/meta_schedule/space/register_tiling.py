@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from mlcweb.arith.index_map import IndexMap
 from mlcweb.dlight.cpu.machine import register_tile
+from mlcweb.dlight.cpu.matmul import panel, results_in_registers
 from mlcweb.meta_schedule.space.rules import ScheduleRule
 from mlcweb.meta_schedule.space.vector_lanes import (
     MIN_LANES,
@@ -23,21 +23,17 @@ from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleErro
 from mlcweb.schedule.analysis.block_facts import (
     REDUCTION,
     TILING_STRUCTURE,
-    consumers_of,
     extent_of,
     inputs_of,
     loop_of,
     needs_multi_level_tiling,
     place_of,
-    reads_in_order,
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
-from mlcweb.schedule.analysis.scopes import is_output_block
 from mlcweb.schedule.layout_rewrite import free_buffers
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import Buffer, BufferRegion
-from mlcweb.tir.expr import Var
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.substitute import uses
 
 STRUCTURE = "SSRRS"
@@ -164,14 +160,8 @@ class RegisterTiling(ScheduleRule):
         node = place_of(sch, block).block
         lane = node.iter_vars[choice.loop].var
         for index in choice.packed:
-            _pack(sch, block, index, lane)
-        if _consumer(sch, block):
-            (result,) = sch.get_consumers(block)
-            sch.set_scope(block, 0, "local")
-        else:
-            result = sch.cache_write(block, 0, "local")
-        if choice.transposed:
-            sch.transform_layout(block, ("write", 0), _lane_last(node.writes[0], lane))
+            panel(sch, block, index, lane)
+        result = results_in_registers(sch, block, lane, choice.transposed)
         sch.annotate(block, TILING_STRUCTURE, STRUCTURE)
         sch.annotate(block, MIN_VECTORS, self._least_vectors(sch, block, choice))
         first, second, reduction, unrolled, vector = self._loops(sch, block, choice)
@@ -240,29 +230,3 @@ def _in_vectors(place: BlockPlace, choice: LaneChoice, free: Container[Buffer]) 
         if region.buffer not in free
         if any(uses(dimension, lane) for dimension in region.region)
     ]
-
-
-def _consumer(sch: Schedule, block: BlockRV) -> bool:
-    """Whether a block has one consumer, which reads each element in order, and nobody else needs
-    what the block writes."""
-    place = place_of(sch, block)
-    if is_output_block(sch.state, place):
-        return False
-    consumers = consumers_of(sch.state, place)
-    return len(consumers) == 1 and reads_in_order(consumers[0], place.block.writes[0].buffer)
-
-
-def _pack(sch: Schedule, block: BlockRV, index: int, lane: Var) -> None:
-    """Copy what a block reads to where its lanes lie side by side."""
-    region = place_of(sch, block).block.reads[index]
-    sch.cache_read(block, index, "global", [block])
-    sch.transform_layout(block, ("read", index), _lane_last(region, lane))
-
-
-def _lane_last(region: BufferRegion, lane: Var) -> IndexMap:
-    """The layout in which the dimension that a variable indexes is the last."""
-    axes = [n for n, dimension in enumerate(region.region) if not uses(dimension, lane)]
-    axes += [n for n in range(len(region.region)) if n not in axes]
-    return IndexMap.from_func(
-        lambda *indices: [indices[axis] for axis in axes], ndim=len(region.region)
-    )
