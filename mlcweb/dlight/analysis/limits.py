@@ -11,18 +11,7 @@ _LEAST_SHARED_MEMORY = 16 << 10
 def get_max_shared_memory_per_block(target: Target) -> int:
     """The bytes of shared memory of a block of threads; of a device that does not say, what all
     devices of its kind have."""
-    _check_threads(target)
-    own = target.limits.get("max_shared_memory_per_block")
-    return int(own or _SHARED_MEMORY.get(target.kind.name, _LEAST_SHARED_MEMORY))
-
-
-def get_max_threads_per_block(target: Target) -> int:
-    """The threads of a block of threads."""
-    _check_threads(target)
-    limits = target.limits
-    return int(limits.get("max_threads_per_block") or limits.get("max_num_threads") or 256)
-
-
-def _check_threads(target: Target) -> None:
     if "gpu" not in target.keys:
         raise ValueError(f'{target} has no threads: give a target such as Target("cuda")')
+    own = target.limits.get("max_shared_memory_per_block")
+    return int(own or _SHARED_MEMORY.get(target.kind.name, _LEAST_SHARED_MEMORY))

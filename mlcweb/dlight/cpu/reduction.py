@@ -19,7 +19,6 @@ from mlcweb.schedule.analysis.block_facts import (
     shares_operands,
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
-from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.function import PrimFunc
 
 ROWS_TOGETHER = 2
@@ -63,10 +62,7 @@ def _fuse_rows(sch: Schedule, blocks: list[BlockRV], depth: int) -> int:
         row = trial.get_loops(blocks[-1])[level]
         try:
             for block in reversed(blocks[:-1]):
-                before = _iterations(trial, block)
-                trial.compute_at(block, row, preserve_unit_loops=True)
-                if _iterations(trial, block) > before:
-                    raise ScheduleError("A row needs more than its own row")
+                compute_at_row(trial, block, row)
         except ScheduleError:
             continue
         row = _tile_rows(sch, blocks[-1], level)
@@ -90,6 +86,14 @@ def _tile_rows(sch: Schedule, block: BlockRV, level: int) -> LoopRV:
     return group
 
 
-def _iterations(sch: Schedule, block: BlockRV) -> int:
-    extents = [constant_value(loop.extent) for loop in place_of(sch, block).loops]
-    return prod(int(extent) for extent in extents if extent is not None)
+def compute_at_row(sch: Schedule, block: BlockRV, row: LoopRV) -> None:
+    """Compute a block at a loop. A ScheduleError where parts would be computed several times."""
+    before = iterations(sch, block)
+    sch.compute_at(block, row, preserve_unit_loops=True)
+    if iterations(sch, block) > before:
+        raise ScheduleError(f"A row needs more of {block} than its own row of it")
+
+
+def iterations(sch: Schedule, block: BlockRV, depth: int = 0) -> int:
+    """How often a block runs, below its outer loops up to a depth."""
+    return prod(extent_of(loop) or 1 for loop in place_of(sch, block).loops[depth:])

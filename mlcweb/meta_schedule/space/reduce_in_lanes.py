@@ -4,9 +4,9 @@ fused."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.dlight.cpu.reduction import compute_at_row, iterations
 from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of
 from mlcweb.meta_schedule.space.vector_lanes import (
     MIN_LANES,
@@ -105,9 +105,9 @@ class ReduceInLanes(ScheduleRule):
             last = around.pop()
             outer, inner = sch.split(last, sch.sample_perfect_tile(last, 2, self.max_outputs))
             around, outputs = [*around, outer], [inner]
-        iterations = extent_of(place.loops[position]) or 1
-        lanes = lanes_of(iterations, vector_unit(self.target).lanes())
-        extent = iterations // lanes
+        whole = extent_of(place.loops[position]) or 1
+        lanes = lanes_of(whole, vector_unit(self.target).lanes())
+        extent = whole // lanes
         least = min_vectors((extent, self.max_vectors), enough=ENOUGH_VECTORS)
         vectors, within = sch.split(loops[position], [None, lanes])
         if outputs:
@@ -217,12 +217,12 @@ class FuseRows(ScheduleRule):
             if position is not None:
                 reduction = self.lanes.split(sch, block, position)
                 for each in (reduction.block, reduction.sums, reduction.parts):
-                    _move(sch, each, row)
+                    compute_at_row(sch, each, row)
                 for each in (reduction.sums, reduction.parts):
                     settle(sch, each)
             else:
-                _move(sch, block, row)
-                if _iterations(sch, block, depth) == rows:
+                compute_at_row(sch, block, row)
+                if iterations(sch, block, depth) == rows:
                     # Inlined, it would be made for each element of the row.
                     sch.annotate(block, INLINE_RULE, "disable")
 
@@ -240,16 +240,3 @@ class FuseRows(ScheduleRule):
         sch.reorder(group, steps, together, within)
         sch.unroll(together)
         return group, extent_of(place_of(sch, block).loops[-2]) or 1
-
-
-def _move(sch: Schedule, block: BlockRV, row: LoopRV) -> None:
-    """Compute a block at a loop. A ScheduleError where parts would be computed several times."""
-    before = _iterations(sch, block)
-    sch.compute_at(block, row, preserve_unit_loops=True)
-    if _iterations(sch, block) > before:
-        raise ScheduleError(f"A row needs more of {block} than its own row of it")
-
-
-def _iterations(sch: Schedule, block: BlockRV, depth: int = 0) -> int:
-    """How often a block runs, below its outer loops up to a depth."""
-    return prod(extent_of(loop) or 1 for loop in place_of(sch, block).loops[depth:])
