@@ -84,22 +84,106 @@ class GEMV(GPUScheduleRule):
         return _Product(sch, target, main.block_rv, vectors).schedule(epilogue)
 
 
-class _Product:
+class Product:
+    """A product, the sums of whose rows are shared by threads. A thread takes a `tile` of elements
+    at a time.
+
+    Attributes:
+        rows: the rows of a thread.
+        batches: how many loops over vectors each thread runs through, and blocks of threads.
+        tiles: how the product is shared, with vectors that a tile consists of.
+    """
+
+    rows = 1
+    batches = 0
+
+    def __init__(
+        self, sch: Schedule, block: BlockRV, tile: int, tiles: Tiles, fits_shared: bool
+    ) -> None:
+        self.sch, self.block, self.tile = sch, block, tile
+        vector = min(largest_factor(tile, (1, 2, 4, 8)), tiles.vector)
+        shares = tiles.shares_vector and fits_shared
+        self.tiles = replace(tiles, vector=vector, shares_vector=shares)
+
+    def _factor_out(self, loop: LoopRV) -> tuple[BlockRV, BlockRV]:
+        """Two blocks of parts of the sum over a loop: one for each lane of each thread, and one for
+        each thread."""
+        sch, tiles = self.sch, self.tiles
+        factors = [None, tiles.parts, self.tile // tiles.vector, tiles.vector]
+        r, tr, inner, lane = sch.split(loop, factors)
+        sch.reorder(r, inner, tr, lane)
+        lanes = sch.rfactor(sch.fuse(tr, lane), 0)
+        tr, _ = sch.split(sch.get_loops(self.block)[-1], [tiles.parts, None])
+        return lanes, sch.rfactor(tr, 0)
+
+    def _bind_lanes(self, lanes: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV]:
+        sch, tiles = self.sch, self.tiles
+        bx, ts, row, r, inner, fused = sch.get_loops(lanes)[self.batches :]
+        tr, lane = sch.split(fused, [tiles.parts, None])
+        sch.reorder(bx, ts, tr, r, row, inner, lane)
+        sch.bind(bx, "blockIdx.x")
+        tiles.bind(sch, ts, tr)
+        sch.vectorize(lane)
+        return bx, tr, r
+
+    def _add_up(self, lanes: BlockRV, parts: BlockRV, bx: LoopRV) -> None:
+        """Let threads add up what their lanes have summed in registers, and that together."""
+        sch, level = self.sch, 3 + self.batches
+        self._add_lanes(parts, bx)
+        self._add_parts(bx)
+        sch.decompose_reduction(lanes, sch.get_loops(lanes)[level])
+        sch.decompose_reduction(parts, sch.get_loops(parts)[-1])
+        for block in (lanes, parts):
+            sch.set_scope(block, 0, "local")
+        for block in (lanes, parts):
+            unroll(sch, sch.get_loops(block)[level], self.tiles.steps)
+
+    def _add_lanes(self, parts: BlockRV, bx: LoopRV) -> None:
+        """Each thread adds up its lanes."""
+        sch = self.sch
+        sch.reverse_compute_at(parts, bx, preserve_unit_loops=True)
+        tr, lane, *loops = sch.get_loops(parts)[1 + self.batches :]
+        ts, row = self._share_rows(loops[self.batches :])
+        row, vector = sch.split(row, [None, self.rows])
+        sch.reorder(ts, tr, row, *loops[: self.batches], vector, lane)
+        self.tiles.bind(sch, ts, tr)
+        sch.vectorize(vector)
+
+    def _add_parts(self, bx: LoopRV) -> None:
+        """Threads add up their parts together."""
+        sch = self.sch
+        sch.reverse_compute_at(self.block, bx, preserve_unit_loops=True)
+        tr, *loops = sch.get_loops(self.block)[1 + self.batches :]
+        ts, row = self._share_rows(loops[self.batches :])
+        sch.reorder(row, *loops[: self.batches], ts, tr)
+        self.tiles.bind(sch, ts, tr)
+
+    def _share_rows(self, loops: Sequence[LoopRV]) -> tuple[LoopRV, LoopRV]:
+        """Of the rows of a block of threads the loop over threads, and that over rows of each.
+
+        Raises:
+            ScheduleError: there are more.
+        """
+        sch = self.sch
+        outer, thread, row = sch.split(sch.fuse(*loops), [None, self.tiles.rows, self.rows])
+        if get_extent(sch, outer) != 1:
+            raise ScheduleError("A block of threads has more rows than threads for them")
+        return sch.fuse(outer, thread), row
+
+
+class _Product(Product):
     """A product whose loops are of batches, of rows, of the sum, and of packed elements."""
 
     def __init__(
         self, sch: Schedule, target: Target, block: BlockRV, vectors: list[Buffer]
     ) -> None:
-        self.sch, self.block, self.vectors = sch, block, vectors
+        self.vectors = vectors
         batch, s, r, c = (get_extent(sch, loop) for loop in sch.get_loops(block))
         assert isinstance(c, int)
-        rows = batch * s
-        tiles = _tiles(target, rows, r * c).within(int(target.limits["max_num_threads"]))
-        self.tile = c if c > 1 else max(elements_per_thread(r, tiles.parts), 1)
-        vector = min(largest_factor(self.tile, (1, 2, 4, 8)), tiles.vector)
+        tiles = _tiles(target, batch * s, r * c).within(int(target.limits["max_num_threads"]))
+        tile = c if c > 1 else max(elements_per_thread(r, tiles.parts), 1)
         beside = 0 if tiles.shuffles else tiles.threads
-        shares = tiles.shares_vector and fit_shared_memory(vectors, target, beside)
-        self.tiles = replace(tiles, vector=vector, shares_vector=shares)
+        super().__init__(sch, block, tile, tiles, fit_shared_memory(vectors, target, beside))
 
     def schedule(self, epilogue: BlockInfo | None) -> Schedule | None:
         sch, tiles = self.sch, self.tiles
@@ -107,19 +191,12 @@ class _Product:
             return None
         batch, s, r, c = sch.get_loops(self.block)
         sch.split(sch.fuse(batch, s), [None, tiles.rows, 1])
-        lanes, parts = factor_out(sch, self.block, sch.fuse(r, c), tiles, self.tile)
+        lanes, parts = self._factor_out(sch.fuse(r, c))
         _, tr, r = self._bind_lanes(lanes)
         self._load_matrix(lanes, r)
         shared = self._share_vector(lanes, tr) if tiles.shares_vector else None
         bx = sch.get_loops(lanes)[0]
-        self._add_lanes(parts, bx)
-        self._add_parts(bx)
-        sch.decompose_reduction(lanes, sch.get_loops(lanes)[3])
-        sch.decompose_reduction(parts, sch.get_loops(parts)[-1])
-        sch.set_scope(lanes, 0, "local")
-        sch.set_scope(parts, 0, "local")
-        for block in (lanes, parts):
-            unroll(sch, sch.get_loops(block)[3], tiles.steps)
+        self._add_up(lanes, parts, bx)
         if shared is not None:
             loop = sch.get_loops(shared)[-4]
             sch.annotate(loop, "pragma_unroll_explicit", tiles.steps)
@@ -127,16 +204,6 @@ class _Product:
         if epilogue is not None:
             self._schedule_epilogue(epilogue.block_rv, bx)
         return sch
-
-    def _bind_lanes(self, lanes: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV]:
-        sch, tiles = self.sch, self.tiles
-        bx, ts, row, r, inner, fused = sch.get_loops(lanes)
-        tr, lane = sch.split(fused, [tiles.parts, None])
-        sch.reorder(bx, ts, tr, r, row, inner, lane)
-        sch.bind(bx, "blockIdx.x")
-        tiles.bind(sch, ts, tr)
-        sch.vectorize(lane)
-        return bx, tr, r
 
     def _load_matrix(self, lanes: BlockRV, r: LoopRV) -> None:
         """Load the elements of the matrix that a thread needs next into registers."""
@@ -169,29 +236,6 @@ class _Product:
         sch.vectorize(vector)
         return shared
 
-    def _add_lanes(self, parts: BlockRV, bx: LoopRV) -> None:
-        """Each thread adds up its lanes."""
-        sch, tiles = self.sch, self.tiles
-        sch.reverse_compute_at(parts, bx, preserve_unit_loops=True)
-        tr, lane, *rows = sch.get_loops(parts)[1:]
-        ts, row = self._rows(rows)
-        row, vector = sch.split(row, [None, 1])
-        sch.reorder(ts, tr, row, vector, lane)
-        tiles.bind(sch, ts, tr)
-        sch.vectorize(vector)
-
-    def _add_parts(self, bx: LoopRV) -> None:
-        """Threads add up their parts together."""
-        sch, tiles = self.sch, self.tiles
-        sch.reverse_compute_at(self.block, bx, preserve_unit_loops=True)
-        tr, *rows = sch.get_loops(self.block)[1:]
-        ts, row = self._rows(rows)
-        sch.reorder(row, ts, tr)
-        tiles.bind(sch, ts, tr)
-
-    def _rows(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
-        return share_rows(self.sch, loops, self.tiles.rows, 1)
-
     def _schedule_epilogue(self, epilogue: BlockRV, bx: LoopRV) -> None:
         sch, tiles = self.sch, self.tiles
         if is_broadcast_epilogue(sch, self.block, epilogue):
@@ -202,7 +246,7 @@ class _Product:
             sch.bind(tx, "threadIdx.x")
             return
         sch.reverse_compute_at(epilogue, bx, preserve_unit_loops=True)
-        ts, _ = self._rows(sch.get_loops(epilogue)[1:])
+        ts, _ = self._share_rows(sch.get_loops(epilogue)[1:])
         sch.bind(ts, tiles.rows_tag)
         sch.set_scope(self.block, 0, "local")
 
@@ -222,33 +266,6 @@ def fit_shared_memory(vectors: Sequence[Buffer], target: Target, beside: int = 0
         size = prod(int(extent or 0) for extent in extents)
         used += get_bytes(buffer.dtype) * (size + beside)
     return used <= get_max_shared_memory_per_block(target)
-
-
-def factor_out(
-    sch: Schedule, block: BlockRV, loop: LoopRV, tiles: Tiles, tile: int
-) -> tuple[BlockRV, BlockRV]:
-    """Two blocks of parts of a sum over a loop: one for each lane of each thread, and one for each
-    thread. A thread takes a `tile` of elements at a time."""
-    factors = [None, tiles.parts, tile // tiles.vector, tiles.vector]
-    r, tr, inner, lane = sch.split(loop, factors)
-    sch.reorder(r, inner, tr, lane)
-    lanes = sch.rfactor(sch.fuse(tr, lane), 0)
-    tr, _ = sch.split(sch.get_loops(block)[-1], [tiles.parts, None])
-    return lanes, sch.rfactor(tr, 0)
-
-
-def share_rows(
-    sch: Schedule, loops: Sequence[LoopRV], threads: int, rows: int
-) -> tuple[LoopRV, LoopRV]:
-    """Of the rows of a block of threads the loop over threads, and that over the `rows` of each.
-
-    Raises:
-        ScheduleError: there are more.
-    """
-    outer, thread, row = sch.split(sch.fuse(*loops), [None, threads, rows])
-    if get_extent(sch, outer) != 1:
-        raise ScheduleError("A block of threads has more rows than threads for them")
-    return sch.fuse(outer, thread), row
 
 
 def _tiles(target: Target, rows: Any, length: Any) -> Tiles:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from mlcweb.dlight.analysis import (
@@ -14,15 +13,8 @@ from mlcweb.dlight.analysis import (
     normalize_prim_func,
 )
 from mlcweb.dlight.base import get_extent, try_inline_contiguous_spatial
-from mlcweb.dlight.base.utils import largest_factor
-from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue, unroll
-from mlcweb.dlight.gpu.gemv import (
-    Tiles,
-    elements_per_thread,
-    factor_out,
-    fit_shared_memory,
-    share_rows,
-)
+from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue
+from mlcweb.dlight.gpu.gemv import Product, Tiles, elements_per_thread, fit_shared_memory
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.tir.arithmetic import is_const_int
@@ -30,9 +22,6 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import IntImm, Var
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import variables_in
-
-_ROWS = 2
-"""The rows of a thread."""
 
 
 class LowBatchGEMV(GPUScheduleRule):
@@ -123,55 +112,45 @@ def _normalize(sch: Schedule, info: BlockInfo) -> bool:
     return infos[access.args[-1].source.source].kind == "R"
 
 
-class _Products:
+class _Products(Product):
     """A product whose loops are of vectors, of rows and of the sum."""
+
+    rows = 2
+    batches = 1
 
     def __init__(
         self, sch: Schedule, target: Target, block: BlockRV, vectors: list[Buffer], bucket: int
     ) -> None:
-        self.sch, self.block, self.bucket = sch, block, bucket
+        self.bucket = bucket
         _, s, r = (get_extent(sch, loop) for loop in sch.get_loops(block))
         tiles = _tiles(target, s, r).within(int(target.limits["max_num_threads"]))
-        self.tile = max(elements_per_thread(r, tiles.parts), 1)
-        vector = min(largest_factor(self.tile, (1, 2, 4, 8)), tiles.vector)
-        shares = tiles.shares_vector and fit_shared_memory(vectors, target)
-        self.tiles = replace(tiles, vector=vector, shares_vector=shares)
+        tile = max(elements_per_thread(r, tiles.parts), 1)
+        super().__init__(sch, block, tile, tiles, fit_shared_memory(vectors, target))
 
     def schedule(self, unpack: BlockRV | None, pad: BlockRV | None) -> None:
         sch, tiles = self.sch, self.tiles
         _, s, r = sch.get_loops(self.block)
-        sch.split(s, [None, tiles.rows, _ROWS])
-        lanes, parts = factor_out(sch, self.block, r, tiles, self.tile)
-        bx, r = self._bind_lanes(lanes)
+        sch.split(s, [None, tiles.rows, self.rows])
+        lanes, parts = self._factor_out(r)
+        bx, _, r = self._bind_lanes(lanes)
         if unpack is not None:
             self._unpack(unpack, r)
         if tiles.shares_vector:
             raise ScheduleError("The vectors are of a symbolic number, so not all in shared memory")
         if pad is not None:
             sch.compute_inline(pad)
-        self._add_lanes(parts, bx)
-        self._add_parts(bx)
-        sch.decompose_reduction(lanes, sch.get_loops(lanes)[4])
-        sch.decompose_reduction(parts, sch.get_loops(parts)[-1])
-        sch.set_scope(lanes, 0, "local")
-        sch.set_scope(parts, 0, "local")
-        unroll(sch, sch.get_loops(lanes)[4], tiles.steps)
-        unroll(sch, sch.get_loops(parts)[4], tiles.steps)
+        self._add_up(lanes, parts, bx)
         for epilogue in sch.get_consumers(self.block)[:1]:
             self._schedule_epilogue(epilogue, bx)
 
-    def _bind_lanes(self, lanes: BlockRV) -> tuple[LoopRV, LoopRV]:
-        sch, tiles = self.sch, self.tiles
-        batch, bx, ts, row, r, inner, fused = sch.get_loops(lanes)
-        tr, lane = sch.split(fused, [tiles.parts, None])
-        sch.reorder(bx, ts, tr, r, row, inner, lane)
-        sch.bind(bx, "blockIdx.x")
-        tiles.bind(sch, ts, tr)
-        sch.vectorize(lane)
+    def _bind_lanes(self, lanes: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV]:
+        sch = self.sch
+        batch, _, ts, *_ = sch.get_loops(lanes)
+        bx, tr, r = super()._bind_lanes(lanes)
         by, batch = sch.split(batch, [None, self.bucket])
         sch.bind(by, "blockIdx.y")
         sch.reorder(bx, ts, tr, r, batch)
-        return bx, r
+        return bx, tr, r
 
     def _unpack(self, unpack: BlockRV, r: LoopRV) -> None:
         """Unpack in registers the elements of the matrix that a thread needs next."""
@@ -182,29 +161,6 @@ class _Products:
         row, vector = sch.split(row, [None, 1])
         sch.reorder(row, column, vector)
         sch.vectorize(vector)
-
-    def _add_lanes(self, parts: BlockRV, bx: LoopRV) -> None:
-        """Each thread adds up its lanes."""
-        sch, tiles = self.sch, self.tiles
-        sch.reverse_compute_at(parts, bx, preserve_unit_loops=True)
-        tr, lane, batch, *rows = sch.get_loops(parts)[2:]
-        ts, row = self._rows(rows)
-        row, vector = sch.split(row, [None, _ROWS])
-        sch.reorder(ts, tr, row, batch, vector, lane)
-        tiles.bind(sch, ts, tr)
-        sch.vectorize(vector)
-
-    def _add_parts(self, bx: LoopRV) -> None:
-        """Threads add up their parts together."""
-        sch, tiles = self.sch, self.tiles
-        sch.reverse_compute_at(self.block, bx, preserve_unit_loops=True)
-        tr, batch, *rows = sch.get_loops(self.block)[2:]
-        ts, row = self._rows(rows)
-        sch.reorder(row, batch, ts, tr)
-        tiles.bind(sch, ts, tr)
-
-    def _rows(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
-        return share_rows(self.sch, loops, self.tiles.rows, _ROWS)
 
     def _schedule_epilogue(self, epilogue: BlockRV, bx: LoopRV) -> None:
         sch, tiles = self.sch, self.tiles
@@ -217,7 +173,7 @@ class _Products:
             return
         sch.reverse_compute_at(epilogue, bx, preserve_unit_loops=True)
         sch.fuse(*sch.get_loops(epilogue)[3:])
-        ts, _ = self._rows(sch.get_loops(epilogue)[-1:])
+        ts, _ = self._share_rows(sch.get_loops(epilogue)[-1:])
         sch.bind(ts, tiles.rows_tag)
         sch.set_scope(self.block, 0, "local")
 
