@@ -10,6 +10,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
+from mlcweb.topi.index import from_end
 from mlcweb.topi.transform import moved
 
 
@@ -26,7 +27,7 @@ def dynamic_strided_slice(
         place = []
         for axis, i in enumerate(index):
             step = strides(axis)
-            start = _from_end(begin(axis), a.shape[axis])
+            start = from_end(begin(axis), a.shape[axis])
             back = arithmetic.less(step, 0)
             low = arithmetic.select(back, arithmetic.const(-1, start.dtype), 0)
             last = arithmetic.cast(start.dtype, a.shape[axis])
@@ -54,7 +55,7 @@ def dynamic_slice_shape(a: Tensor, begin: Tensor, end: Tensor, strides: Tensor) 
         low = arithmetic.select(back, arithmetic.const(-1, "int64"), arithmetic.const(0, "int64"))
         start, stop = (
             arithmetic.minimum(
-                arithmetic.maximum(_from_end(arithmetic.cast("int64", place), extent), low),
+                arithmetic.maximum(from_end(arithmetic.cast("int64", place), extent), low),
                 low + extent,
             )
             for place in (begin(axis), end(axis))
@@ -84,11 +85,11 @@ def strided_set(
             extent = arithmetic.cast(dtype, a.shape[axis])
             step = arithmetic.const(1, dtype) if strides is None else strides(axis)
             back = arithmetic.less(step, 0)
-            start = _from_end(begin(axis), extent)
+            start = from_end(begin(axis), extent)
             start = arithmetic.select(
                 back, arithmetic.minimum(start, extent - 1), arithmetic.maximum(start, 0)
             )
-            stop = _from_end(end(axis), extent)
+            stop = from_end(end(axis), extent)
             distance = arithmetic.select(back, start - at, at - start)
             inside = arithmetic.select(
                 back, arithmetic.greater(at, stop), arithmetic.less(at, stop)
@@ -103,11 +104,6 @@ def strided_set(
         return intrinsics.if_then_else(logic.all(*conditions), v(*source), a(*index))
 
     return moved(a.shape, element, "strided_set")
-
-
-def _from_end(position: PrimExpr, extent: PrimExpr) -> PrimExpr:
-    shifted = position + arithmetic.cast(position.dtype, extent)
-    return arithmetic.select(arithmetic.less(position, 0), shifted, position)
 
 
 def _check_positions(operator: str, a: Tensor, *positions: Tensor) -> None:
