@@ -138,6 +138,27 @@ def intrinsic_of(name: str) -> Rule:
     return rule
 
 
+def copy_sign(selector: Selector, call: E.Call) -> str:
+    """The magnitude of one float with the sign of another.
+
+    Not LLVM's function: for a float16 with the sign of a double, into which LLVM turns others, it
+    calls another one that is in no library.
+    """
+    emit, lanes = selector.builder.value, dtypes.lanes(call.dtype)
+    integer = dtypes.with_lanes(f"int{dtypes.bits(call.dtype)}", lanes)
+    condition = dtypes.with_lanes("bool", lanes)
+    kind, bits = typed(call), value_type(integer)
+    magnitude, sign = map(selector.value, call.args)
+    is_negative = emit(
+        f"icmp slt {bits} {emit(f'bitcast {kind} {sign} to {bits}')}, {constant(0, integer)}"
+    )
+    positive = intrinsic(selector, "fabs", call.dtype, magnitude)
+    negative = emit(f"fneg {kind} {positive}")
+    return emit(
+        f"select {value_type(condition)} {is_negative}, {kind} {negative}, {kind} {positive}"
+    )
+
+
 def division(name: str) -> Rule:
     """Division towards zero ("div") or its remainder ("rem"), or the same rounding down."""
     floors, name = name.startswith("floor"), name.removeprefix("floor")

@@ -28,7 +28,7 @@ class LlvmForm(NamedTuple):
     on: Callable[[str], bool] = lambda dtype: True
 
 
-_INTRINSICS = ("sqrt", "floor", "ceil", "trunc", "nearbyint", "copysign")
+_INTRINSICS = ("sqrt", "floor", "ceil", "trunc", "nearbyint")
 
 FORMS: Mapping[Key, LlvmForm] = register_column(
     "llvm",
@@ -56,6 +56,7 @@ FORMS: Mapping[Key, LlvmForm] = register_column(
         "fabs": LlvmForm(X.absolute),
         "abs": LlvmForm(X.absolute),
         **{name: LlvmForm(X.intrinsic_of(name)) for name in _INTRINSICS},
+        "copysign": LlvmForm(X.copy_sign),
         **{name: LlvmForm(X.function(expansion)) for name, expansion in EXPANSIONS.items()},
         E.Select: LlvmForm(X.choice),
         "if_then_else": LlvmForm(X.choice),

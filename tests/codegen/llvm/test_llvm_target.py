@@ -332,3 +332,31 @@ def test_time_evaluator_counts_every_call():
     kernel: Any = build(func, "llvm -mcpu=host")["main"].kernel
     assert kernel.time_batch(7, values) > 0
     assert values.numpy().tolist() == [7] * 4
+
+
+def run_float16(statement):
+    """Three vectors of float16, and the third after a statement."""
+    buffers = ", ".join(f"{name}: T.Buffer((35,), 'float16')" for name in "ABC")
+    func = from_source(
+        f"@T.prim_func\ndef main({buffers}):\n    for i in range(35):\n        {statement}\n"
+    )
+    a, b, c = np.random.default_rng(0).standard_normal((3, 35)).astype("float16")
+    result = nd.array(c)
+    build(func)["main"](nd.array(a), nd.array(b), result)
+    return a, b, c, result.numpy()
+
+
+def test_products_and_sums_of_float16_are_rounded_each():
+    a, b, c, result = run_float16("C[i] = C[i] + A[i] * B[i]")
+    np.testing.assert_array_equal(result, c + a * b)
+
+
+def test_signs_of_doubles_in_float16():
+    """LLVM would round the double to have its sign, and lacks what it rounds with."""
+    a, b, _, result = run_float16("C[i] = T.atan2(A[i], B[i])")
+    np.testing.assert_allclose(result, np.arctan2(a, b), rtol=1e-3)
+    wide = "T.Cast('float32', T.Cast('float64', B[i]) * T.float64(3))"
+    a, b, _, result = run_float16(
+        f"C[i] = T.Cast('float16', T.copysign(T.Cast('float32', A[i]), {wide}))"
+    )
+    np.testing.assert_array_equal(result, np.copysign(a, b))
