@@ -8,6 +8,7 @@ from mlcweb.ir import assert_structural_equal
 from mlcweb.runtime.registry import register_func, remove_global_func
 from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source
+from mlcweb.script import tir as T
 from mlcweb.tir import Schedule, TensorIntrin
 from mlcweb.tir.tensor_intrin import _intrinsics
 from tests.programs import matmul
@@ -481,3 +482,63 @@ def main(A: T.Buffer((4,), "int32"), B: T.Buffer((32,), "int32")):
     TensorIntrin.register("unpack", description, description)
     sch.tensorize(sch.get_loops("B")[1], "unpack")
     assert "T.match_buffer(A[v" in sch.mod.script()
+
+
+def swapped(i, j):
+    return j, i
+
+
+LINE_BY_THREADS = from_source("""
+@T.prim_func
+def f(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (8, 4), offset_factor=1)
+    B = T.match_buffer(b, (4, 8), offset_factor=1, scope="shared")
+    with T.block("root"):
+        T.reads(A[0:8, 0:4])
+        T.writes(B[0:4, 0:8])
+        tx = T.env_thread("threadIdx.x")
+        T.launch_thread(tx, 8)
+        for j in range(4):
+            B[j, tx] = A[tx, j]
+""")
+
+
+def test_names_in_the_description_and_threads_in_the_implementation():
+    """As scripts of the first tensor intrinsics have them."""
+
+    @T.prim_func
+    def description(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (8, 4), offset_factor=1)
+        B = T.match_buffer(b, (4, 8), offset_factor=1, scope="shared")
+        with T.block("root"):
+            T.reads(A[0:8, 0:4])
+            T.writes(B[0:4, 0:8])
+            for i, j in T.grid(8, 4):
+                with T.block("turned"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    row, column = swapped(vi, vj)
+                    T.reads(A[column, row])
+                    T.writes(B[row, column])
+                    B[row, column] = A[column, row]
+
+    @T.prim_func
+    def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((4, 8), scope="shared")
+        for o in T.thread_binding(1, "blockIdx.x"):
+            for i, j in T.grid(8, 4):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vj, vi] = A[vi, vj]
+            for i in T.thread_binding(8, "threadIdx.x"):
+                for j in range(4):
+                    with T.block("C"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        C[vj, vi] = B[vj, vi]
+
+    register("turn", LINE_BY_THREADS, description)
+    sch = Schedule(main)
+    sch.tensorize(sch.get_loops("B")[1], "turn")
+    for target in ("interpreter", "wasm"):
+        a, c = np.arange(32, dtype="float32").reshape(8, 4), mlcweb.nd.empty((4, 8))
+        mlcweb.build(sch.mod, target=target)["main"](mlcweb.nd.array(a), c)
+        np.testing.assert_array_equal(c.numpy(), a.T)

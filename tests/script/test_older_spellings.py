@@ -13,6 +13,7 @@ import pytest
 import mlcweb
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.structural import structural_equal
+from mlcweb.ir.visitor import walk
 from mlcweb.script.parser import parse
 
 TODAY = """
@@ -215,3 +216,22 @@ def main(A: T.Buffer{}, B: T.Buffer{}):
     older = text.format('[("n",), "float32"]', '[("n * 2",), "float32"]')
     today = text.format('(("n",), "float32")', '(("n * 2",), "float32")')
     assert structural_equal(parse(older), parse(today))
+
+
+def test_names_of_a_body_in_its_regions() -> None:
+    """Before TVM 0.13 they were what they stand for."""
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((4, 8)), B: T.Buffer((8, 4))):
+    for i, j in T.grid(4, 8):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            row = vi
+            column = vj % 8
+            T.reads(A[row, column])
+            B[column, row] = A[row, column]
+""")
+    (block,) = (part for part in walk(func.body) if getattr(part, "name_hint", "") == "b")
+    assert str(block.reads[0]) == "A[vi, vj % 8]"
+    assert str(block.writes[0]) == "B[vj % 8, vi]"
+    assert structural_equal(parse(func.script()), func)

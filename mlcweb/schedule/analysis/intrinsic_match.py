@@ -15,7 +15,7 @@ from mlcweb.tir.arithmetic import const, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.dtype import is_integer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterType, Stmt
+from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterType, LetStmt, Stmt
 from mlcweb.tir.substitute import substitute
 
 
@@ -254,6 +254,9 @@ class DescriptionMatch:
 
     def _compare(self, ours: Any, described: Any) -> None:
         """Compare two nodes, or two values of a field."""
+        while isinstance(described, LetStmt) and not isinstance(ours, LetStmt):
+            self.variables[described.var] = substitute(described.value, self.variables)
+            described = described.body
         if isinstance(ours, Stmt) and isinstance(described, Stmt):
             self.statements.append((ours, described))
             self._compare_nodes(ours, described)

@@ -12,6 +12,7 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
+from mlcweb.tir.substitute import substitute
 
 Wrapper = Callable[[S.Stmt], S.Stmt]
 """Puts a binding around the statements that follow it."""
@@ -49,15 +50,18 @@ class BlockContents:
     init: S.Stmt | None = None
     unbound: set[E.Var] = field(default_factory=set)
     """The axes of an older block that no `T.bind` has bound yet."""
+    names: dict[E.Var, E.PrimExpr] = field(default_factory=dict)
+    """What names of the body stand for; regions, which are outside of it, have the values."""
 
     def realize(
         self, body: S.Stmt, regions: Callable[[S.Block], tuple[tuple[BufferRegion, ...], ...]]
     ) -> S.BlockRealize:
         """The finished block. `regions` finds what it reads and writes where it does not say."""
+        reads, writes = self._declared(self.reads), self._declared(self.writes)
         block = S.Block(
             tuple(self.axes),
-            self.reads or (),
-            self.writes or (),
+            reads or (),
+            writes or (),
             self.name,
             body,
             self.init,
@@ -66,12 +70,17 @@ class BlockContents:
             self.annotations,
             span=self.span,
         )
-        if self.reads is None or self.writes is None:
-            found_reads, found_writes = regions(block)
+        if reads is None or writes is None:
+            inferred_reads, inferred_writes = regions(block)
             block = replace(
                 block,
-                reads=found_reads if self.reads is None else self.reads,
-                writes=found_writes if self.writes is None else self.writes,
+                reads=inferred_reads if reads is None else reads,
+                writes=inferred_writes if writes is None else writes,
             )
         predicate = arithmetic.const(True) if self.where is None else self.where
         return S.BlockRealize(tuple(self.values), predicate, block, span=self.span)
+
+    def _declared(
+        self, regions: tuple[BufferRegion, ...] | None
+    ) -> tuple[BufferRegion, ...] | None:
+        return regions and tuple(substitute(region, self.names) for region in regions)

@@ -19,6 +19,7 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.substitute import substitute
 
 
 class PythonNames:
@@ -127,6 +128,9 @@ class StatementBuilder:
         span = self.span(node)
         self.scopes.bind(name, var, f"a name of line {span.line}" if span else "")
         self.wrap_rest(lambda body: S.LetStmt(var, value, body, span=span))
+        if self.blocks:
+            names = self.blocks[-1].names
+            names[var] = substitute(value, names)
         return var
 
     def axis(self, name: str, axis: C.Axis, node: Any) -> E.Var:
