@@ -205,7 +205,8 @@ def var(name: str = "tindex", dtype: str | PointerType = "int32", span: Any = No
 
 
 def _extents(shape: Any) -> tuple[PrimExpr, ...]:
-    dims = shape if isinstance(shape, (tuple, list)) else (shape,)
+    # A shape of Relax is an expression with extents, and none itself.
+    dims = shape if isinstance(shape, Iterable) else (shape,)
     return tuple(arithmetic.convert(extent) for extent in dims)
 
 

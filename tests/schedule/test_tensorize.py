@@ -524,7 +524,7 @@ def test_names_in_the_description_and_threads_in_the_implementation():
     @T.prim_func
     def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((4, 8), "float32")):
         B = T.alloc_buffer((4, 8), scope="shared")
-        for o in T.thread_binding(1, "blockIdx.x"):
+        for _o in T.thread_binding(1, "blockIdx.x"):
             for i, j in T.grid(8, 4):
                 with T.block("B"):
                     vi, vj = T.axis.remap("SS", [i, j])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
-from mlcweb import te
+from mlcweb import relax, te
 from mlcweb.script import tir as T
 
 
@@ -267,3 +267,10 @@ def test_bodies_of_operations_print() -> None:
     C = te.compute((4,), lambda i: te.sum(A[i, k] * 2.0, axis=k), name="C")
     assert str(B.op.body) == "(A[i, j] + T.float32(1),)"
     assert str(C.op.body) == "(reduce(A[i, k] * T.float32(2), axis=[k]),)"
+
+
+def test_a_shape_of_relax_is_a_shape():
+    shape = relax.ShapeExpr([2, 3])
+    a = te.placeholder(shape, "float32", "A")
+    b = te.compute(shape, lambda i, j: a[i, j] + 1, "B")
+    assert [int(extent) for extent in b.shape] == [2, 3]

@@ -254,9 +254,6 @@ class DescriptionMatch:
 
     def _compare(self, ours: Any, described: Any) -> None:
         """Compare two nodes, or two values of a field."""
-        while isinstance(described, LetStmt) and not isinstance(ours, LetStmt):
-            self.variables[described.var] = substitute(described.value, self.variables)
-            described = described.body
         if isinstance(ours, Stmt) and isinstance(described, Stmt):
             self.statements.append((ours, described))
             self._compare_nodes(ours, described)
@@ -270,6 +267,10 @@ class DescriptionMatch:
 
     def _compare_nodes(self, ours: Node, described: Any) -> None:
         if type(ours) is not type(described):
+            if isinstance(described, LetStmt):
+                self.variables[described.var] = substitute(described.value, self.variables)
+                self._compare(ours, described.body)
+                return
             if isinstance(ours, PrimExpr) and isinstance(described, PrimExpr):
                 # The program's indices are simplified by what is known there.
                 if is_integer(ours.dtype) and self._equal(ours, described):
