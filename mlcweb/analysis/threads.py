@@ -8,7 +8,7 @@ loops are then no loops as any other: a barrier stands between iterations.
 from __future__ import annotations
 
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import find_nodes, walk
+from mlcweb.ir.visitor import children, find_nodes, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -121,7 +121,28 @@ def exchanges_data(func: PrimFunc) -> bool:
             exchange = exchange or is_barrier(part) or is_allreduce(part)
         if threads and exchange:
             return True
-    return any(_passed_on(loop) or shuffles(loop) for loop in loops)
+    exchange = any(_passed_on(loop) or shuffles(loop) for loop in loops)
+    return exchange or _own_through_several(func.body)
+
+
+def _own_through_several(body: S.Stmt) -> bool:
+    """Whether threads find what they have for themselves in one loop over them in another."""
+    seen: set[E.Var] = set()
+    pending: list[Node] = [body]
+    while pending:
+        part = pending.pop()
+        if not thread_tag(part):
+            pending += (child for child in children(part) if isinstance(child, S.Stmt))
+            continue
+        own = {
+            node.buffer.data
+            for node in find_nodes(part, E.BufferLoad, S.BufferStore)
+            if is_own(node.buffer)
+        }
+        if seen & own:
+            return True
+        seen |= own
+    return False
 
 
 def _passed_on(statement: S.Stmt) -> set[E.Var]:

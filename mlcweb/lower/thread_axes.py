@@ -15,8 +15,9 @@ from mlcweb.analysis.threads import (
 from mlcweb.arith import same_expression
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, on
+from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.lower.optimize.accesses import Touched
+from mlcweb.schedule.rewriting.nests import in_loops
 from mlcweb.schedule.state import with_substatements
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -162,6 +163,9 @@ class _Unification(Mutator):
             sunk = _sunk(buffer, body, owner, self.touched)
             if sunk is not None:
                 return sunk
+            if is_own(buffer) and (loops := _loops_over(owner, body)):
+                # Each thread has it through several loops over threads, which become one.
+                return self.rewrite(in_loops(replace(statement, body=statement.body), loops))
         return replace(statement, buffer=buffer, body=body)
 
     @on(E.BufferLoad, S.BufferStore)
@@ -255,6 +259,22 @@ def _owner(buffer: Buffer) -> tuple[str, ...]:
     if is_shared(buffer):
         return ("blockIdx",)
     return ("threadIdx", "vthread") if is_own(buffer) else ()
+
+
+def _loops_over(owner: tuple[str, ...], statement: S.Stmt) -> list[S.For]:
+    """A loop for each axis of an owner that there are loops over in a statement, if that is part of
+    one kernel."""
+    loops: dict[str, S.For] = {}
+    for node in walk(statement):
+        if isinstance(node, S.For) and node.thread_binding is not None:
+            if node.thread_binding.thread_tag.startswith("blockIdx"):
+                return []
+            loops.setdefault(node.thread_binding.thread_tag, node)
+    return [
+        replace(loop, loop_var=replace(loop.loop_var))
+        for tag, loop in loops.items()
+        if tag.startswith(owner)
+    ]
 
 
 def _sunk(

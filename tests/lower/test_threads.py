@@ -503,3 +503,33 @@ def main(A: T.Buffer((9, 32), "float32"), B: T.Buffer((9, 32), "float32")):
     arrays = [mlcweb.nd.array(x), mlcweb.nd.array(np.zeros_like(x))]
     mlcweb.build(func, target="simulated")(*arrays)
     np.testing.assert_array_equal(arrays[1].numpy()[:8], x[:8, ::-1])
+
+
+OWN_THROUGH_TWO_LOOPS = """
+@T.prim_func
+def main(A: T.Buffer((4, 64), "float32"), O: T.Buffer((4, 64), "float32")):
+    own = T.alloc_buffer((4,), scope="local")
+    for bx in T.thread_binding(4, "blockIdx.x"):
+        for tx in T.thread_binding(16, "threadIdx.x"):
+            for i in range(4):
+                with T.block("double"):
+                    b = T.axis.spatial(4, bx)
+                    h = T.axis.spatial(64, i * 16 + tx)
+                    own[h // 16] = A[b, h] * T.float32(2)
+        for i in range(4):
+            for tx in T.thread_binding(16, "threadIdx.x"):
+                with T.block("store"):
+                    b = T.axis.spatial(4, bx)
+                    h = T.axis.spatial(64, i * 16 + tx)
+                    O[b, h] = own[h // 16] + T.float32(1)
+"""
+
+
+@pytest.mark.parametrize("target", ["interpreter", "wasm", "cuda"])
+def test_local_memory_is_a_threads_own_through_several_loops(target):
+    lib = mlcweb.build(from_source(OWN_THROUGH_TWO_LOOPS), target=target)
+    device = mlcweb.device(target) if target == "cuda" else mlcweb.cpu()
+    a = np.random.default_rng(0).random((4, 64)).astype("float32")
+    out = mlcweb.nd.empty((4, 64), device=device)
+    lib["main"](mlcweb.nd.array(a, device), out)
+    np.testing.assert_array_equal(out.numpy(), a * 2 + 1)
