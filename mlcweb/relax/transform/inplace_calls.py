@@ -55,7 +55,8 @@ class _InPlace(PyExprMutator):
         lowered = call.op.get_attr("FLegalize")(scratch, call)
         if not (isinstance(lowered, E.Call) and lowered.op == CALL_TIR):
             return None
-        callee, arguments, *sizes = lowered.args
+        callee, arguments, *rest = lowered.args
+        sizes = [size for size in rest if isinstance(size, E.Expr)]
         assert isinstance(callee, GlobalVar) and isinstance(arguments, E.Tuple)
         var = self.get_var_remap(target.var)
         places = [n for n, field in enumerate(arguments.fields) if field is var]
