@@ -38,13 +38,14 @@ TO_SERIAL_LOOPS: tuple[LoweringPass, ...] = (
     serialize_threads,
 )
 
-PASSES: tuple[LoweringPass, ...] = (
-    *TO_SERIAL_LOOPS,
+TO_FLAT_LOOPS: tuple[LoweringPass, ...] = (
     place_allocations,
     compact_buffers,
     flatten_buffers,
     simplify,
 )
+
+PASSES = (*TO_SERIAL_LOOPS, *TO_FLAT_LOOPS)
 """The passes to flat loops."""
 
 

@@ -72,6 +72,18 @@ def test_all_threads_have_the_sum(columns: int) -> None:
     assert_gives(rows(columns), [a], a.sum(1, keepdims=True) - a)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_narrow_floats(target: str, dtype: str) -> None:
+    """Which are other numbers, and integers in memory, where a target lacks them."""
+    func = from_source(rows(32).script().replace("float32", dtype))
+    a = data(32)
+    arrays = [mlcweb.nd.empty(a.shape, dtype) for _ in range(2)]
+    arrays[0].copyfrom(a)
+    mlcweb.build(func, target=target)["main"](*arrays)
+    np.testing.assert_array_equal(arrays[1].numpy().astype("float32"), a.sum(1, keepdims=True) - a)
+
+
 def test_the_greatest_value() -> None:
     a = data(64)
     func = rows(64, "T.max(x, y)", 'T.min_value("float32")', along_y=1)

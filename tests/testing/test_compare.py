@@ -33,7 +33,8 @@ class TestDecorated(Simplifies):
 
     @T.prim_func
     def expected(A: T.Buffer((4,), "int32")):
-        A[0] = 1
+        for _ in range(1):
+            A[0] = 1
 
 
 class TestModules(CompareBeforeAfter):
@@ -69,12 +70,11 @@ class TestMethods(Simplifies):
 
 
 class TestErrors(CompareBeforeAfter):
-    transform = tir.transform.CompactBufferAllocation()
+    transform = tir.transform.BF16StorageLegalize()
 
     @T.prim_func
-    def before(A: T.Buffer((4,), "int32")):
-        with T.block("A"):
-            A[0] = 1
+    def before(A: T.Buffer((4,), "bfloat16")):
+        A[0] = T.bfloat16(1)
 
     expected = TVMError
 

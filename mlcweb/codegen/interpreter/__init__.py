@@ -41,7 +41,7 @@ def compile_python(
     lookup: FunctionLookup,
     build_called: BuildFunction,
     target: str,
-    lowering: Sequence[LoweringPass] = (EXPANSION, emulate_bfloat16, without_threads),
+    lowering: Sequence[LoweringPass] = (EXPANSION, without_threads, emulate_bfloat16),
 ) -> tuple[Callable[..., Any], str]:
     """The function that a writer writes after passes, and its text. PrimFuncs that it calls are
     built by `build_called`."""

@@ -20,9 +20,8 @@ def _optimizations(processor: Processor) -> tuple[LoweringPass, ...]:
 
 
 @lru_cache(maxsize=64)
-def _expansion(processor: Processor) -> tuple[LoweringPass, ...]:
-    types = (emulate_bfloat16,) if processor.has_half else (emulate_bfloat16, emulate_float16)
-    return expand_instructions(processor.instructions), *types
+def _expansion(processor: Processor) -> LoweringPass:
+    return expand_instructions(processor.instructions)
 
 
 def lower_for_llvm(
@@ -34,4 +33,5 @@ def lower_for_llvm(
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
     passes, expansion = _optimizations(processor), _expansion(processor)
-    return lower_for_machine(func, passes, bounds_check, checks, expansion, distinct)
+    emulation = (emulate_bfloat16, *(() if processor.has_half else (emulate_float16,)))
+    return lower_for_machine(func, passes, bounds_check, checks, expansion, emulation, distinct)

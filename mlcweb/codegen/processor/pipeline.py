@@ -13,7 +13,7 @@ from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize.accesses import of_distinct_arrays, of_overlapping_arrays
 from mlcweb.lower.optimize.rewriter import normalize
-from mlcweb.lower.pipeline import PASSES, TO_SERIAL_LOOPS, Observer, run_pipeline
+from mlcweb.lower.pipeline import TO_FLAT_LOOPS, TO_SERIAL_LOOPS, Observer, run_pipeline
 from mlcweb.tir.function import PrimFunc
 
 CALLED_WITH_ARRAYS = LoweringPass(for_arrays, "SetLayoutsOfArrays", needed=True)
@@ -26,7 +26,8 @@ def lower_for_machine(
     optimizations: Sequence[LoweringPass],
     bounds_check: bool,
     checks: list[Check],
-    expansion: Sequence[LoweringPass],
+    expansion: LoweringPass,
+    emulation: Sequence[LoweringPass],
     distinct: bool | None = None,
     observe: Observer | None = None,
 ) -> PrimFunc:
@@ -36,22 +37,22 @@ def lower_for_machine(
         optimizations: the passes for that processor.
         bounds_check: whether the code checks accesses, and axes of blocks.
         checks: receives what the code will check, where the options ask for that.
-        expansion: what replaces the instructions and types that the processor lacks.
+        expansion: what replaces instructions that the processor lacks.
+        emulation: what replaces types that it lacks, once no statement concerns several threads.
         distinct: for functions that are called with arrays: whether those share no memory. None for
             micro-kernels, called with pointers, which share what the function says.
         observe: hears of each pass.
     """
-    entry = [*expansion]
+    entry = [expansion]
     if distinct is not None:
         entry += [CALLED_WITH_ARRAYS, OF_DISTINCT if distinct else OF_OVERLAPPING]
     if bounds_check:
         checking = partial(check_accesses, checks=checks)
         checked = LoweringPass(checking, "InstrumentBoundCheckers", needed=True)
         # Nothing is left out or moved, so that what is wrong is found where it stands.
-        lowering = *entry, CHECK_DOMAINS, *TO_SERIAL_LOOPS
+        lowering = *entry, CHECK_DOMAINS, *TO_SERIAL_LOOPS, *emulation
         return run_pipeline(func, lowering, (checked, flatten_buffers), observe=observe)
     # Optimisation takes expressions as free of effects.
     pure = not calls_in_expressions(func)
-    return run_pipeline(
-        func, (*entry, *PASSES), optimizations if pure else (normalize,), observe=observe
-    )
+    lowering = *entry, *TO_SERIAL_LOOPS, *emulation, *TO_FLAT_LOOPS
+    return run_pipeline(func, lowering, optimizations if pure else (normalize,), observe=observe)

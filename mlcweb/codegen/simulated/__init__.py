@@ -21,7 +21,7 @@ from mlcweb.tir.function import PrimFunc
 
 def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
     """A kernel that simulates the threads of one function."""
-    passes = emulate_bfloat16, *passes_to_simulated_threads()
+    passes = *passes_to_simulated_threads(), emulate_bfloat16
     run, source = compile_python(
         name, func, SimulatedSource(), lookup, build_function, "simulated", passes
     )

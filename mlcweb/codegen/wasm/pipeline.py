@@ -13,7 +13,8 @@ from mlcweb.lower.pipeline import Observer
 from mlcweb.tir.function import PrimFunc
 
 OPTIMIZATIONS = optimizations(MACHINE)
-EXPANSION = expand_instructions({"simd128"}), emulate_bfloat16, emulate_float16
+EXPANSION = expand_instructions({"simd128"})
+EMULATION = emulate_bfloat16, emulate_float16
 
 
 def lower_for_wasm(
@@ -25,5 +26,5 @@ def lower_for_wasm(
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
     return lower_for_machine(
-        func, OPTIMIZATIONS, options.bounds_check, checks, EXPANSION, distinct, observe
+        func, OPTIMIZATIONS, options.bounds_check, checks, EXPANSION, EMULATION, distinct, observe
     )

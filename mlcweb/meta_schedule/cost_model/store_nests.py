@@ -32,7 +32,7 @@ from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 def lowered_for_features(func: PrimFunc) -> PrimFunc:
     """A function without blocks, whose loops are those that TVM counts."""
     func = func.with_body(_PlainLoops().rewrite(func.body))
-    func = func.with_body(_CrossThreadReductions().rewrite(func.body))
+    func = func.with_body(_CrossThreadReductions().whole(func.body))
     func = plan_buffer_allocation(lower_init_block(func))
     func = compact_buffers(func.with_body(_BlockConversion().rewrite(func.body)))
     return func.with_body(_Simplification().rewrite(_Launches().rewrite(func.body)))
@@ -71,6 +71,15 @@ class _CrossThreadReductions(Mutator):
         self.loops: list[S.For] = []
         self.reductions: dict[E.Var, _Reduction] = {}
         self.launched: set[E.Var] = set()
+        self.registers: list[Buffer] = []
+
+    def whole(self, body: S.Stmt) -> S.Stmt:
+        """The body of a function, whose root block allocates the registers."""
+        new = self.rewrite(body)
+        if not (self.registers and isinstance(new, S.BlockRealize)):
+            return new
+        buffers = (*new.block.alloc_buffers, *self.registers)
+        return replace(new, block=replace(new.block, alloc_buffers=buffers))
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -111,6 +120,7 @@ class _CrossThreadReductions(Mutator):
         written = S.IfThenElse(conjunction(holds), S.sequence(*write_back))
         in_registers = len(threads) < len(loops) or not is_trivially_true(realize.predicate)
         self.launched |= threads
+        self.registers += [*own.values(), *result] if in_registers else result
         self.reductions[loops[0].loop_var] = _Reduction(
             S.sequence(*init) if in_registers else NOTHING, substitute(written, values), loops
         )
