@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.mutator import Mutator
-from mlcweb.meta_schedule.space import Defaults, of_kind
+from mlcweb.meta_schedule.space import Defaults, TaskInfo, of_kind
 from mlcweb.meta_schedule.space.defaults import defaults_for
 from mlcweb.meta_schedule.space.postprocs import Postproc
 from mlcweb.meta_schedule.space.rules import SCHEDULE_RULE, ApplyCustomRule, ScheduleRule
@@ -22,10 +22,6 @@ from mlcweb.schedule.analysis.block_facts import has_block, place_of
 from mlcweb.schedule.state import executed_substatements
 from mlcweb.tir.function import prim_funcs
 from mlcweb.tir.stmt import Block, Stmt
-
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.tune_context import TuneContext
-
 
 ScheduleFnType = Callable[[Schedule], "Schedule | Sequence[Schedule] | None"]
 ScheduleRuleType = Sequence[ScheduleRule] | str
@@ -57,7 +53,7 @@ class SpaceGenerator(ABC):
         self.mutator_probs: dict[Mutator, float] | None = _own(mutator_probs, dict, "mutator_probs")
         self.seed: int | None = None
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: TaskInfo) -> None:
         """Learn of the task, and let the rules, post-processors and mutators do so."""
         self.seed = getattr(context, "rand_state", None)
         self._settle(context.target)
@@ -178,7 +174,7 @@ class SpaceGeneratorUnion(SpaceGenerator):
         super().__init__(sch_rules, postprocs, mutator_probs)
         self.space_generators = list(space_generators)
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: TaskInfo) -> None:
         super()._initialize_with_tune_context(context)
         for generator in self.space_generators:
             generator._initialize_with_tune_context(context)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database import tvm_graph
-from mlcweb.meta_schedule.run_seconds import run_seconds
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule, Trace
 
@@ -44,6 +43,23 @@ class Workload:
         if not (isinstance(json_obj, list) and len(json_obj) == 2):
             raise ValueError("a workload is a list of a hash and a module")
         return Workload(tvm_graph.load(json_obj[1]))
+
+
+class RunSeconds(float):
+    """Seconds per call. A number as any other, which TVM's programs also ask for its `value`, since
+    there it is a FloatImm."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> float:
+        """The number itself."""
+        return float(self)
+
+
+def run_seconds(times: Iterable[float] | None) -> tuple[RunSeconds, ...] | None:
+    """Times of batches; constants of TensorIR are taken, too."""
+    return None if times is None else tuple(RunSeconds(float(time)) for time in times)
 
 
 class TuningRecord:

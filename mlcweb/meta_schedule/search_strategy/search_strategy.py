@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
-from mlcweb.meta_schedule.run_seconds import RunSeconds, run_seconds
+from mlcweb.meta_schedule.database.tuning_record import RunSeconds, run_seconds
 from mlcweb.meta_schedule.space.postprocs import Condition, Postproc
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
 from mlcweb.schedule.replay_cache import ReplayCache

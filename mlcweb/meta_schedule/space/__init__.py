@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
     from mlcweb.ir import IRModule
-    from mlcweb.meta_schedule.tune_context import TuneContext
     from mlcweb.runtime.target import Target
+
+
+class TaskInfo(Protocol):
+    """What the parts of a space learn of their task: some of what `TuneContext` has."""
+
+    @property
+    def mod(self) -> IRModule | None:
+        """The program."""
+        ...
+
+    @property
+    def target(self) -> Target | None:
+        """What to build for."""
+        ...
 
 
 class TaskPart:
@@ -22,7 +35,7 @@ class TaskPart:
     target: Target | None = None
     """The target, by default the best for this machine."""
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: TaskInfo) -> None:
         """Learn of the task."""
         self.mod, self.target = context.mod, context.target
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from mlcweb.meta_schedule.space import TaskInfo
 from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of
 from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import (
@@ -21,9 +22,6 @@ from mlcweb.schedule.analysis.block_facts import (
     place_of,
 )
 from mlcweb.tir.stmt import Block, For, IterType, SeqStmt
-
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.tune_context import TuneContext
 
 WRITE_CACHE_LEVEL = "meta_schedule.write_cache_level"
 COOPERATIVE_FETCH = "meta_schedule.cooperative_fetch"
@@ -113,7 +111,7 @@ class MultiLevelTiling(ScheduleRule):
     warp_size: int = field(default=0, init=False)
     tiles_ahead: Sequence[int] = field(default=(), init=False)
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: TaskInfo) -> None:
         super()._initialize_with_tune_context(context)
         most, warp = self.limit("max_threads_per_block"), self.limit("thread_warp_size")
         if most and warp:

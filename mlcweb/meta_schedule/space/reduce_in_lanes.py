@@ -4,9 +4,10 @@ fused."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.dlight.cpu.reduction import compute_at_row, iterations
+from mlcweb.meta_schedule.space import TaskInfo
 from mlcweb.meta_schedule.space.rules import ScheduleRule, one_of
 from mlcweb.meta_schedule.space.vector_lanes import (
     MIN_LANES,
@@ -33,9 +34,6 @@ from mlcweb.schedule.analysis.block_facts import (
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.layout_rewrite import free_buffers
-
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.tune_context import TuneContext
 
 STRUCTURE = "lanes"
 
@@ -178,7 +176,7 @@ class FuseRows(ScheduleRule):
     lanes: ReduceInLanes = field(default_factory=ReduceInLanes)
     max_rows: int = 4
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: TaskInfo) -> None:
         super()._initialize_with_tune_context(context)
         self.lanes = self.lanes.clone()
         self.lanes._initialize_with_tune_context(context)
