@@ -6,6 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import grimp
 import pytest
 
 import mlcweb
@@ -41,6 +42,26 @@ if {package != "mlcweb"}:
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
+
+
+MAX_CYCLE = 5
+"""Files that may import each other: who changes one of them has to understand all."""
+
+
+@pytest.fixture(scope="module")
+def imports() -> grimp.ImportGraph:
+    """Who imports whom, also within functions and for type checkers alone."""
+    return grimp.build_graph("mlcweb")
+
+
+@pytest.mark.parametrize("package", ["meta_schedule", "relax", "relax_vm"])
+def test_few_files_import_each_other(imports, package):
+    files = sorted(imports.find_descendants(f"mlcweb.{package}"))
+    reached = {file: imports.find_upstream_modules(file) for file in files}
+    assert len(files) > MAX_CYCLE
+    for file in files:
+        cycle = [file, *(other for other in reached[file] if file in reached.get(other, ()))]
+        assert len(cycle) <= MAX_CYCLE, cycle
 
 
 def test_wheel_is_pure_and_holds_the_package_alone(tmp_path):

@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.relax_vm import instructions as vm
+from mlcweb.runtime.device import Device
 from mlcweb.runtime.direct_call import PointerCall
 from mlcweb.runtime.host.engine import chain
 from mlcweb.runtime.ndarray import Layout, NDArray
@@ -28,7 +29,6 @@ from mlcweb.tir import dtype as dtypes
 
 if TYPE_CHECKING:
     from mlcweb.relax_vm.frame import Frame
-    from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
 MAX_ARGUMENTS = 64
 """Functions with more arguments take the slow path."""
@@ -152,7 +152,6 @@ class FastPath:
 
 
 def fast_path_call(
-    machine: VirtualMachine,
     free: list[Frame],
     make: Callable[[], Frame],
     layouts: Sequence[Layout],
@@ -168,7 +167,8 @@ def fast_path_call(
         sequence = kernel_sequence(frame)
     except NotKernelSequence:
         return None
-    news = [_maker_of(frame.layouts[register], machine) for register in sequence.allocated]
+    machine = frame.machine
+    news = [_maker_of(frame.layouts[each], machine.device) for each in sequence.allocated]
     where = {register: f"array{register}" for register in range(len(layouts))}
     where |= {register: f"new{place}" for place, register in enumerate(sequence.allocated)}
 
@@ -186,9 +186,9 @@ def fast_path_call(
     return written(machine, free, make, bind_frame, otherwise, *news, *layouts)
 
 
-def _maker_of(layout: Layout, machine: VirtualMachine) -> Callable[[], NDArray]:
+def _maker_of(layout: Layout, device: Device) -> Callable[[], NDArray]:
     """What makes a new tensor of a layout."""
-    shape, dtype, device = layout.shape, layout.dtype, machine.device
+    shape, dtype = layout.shape, layout.dtype
     nbytes, kind = math.prod(shape) * dtypes.size_in_bytes(dtype), device.type
     return lambda: NDArray(shape, dtype, device, allocate(nbytes, kind))
 

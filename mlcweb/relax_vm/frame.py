@@ -16,10 +16,11 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.op import Op
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.builtins import BUILTIN, truth
-from mlcweb.relax_vm.memory_plan import plan_memory
+from mlcweb.relax_vm.memory_plan import MemoryPlan
 from mlcweb.relax_vm.packed import call_packed, outward
 from mlcweb.relax_vm.sizes import Matching, ShapeTuple, described, known_sizes
 from mlcweb.relax_vm.text import one_line
+from mlcweb.runtime.device import Device
 from mlcweb.runtime.direct_call import PointerCall
 from mlcweb.runtime.module import PackedFunc
 from mlcweb.runtime.ndarray import Layout, NDArray, empty
@@ -29,7 +30,6 @@ from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
     from mlcweb.relax_vm.fast_path import FastPath
-    from mlcweb.relax_vm.virtual_machine import VirtualMachine, VMFunction
 
 Step = Callable[[], object]
 
@@ -38,6 +38,38 @@ class Observer(Protocol):
     """What runs the steps of frames in place of `Steps.run`, to see them."""
 
     def run(self, steps: Steps) -> None: ...
+
+
+class Callee(Protocol):
+    """A graph function of the machine."""
+
+    @property
+    def plan(self) -> vm.FunctionPlan: ...
+
+    def call(
+        self, arguments: tuple[object, ...], outer: Mapping[PrimVar, int] | None = None
+    ) -> object: ...
+
+
+class Machine(Protocol):
+    """What frames ask of their virtual machine."""
+
+    @property
+    def device(self) -> Device: ...
+
+    @property
+    def observer(self) -> Observer | None: ...
+
+    @property
+    def functions(self) -> Mapping[str, Callee]: ...
+
+    def constant(self, value: object) -> object: ...
+
+    def kernel(self, name: str) -> PackedFunc: ...
+
+    def packed(self, name: str) -> Callable[..., object]: ...
+
+    def memory_plan(self, plan: vm.FunctionPlan, sizes: Mapping[PrimVar, int]) -> MemoryPlan: ...
 
 
 MAX_BOUND = 64
@@ -52,7 +84,7 @@ class Frame:
 
     def __init__(
         self,
-        machine: VirtualMachine,
+        machine: Machine,
         plan: vm.FunctionPlan,
         sizes: Mapping[PrimVar, int],
         layouts: Mapping[vm.Register, Layout],
@@ -74,9 +106,7 @@ class Frame:
         """Constants, and intermediate tensors in the memory that is planned for them."""
         machine, device = self.machine, self.machine.device
         fixed = {register: machine.constant(value) for register, value in self.plan.constants}
-        memory = plan_memory(
-            self.plan, self.sizes, machine.executable.keeps_arguments, machine.reuse_memory
-        )
+        memory = machine.memory_plan(self.plan, self.sizes)
         pieces = [allocate(nbytes, device.type) for nbytes in memory.pieces]
         for instruction in vm.walk(self.plan.body):
             if isinstance(instruction, vm.Alloc) and instruction.dst in memory.place:
@@ -289,7 +319,7 @@ class Closure:
 
     def __init__(
         self,
-        function: VMFunction,
+        function: Callee,
         captured: tuple[object, ...],
         sizes: Mapping[PrimVar, int],
         last: bool = False,

@@ -21,6 +21,7 @@ from mlcweb.relax_vm.executable import Executable
 from mlcweb.relax_vm.fast_path import fast_path_call
 from mlcweb.relax_vm.frame import Closure, Frame, Observer
 from mlcweb.relax_vm.instrument import Instrument
+from mlcweb.relax_vm.memory_plan import MemoryPlan, plan_memory
 from mlcweb.relax_vm.packed import outward
 from mlcweb.relax_vm.profiling import Report, profile
 from mlcweb.relax_vm.sizes import Matching, described
@@ -108,6 +109,10 @@ class VirtualMachine:
                 f'registered: add it to the module, or register it, @tvm.register_func("{name}")'
             )
         return found
+
+    def memory_plan(self, plan: vm.FunctionPlan, sizes: Mapping[PrimVar, int]) -> MemoryPlan:
+        """The memory of a function's intermediate tensors for the values of its extents."""
+        return plan_memory(plan, sizes, self.executable.keeps_arguments, self.reuse_memory)
 
     # Calls
 
@@ -349,7 +354,7 @@ class _Frames:
         self.fast_path: Callable[..., object] | None = None
         if layouts:
             self.fast_path = fast_path_call(
-                machine, self.free, self._make, list(layouts.values()), function._called
+                self.free, self._make, list(layouts.values()), function._called
             )
 
     def run(self, arguments: tuple[object, ...]) -> object:
