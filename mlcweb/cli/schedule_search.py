@@ -199,16 +199,16 @@ def _table(trials: Sequence[Trial], best: Trial | None, baseline: float, seed: i
     )
     table.add_column("trial", justify="right")
     table.add_column("time, ms", justify="right")
-    table.add_column("speed-up", justify="right")
+    table.add_column("speedup", justify="right")
     table.add_column("decisions", overflow="fold")
     for trial in trials:
         decisions = ", ".join(str(decision) for _, decision in trial.decisions)
         if trial.seconds is None:
             row = ("failed", "", f"{decisions}\n{trial.reason}".strip())
         else:
-            same = "" if trial.same_as is None else f"  (as trial {trial.same_as})"
-            time, speed_up = trial.seconds * 1e3, baseline / trial.seconds
-            row = (f"{time:.3f}", f"{speed_up:.2f}", decisions + same)
+            same = "" if trial.same_as is None else f"  (duplicate of trial {trial.same_as})"
+            time, speedup = trial.seconds * 1e3, baseline / trial.seconds
+            row = (f"{time:.3f}", f"{speedup:.2f}", decisions + same)
         mark = "★ " if trial is best else ""
         style = "bold green" if trial is best else "dim" if trial.state != "measured" else ""
         table.add_row(f"{mark}{trial.index}", *row, style=style)

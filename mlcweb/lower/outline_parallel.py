@@ -111,7 +111,7 @@ class _Outlining:
         outer = [a for a in self.accesses.of(loop.body) if a.buffer.data not in own]
         if any(access.buffer.scope() == REGISTER_SCOPE for access in outer):
             return False
-        movement = _Movement(loop, self.indices)
+        strides = _IndexStrides(loop, self.indices)
         for buffer in self.accesses.written(loop.body):
             indices = [a.indices[0] for a in outer if a.buffer.data is buffer.data]
             if not indices:
@@ -121,7 +121,7 @@ class _Outlining:
             others = (a.buffer for a in outer if a.buffer.data is not buffer.data)
             if any(may_alias(buffer, other, self.function) for other in others):
                 return False
-            if not movement.is_apart(indices):
+            if not strides.is_apart(indices):
                 return False
         return True
 
@@ -148,9 +148,9 @@ class _Outlining:
         return {var: None for var in used if var not in defined}
 
 
-class _Movement:
-    """How indices move with a loop. `moving` are its variable, and what is computed from it under a
-    name."""
+class _IndexStrides:
+    """How indices change with a loop. `moving` are its variable, and what is computed from it under
+    a name."""
 
     def __init__(self, loop: S.For, indices: Indices) -> None:
         self.indices = indices

@@ -77,6 +77,8 @@ def test_a_folder_of_records_changes_nothing_but_what_is_measured(program, tmp_p
         assert (done.stderr, done.returncode) == ("", 0)
     first, second = (json.loads(file.read_text())["trials"] for file in (plain, kept))
     assert len(first) == 6
+    # There are five programs.
+    assert "(duplicate of trial " in done.stdout
     assert [(t["seed"], t["trace"]) for t in first] == [(t["seed"], t["trace"]) for t in second]
     again = search(program, *options, "--work-dir", tmp_path / "records", "--json", kept)
     assert "0 records are new in" in again.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlcweb.runtime.target import Target
 
 _SHARED_MEMORY = {"cuda": 48 << 10, "nvptx": 48 << 10, "rocm": 64 << 10, "metal": 32 << 10}
-_LEAST_SHARED_MEMORY = 16 << 10
+_MIN_SHARED_MEMORY = 16 << 10
 
 
 def get_max_shared_memory_per_block(target: Target) -> int:
@@ -14,4 +14,4 @@ def get_max_shared_memory_per_block(target: Target) -> int:
     if "gpu" not in target.keys:
         raise ValueError(f'{target} has no threads: give a target such as Target("cuda")')
     own = target.limits.get("max_shared_memory_per_block")
-    return int(own or _SHARED_MEMORY.get(target.kind.name, _LEAST_SHARED_MEMORY))
+    return int(own or _SHARED_MEMORY.get(target.kind.name, _MIN_SHARED_MEMORY))

@@ -198,7 +198,7 @@ def check_plain(place: LoopPlace) -> None:
 
 
 def check_unannotated(loop: For) -> None:
-    """Raise LoopError where a loop has notes that a new loop would lose."""
+    """Raise LoopError where a loop has an annotation or a thread, which a new loop would lose."""
     if loop.annotations or loop.thread_binding is not None:
         what = "an annotation" if loop.annotations else "a thread binding"
         raise LoopError(

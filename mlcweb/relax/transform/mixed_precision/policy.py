@@ -13,7 +13,7 @@ HALF = "float16"
 FLOATS = ("float16", "float32")
 """The types of elements that are converted into each other."""
 
-_LARGEST_HALF = 65504
+_MAX_HALF = 65504
 
 
 def policy_of(call: E.Call) -> MixedPrecisionPolicy:
@@ -69,7 +69,7 @@ def fits_half(value: E.RelaxExpr) -> bool:
     info = value.struct_info if isinstance(value, E.Expr) else None
     if isinstance(value, E.Constant) and not _half(info):
         array = value.data.numpy()
-        return array.dtype == "float32" and bool((abs(array) <= _LARGEST_HALF).all())
+        return array.dtype == "float32" and bool((abs(array) <= _MAX_HALF).all())
     return _half(info)
 
 
