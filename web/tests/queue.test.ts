@@ -146,8 +146,19 @@ const cell = (page: Page, number: number) => (job: Parameters<Runner["runCell"]>
     SINK,
   );
 
+/** What is asked in a view: views may look things up between two of its calls. */
+const asView =
+  (what: string, work: (session: PythonSession) => Promise<unknown>) =>
+  ({ session, activity }: Page) =>
+    activity.during(
+      what,
+      () => void session.stop(),
+      () => work(session),
+      true,
+    );
+
 /** What the reader can ask, and what Python is to do for it. */
-const ACTIONS: Record<string, [(page: Page) => Promise<unknown>, string[]]> = {
+const ACTIONS: Record<string, [(page: Page) => Promise<unknown>, string[], "shared"?]> = {
   run: [
     ({ runner }) => runner.ask("Running", (job) => runner.run(job, "x = 1", "lesson.py", SINK)),
     ["files.place", "cell.execute x = 1 lesson.py"],
@@ -173,25 +184,34 @@ const ACTIONS: Record<string, [(page: Page) => Promise<unknown>, string[]]> = {
     ["notebook.execute cell 4 lesson", "notebook.check exercise lesson"],
   ],
   search: [
-    ({ session, activity }) =>
-      activity.during(
-        "Searching",
-        () => void session.stop(),
-        async () => {
-          for (let trial = 0; trial < 3; trial += 1) await session.call("search.step", "s");
-        },
-        true,
-      ),
+    asView("Searching", async (session) => {
+      for (let trial = 0; trial < 3; trial += 1) await session.call("search.step", "s");
+    }),
     ["search.step s", "search.step s", "search.step s"],
+    "shared",
+  ],
+  "time each step": [
+    asView("Timing", async (session) => {
+      await session.call("trace_timing.begin", "t", {});
+      for (const step of [1, 2]) await session.call("trace_timing.step", "m", "t", {}, step);
+      await session.call("trace_timing.finish", "m");
+    }),
+    [
+      "trace_timing.begin t",
+      ...["trace_timing.step m t", "trace_timing.step m t"],
+      "trace_timing.finish m",
+    ],
+    "shared",
   ],
   measure: [
-    ({ session, activity }) =>
-      activity.during(
-        "Measuring",
-        () => void session.stop(),
-        () => session.call("code_measure.measure", "p", "main", null),
-      ),
+    asView("Measuring", (session) => session.call("code_measure.measure", "p", "main", null)),
     ["code_measure.measure p main"],
+    "shared",
+  ],
+  "time the model": [
+    asView("Timing the model", (session) => session.call("search.compare", "s", 0)),
+    ["search.compare s"],
+    "shared",
   ],
 };
 
@@ -211,14 +231,14 @@ describe("a view at work and an action of the reader", () => {
     "%s, %s: the action interrupts, and the view has its turn after it",
     async (view, action) => {
       const page = new Page();
-      const [ask, expected] = ACTIONS[action]!;
+      const [ask, expected, shared] = ACTIONS[action]!;
       const looked = VIEWS[view]!(page);
       await vi.advanceTimersByTimeAsync(500);
       const asked = ask(page);
       await vi.advanceTimersByTimeAsync(1 + 10 * expected.length);
       const own = page.log.filter((line) => !line.endsWith(": interrupted"));
-      // A search lets the look in between two trials; all else is done by now.
-      if (action === "search" && view !== "tensorir") expect(own).toEqual(expected.slice(0, 1));
+      // A search lets the look in between two trials, and so does what views ask; all else is done.
+      if (shared && view !== "tensorir") expect(own).toEqual(expected.slice(0, 1));
       else expect(own).toEqual(expected);
       await vi.advanceTimersByTimeAsync(2000);
       await asked;
@@ -248,14 +268,14 @@ describe("a view at work and an action of the reader", () => {
     "%s, %s: a view that is opened meanwhile waits, for a search only until its next trial",
     async (view, action) => {
       const page = new Page();
-      const [ask, expected] = ACTIONS[action]!;
+      const [ask, expected, shared] = ACTIONS[action]!;
       const asked = ask(page);
       await vi.advanceTimersByTimeAsync(5);
       const looked = VIEWS[view]!(page);
       await vi.advanceTimersByTimeAsync(3000);
       await Promise.all([asked, looked]);
       const looks = page.log.filter((line) => !expected.includes(line));
-      const at = action === "search" ? 1 : expected.length;
+      const at = shared ? 1 : expected.length;
       expect(page.log.slice(0, at)).toEqual(expected.slice(0, at));
       expect(page.log).toEqual([...expected.slice(0, at), ...looks, ...expected.slice(at)]);
       expect(page.log.some((line) => line.endsWith("interrupted"))).toBe(false);
