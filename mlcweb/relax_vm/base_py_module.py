@@ -102,8 +102,8 @@ class BasePyModule:
         return self._call_dps(self.compiled_tir_funcs[name], args, out_sinfo)
 
     def _name_of(self, func: str | GlobalVar | PrimFunc) -> str:
-        for var, known in self.ir_mod.functions.items():
-            if known is func:
+        for var, function in self.ir_mod.functions.items():
+            if function is func:
                 return var.name_hint
         if isinstance(func, PrimFunc):
             return str(func.attrs.get("global_symbol", ""))
@@ -142,10 +142,10 @@ class BasePyModule:
         return _taken(result)
 
     def _call_dps(self, func: Callable[..., Any], args: object, out_sinfo: object) -> Any:
-        given = _several(args)
+        inputs = _several(args)
         infos = _infos(out_sinfo)
-        results = [self._allocated(info, given) for info in infos]
-        func(*map(_taken, given), *results)
+        results = [self._allocated(info, inputs) for info in infos]
+        func(*map(_taken, inputs), *results)
         values = [_given(result) for result in results]
         return values[0] if len(values) == 1 else values
 
@@ -160,9 +160,9 @@ class BasePyModule:
     def _infer_concrete_shape_from_args(self, shape: Any, in_args: Any) -> list[int]:
         """A shape with its symbolic extents taken from the first argument of as many dimensions."""
         extents = [each if isinstance(each, int) else constant_int(each) for each in shape]
-        known = [extent for extent in extents if extent is not None]
-        if len(known) == len(extents):
-            return known
+        constants = [extent for extent in extents if extent is not None]
+        if len(constants) == len(extents):
+            return constants
         for arg in _several(in_args):
             there = getattr(arg, "shape", None)
             if there is not None and len(there) == len(extents):
@@ -182,8 +182,8 @@ class BasePyModule:
 
     def get_function(self, name: str) -> Callable[..., Any] | None:
         """A function by name; None where there is none."""
-        known = (*self.compiled_tir_funcs, *self.relax_func_names, *self.pyfuncs)
-        return getattr(self, name) if name in known else self.extern_funcs.get(name)
+        own = (*self.compiled_tir_funcs, *self.relax_func_names, *self.pyfuncs)
+        return getattr(self, name) if name in own else self.extern_funcs.get(name)
 
     def list_functions(self) -> dict[str, list[str]]:
         """The names of all functions, by their kind."""
@@ -212,10 +212,10 @@ class ModuleFactory:
     def __call__(
         self, device: Device | None = None, target: Target | str | None = None
     ) -> BasePyModule:
-        made = BasePyModule(self.ir_module.copy(), device or cpu(), target)
+        module = BasePyModule(self.ir_module.copy(), device or cpu(), target)
         for name in self.pyfunc_methods:
-            made.add_python_function(name, vars(self.original_class)[name])
-        return made
+            module.add_python_function(name, vars(self.original_class)[name])
+        return module
 
     def __getattr__(self, name: str) -> Any:
         if name == "ir_module":

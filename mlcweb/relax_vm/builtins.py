@@ -69,7 +69,7 @@ def _nonzero(tensor: NDArray) -> NDArray:
 def _unique(tensor: NDArray, ordered: bool, *options: int | None) -> NDArray | tuple[NDArray, ...]:
     import numpy as np
 
-    wanted, axis = options[:3], options[3] if len(options) > 3 else None
+    flags, axis = options[:3], options[3] if len(options) > 3 else None
     values, first, inverse, counts = np.unique(
         tensor.numpy(), return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
@@ -78,9 +78,9 @@ def _unique(tensor: NDArray, ordered: bool, *options: int | None) -> NDArray | t
         order = np.argsort(first)
         values = values[order] if axis is None else np.take(values, order, axis)
         first, counts, inverse = first[order], counts[order], np.argsort(order)[inverse]
-    more = [item for item, asked in zip((first, inverse, counts), wanted, strict=True) if asked]
-    given = [values, *(item.astype("int64") for item in more)]
-    results = [_on_device_of(tensor, item) for item in given]
+    more = [item for item, asked in zip((first, inverse, counts), flags, strict=True) if asked]
+    outputs = [values, *(item.astype("int64") for item in more)]
+    results = [_on_device_of(tensor, item) for item in outputs]
     return tuple(results) if more else results[0]
 
 

@@ -49,8 +49,8 @@ class Resolver:
 
     def kernel(self, name: str) -> str | None:
         """The TensorIR function of the module that a name means."""
-        known = name if name in self.functions else self.symbols.get(name)
-        return known if known and isinstance(self.functions[known], PrimFunc) else None
+        symbol = name if name in self.functions else self.symbols.get(name)
+        return symbol if symbol and isinstance(self.functions[symbol], PrimFunc) else None
 
     def parameter_count(self, kernel: str) -> int:
         """How many arguments a TensorIR function takes, those that it writes among them."""
@@ -65,8 +65,8 @@ class Resolver:
         return None if function.returned is None else (function.params, function.returned)
 
     def graph_function(self, name: str) -> str | None:
-        known = name if name in self.functions else self.symbols.get(name)
-        return known if known and isinstance(self.functions[known], E.Function) else None
+        symbol = name if name in self.functions else self.symbols.get(name)
+        return symbol if symbol and isinstance(self.functions[symbol], E.Function) else None
 
 
 def compile_module(mod: IRModule) -> dict[str, vm.FunctionPlan]:
@@ -119,8 +119,8 @@ class FunctionCompiler:
             captured = tuple(range(len(self.captured)))
             self.values[self.itself] = self.emit_to(vm.MakeFunction, self.name, captured)
         body = self.body(self.func.body)
-        declared, given = self.func.ret_struct_info, self.func.body.struct_info
-        if declared is not None and not is_base_of(declared, given):
+        declared, returned = self.func.ret_struct_info, self.func.body.struct_info
+        if declared is not None and not is_base_of(declared, returned):
             self.emit(vm.Match, body.result, declared, f'the return value of "{self.name}"')
             check = self.out.pop()
             body = vm.Body((*body.instructions, check), body.result)
@@ -253,11 +253,11 @@ class FunctionCompiler:
         return self.emit_to(vm.MakeFunction, self.graph_function(var.name_hint))
 
     def graph_function(self, name: str) -> str:
-        known = self.resolver.graph_function(name)
-        if known is None:
+        resolved = self.resolver.graph_function(name)
+        if resolved is None:
             there = ", ".join(f'"{other}"' for other in self.resolver.functions) or "none"
             raise self.error(f'There is no graph function "{name}"; the functions are {there}')
-        return known
+        return resolved
 
     def local_function(self, var: E.Var, func: E.Function) -> None:
         """A function inside of this one becomes a function beside it, which takes the values that
@@ -305,16 +305,16 @@ class FunctionCompiler:
     def number(self, call: E.Call, params: Sequence[PrimVar], value: PrimExpr) -> vm.Register:
         """What a function of extents gives, which the machine computes itself."""
         infos = [arg.struct_info for arg in call.args if isinstance(arg, E.Expr)]
-        given = {
+        values = {
             param: info.value
             for param, info in zip(params, infos, strict=False)
             if isinstance(info, S.PrimStructInfo) and info.value is not None
         }
-        if not len(given) == len(params) == len(call.args):
+        if not len(values) == len(params) == len(call.args):
             raise self.error(
                 f"{call.op} takes {len(params)} number(s) that follow from extents of tensors"
             )
-        return self.scalar(E.PrimValue(substitute(value, given)))
+        return self.scalar(E.PrimValue(substitute(value, values)))
 
     def packed(self, func: E.ExternFunc, args: Sequence[E.RelaxExpr]) -> vm.Register:
         operands = self.operands(args)

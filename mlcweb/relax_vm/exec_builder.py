@@ -137,11 +137,11 @@ class ExecBuilder:
         """Call a function. Arguments are made by `r`, `imm`, `c` and `f`, or are tensors, shapes
         and element types, which become constants. `dst` is the register of the result."""
         self.declare_function(name)
-        given = tuple(
+        operands = tuple(
             arg if isinstance(arg, int) else self.convert_constant(arg) for arg in args or ()
         )
         result = SpecialReg.VOID_ARG if dst is None else _register(dst)
-        self._emit(code.Call(list(self._kinds).index(name), given, result))
+        self._emit(code.Call(list(self._kinds).index(name), operands, result))
 
     def emit_ret(self, result: Argument) -> None:
         """Return the value of a register."""

@@ -88,9 +88,9 @@ def _takes_addresses(frame: Frame, item: vm.CallKernel) -> bool:
     """Whether a kernel can be called with addresses alone, and writes none of the arguments of the
     function, of which two may be the same."""
     function = frame.machine.kernel(item.kernel)
-    found = [frame.layout(register) for register in item.args]
-    layouts = tuple([layout for layout in found if layout is not None])
-    if function.kernel.pointers is None or len(layouts) < len(found):
+    possible = [frame.layout(register) for register in item.args]
+    layouts = tuple([layout for layout in possible if layout is not None])
+    if function.kernel.pointers is None or len(layouts) < len(possible):
         return False
     for at in function.signature.written:
         register = item.args[at]
@@ -119,17 +119,17 @@ class FastPath:
         kernels: list[PointerCall] = []
         for position in self.sequence.calls:
             item: Any = frame.steps.instructions[position]
-            given = tuple([values[register] for register in item.args])
+            taken = tuple([values[register] for register in item.args])
             function = frame.machine.kernel(item.kernel)
             try:
-                function.prepare(given)
+                function.prepare(taken)
             except Exception as error:
                 frame.steps.annotate(error, position)
                 raise
             assert function.kernel.pointers is not None
-            kernel = function.kernel.pointers(given)
+            kernel = function.kernel.pointers(taken)
             assert kernel is not None
-            calls.append(kernel.bind(*[array.address for array in given]))
+            calls.append(kernel.bind(*[array.address for array in taken]))
             kernels.append(kernel)
         if len(self.bound) >= MAX_BOUND:
             self.bound.clear()
@@ -201,17 +201,17 @@ def _written_out(params: int, made: int, results: str) -> Callable[..., Callable
     news = [f"new{i}" for i in range(made)]
     layouts = [f"layout{i}" for i in range(params)]
     makers = [f"make{i}" for i in range(made)]
-    known = [f"{a}.layout is {b}" for a, b in zip(arrays, layouts, strict=True)]
+    same = [f"{a}.layout is {b}" for a, b in zip(arrays, layouts, strict=True)]
     every = (*arrays, *news)
     text = f"""
 def written(machine, free, make, bind_frame, otherwise, {", ".join((*makers, *layouts))}):
     def call(*arguments):
         try:
             [{", ".join(arrays)}] = arguments
-            known = {" and ".join(known) or "True"}
+            is_same = {" and ".join(same) or "True"}
         except (AttributeError, ValueError):
-            known = False
-        if not known or machine.observer is not None:
+            is_same = False
+        if not is_same or machine.observer is not None:
             return otherwise(*arguments)
         try:
             frame = free.pop()

@@ -225,18 +225,18 @@ def _call_kernel(steps: Steps, position: int, item: vm.CallKernel) -> Step:
     ):
         # Somebody else made one of the arrays, or an argument is a number.
         return lambda: function(*[registers[register] for register in args])
-    known: dict[tuple[int, ...], Step] = {}
+    calls: dict[tuple[int, ...], Step] = {}
 
     def call_by_address() -> None:
         arrays = tuple([registers[register] for register in args])
         addresses = tuple(map(_address, arrays))
-        call = known.get(addresses)
+        call = calls.get(addresses)
         if call is None:
             call, pointers = _bound(function, arrays)
             if pointers is not None:
-                if len(known) >= MAX_BOUND:
-                    known.clear()
-                known[addresses] = call
+                if len(calls) >= MAX_BOUND:
+                    calls.clear()
+                calls[addresses] = call
                 steps.explained[position] = pointers
         call()
 

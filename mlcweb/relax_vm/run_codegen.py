@@ -75,13 +75,13 @@ def run_codegen(
 
 
 def _compiler(name: str) -> Callable[..., Any]:
-    found = get_global_func(f"relax.ext.{name}", True)
-    if found is None:
+    compiler = get_global_func(f"relax.ext.{name}", True)
+    if compiler is None:
         raise TVMError(
             f'Codegen is not found: relax.ext.{name}. Register the compiler "{name}" with '
             f'@tvm.register_func("relax.ext.{name}")'
         )
-    return found
+    return compiler
 
 
 def _symbol(func: E.Function) -> str:
@@ -93,8 +93,8 @@ def _symbol(func: E.Function) -> str:
 
 def _constants(func: E.Function) -> list[tuple[E.Constant, str]]:
     prefix = f"{_symbol(func)}_{func.attrs['Codegen']}_const"
-    found = [node for node in walk(func.body) if isinstance(node, E.Constant)]
-    return [(constant, f"{prefix}_{number}") for number, constant in enumerate(found)]
+    constants = [node for node in walk(func.body) if isinstance(node, E.Constant)]
+    return [(constant, f"{prefix}_{number}") for number, constant in enumerate(constants)]
 
 
 class _ExternalCalls(PyExprMutator):

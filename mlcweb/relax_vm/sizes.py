@@ -75,9 +75,9 @@ class Matching:
 
     def finish(self) -> dict[PrimVar, int]:
         """The values of all extents; compares those that are computed from others."""
-        for extent, found, value, info, place in self._later:
+        for extent, actual, value, info, place in self._later:
             expected = size(extent, self.sizes)
-            if expected is not None and expected != found:
+            if expected is not None and expected != actual:
                 raise self._mismatch(extent, expected, value, info, place)
         self._later.clear()
         return self.sizes
@@ -103,8 +103,8 @@ class Matching:
         reason = ""
         if not isinstance(extent, IntImm):
             name = dims.extent_text(str(extent))
-            given = self._source.get(extent) if isinstance(extent, PrimVar) else None
-            source = f" as {given} has it" if given else ""
+            first = self._source.get(extent) if isinstance(extent, PrimVar) else None
+            source = f" as {first} has it" if first else ""
             reason = f", where {name} is {expected}{source}"
         return ArgumentValueError(f"{place} should be {info}{reason}, but is {described(value)}")
 
@@ -119,8 +119,8 @@ def _tensor(self: Matching, value: object, info: S.TensorStructInfo, place: str)
         raise ArgumentValueError(
             f"{place} should be {info}, of ndim {info.ndim}, but is {described(value)}"
         )
-    for extent, found in zip(info.values or (), value.shape, strict=False):
-        self.extent(extent, found, value, info, place)
+    for extent, actual in zip(info.values or (), value.shape, strict=False):
+        self.extent(extent, actual, value, info, place)
 
 
 def _shape(self: Matching, value: object, info: S.ShapeStructInfo, place: str) -> None:
@@ -131,8 +131,8 @@ def _shape(self: Matching, value: object, info: S.ShapeStructInfo, place: str) -
         )
     if info.ndim not in (-1, len(value)):
         raise ArgumentValueError(f"{place} should be {info}, but is {described(value)}")
-    for extent, found in zip(info.values or (), value, strict=False):
-        self.extent(extent, found, value, info, place)
+    for extent, actual in zip(info.values or (), value, strict=False):
+        self.extent(extent, actual, value, info, place)
 
 
 def _prim(self: Matching, value: object, info: S.PrimStructInfo, place: str) -> None:

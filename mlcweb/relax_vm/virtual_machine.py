@@ -91,10 +91,10 @@ class VirtualMachine:
         data = value.data
         if isinstance(data, NDArray) and data.device == self.device:
             return data
-        known = self._constants.get(id(data))
-        if known is None:
-            known = self._constants[id(data)] = data, uploaded(data, self.device)
-        return known[1]
+        cached = self._constants.get(id(data))
+        if cached is None:
+            cached = self._constants[id(data)] = data, uploaded(data, self.device)
+        return cached[1]
 
     def kernel(self, name: str) -> PackedFunc:
         """A compiled function."""
@@ -102,13 +102,13 @@ class VirtualMachine:
 
     def packed(self, name: str) -> Callable[..., object]:
         """A registered function; the one of that name when it is called."""
-        found = self.executable.linked.get(name) or get_global_func(name, True)
-        if found is None:
+        function = self.executable.linked.get(name) or get_global_func(name, True)
+        if function is None:
             raise FunctionNotFound(
                 f'The program calls "{name}", which is neither a function of the module nor '
                 f'registered: add it to the module, or register it, @tvm.register_func("{name}")'
             )
-        return found
+        return function
 
     def memory_plan(self, plan: vm.FunctionPlan, sizes: Mapping[PrimVar, int]) -> MemoryPlan:
         """The memory of a function's intermediate tensors for the values of its extents."""
@@ -128,8 +128,8 @@ class VirtualMachine:
             return self.kernel(name)
         if name == "invoke_stateful":  # a function of the machine's in TVM, too, so it can be timed
             return self.invoke_stateful
-        known = ", ".join(f'"{there}"' for there in self.executable.function_names) or "none"
-        raise FunctionNotFound(f'The executable has no function "{name}"; there are {known}')
+        offered = ", ".join(f'"{there}"' for there in self.executable.function_names) or "none"
+        raise FunctionNotFound(f'The executable has no function "{name}"; there are {offered}')
 
     get_function = __getitem__
 
@@ -154,10 +154,10 @@ class VirtualMachine:
         **kwargs: object,
     ) -> None:
         """Make `saved_name` a function without arguments that calls `func_name` with these."""
-        function, given = self[func_name], self._ordered(func_name, args, kwargs)
+        function, arguments = self[func_name], self._ordered(func_name, args, kwargs)
 
         def saved() -> object:
-            result = function(*given)
+            result = function(*arguments)
             return result if include_return else None
 
         self._saved[saved_name] = saved
@@ -165,8 +165,8 @@ class VirtualMachine:
     def set_input(self, func_name: str, *args: object, **kwargs: object) -> None:
         """Arguments for `invoke_stateful`, by position or by the names of parameters. NumPy arrays
         are copied to the device."""
-        given = self._ordered(func_name, args, kwargs)
-        self._inputs[func_name] = tuple(_as_array(value, self.device) for value in given)
+        arguments = self._ordered(func_name, args, kwargs)
+        self._inputs[func_name] = tuple(_as_array(value, self.device) for value in arguments)
 
     def invoke_stateful(self, func_name: str) -> None:
         """Call a function with the arguments of `set_input`; `get_outputs` gives the result.
@@ -192,9 +192,9 @@ class VirtualMachine:
             return args
         names = list(function.param_names[len(args) :])
         if set(names) != set(kwargs):
-            wanted, given = ", ".join(names) or "none", ", ".join(kwargs)
+            params, named = ", ".join(names) or "none", ", ".join(kwargs)
             raise ArgumentTypeError(
-                f'"{name}" takes {wanted} after {len(args)} argument(s) by position, not {given}'
+                f'"{name}" takes {params} after {len(args)} argument(s) by position, not {named}'
             )
         return (*args, *(kwargs[param] for param in names))
 
@@ -204,8 +204,8 @@ class VirtualMachine:
         """Let a function (or the registered one of a name) see the calls that programs make:
         `instrument(func, name, before_run, ret_value, *args)`, before and after each. Given before
         a call, `VMInstrumentReturnKind.SKIP_RUN` leaves the call out. None ends it."""
-        found = get_global_func(instrument) if isinstance(instrument, str) else instrument
-        self.observer = None if found is None else Instrument(found)
+        function = get_global_func(instrument) if isinstance(instrument, str) else instrument
+        self.observer = None if function is None else Instrument(function)
 
     def profile(self, func_name: str, *args: object) -> Report:
         """How long each call takes that a function makes. Pure functions are run again and again
@@ -300,13 +300,13 @@ class VMFunction:
         layouts: dict[vm.Register, Layout] = {}
         if self._tensors_only:
             try:
-                found = tuple([value.layout for value in arguments])
+                own = tuple([value.layout for value in arguments])
             except AttributeError:
                 pass
             else:
-                if found in self._frames:
-                    return self._frames[found]
-                key, layouts = found, dict(enumerate(found))
+                if own in self._frames:
+                    return self._frames[own]
+                key, layouts = own, dict(enumerate(own))
         sizes = self._checked(arguments, outer)
         if key is None:
             key = tuple([sizes.get(var) for var in sizes])
@@ -373,10 +373,10 @@ def uploaded(data: ArrayData, dev: Device) -> NDArray:
     """The data of a constant on a device."""
     import numpy as np
 
-    made = empty(data.shape, str(data.dtype), dev)
+    result = empty(data.shape, str(data.dtype), dev)
     raw = data.data if isinstance(data, HostArray) else data.numpy().tobytes()
-    made.storage.write(np.frombuffer(raw, np.uint8))
-    return made
+    result.storage.write(np.frombuffer(raw, np.uint8))
+    return result
 
 
 def _as_array(value: Any, dev: Device) -> object:

@@ -105,10 +105,10 @@ def _built(ready: IRModule, target: TargetLike) -> Executable:
 
 def _external_functions(mod: IRModule, names: Iterable[str]) -> dict[str, PackedFunc]:
     """Those of the functions that external compilers gave (see `run_codegen.py`)."""
-    given: dict[str, PackedFunc] = {}
+    functions: dict[str, PackedFunc] = {}
     for module in mod.attrs.get(EXTERNAL_MODULES, ()):
-        given = {**module.functions, **given}
-    return {name: given[name] for name in names if name in given}
+        functions = {**module.functions, **functions}
+    return {name: functions[name] for name in names if name in functions}
 
 
 def prepare(mod: IRModule, pipeline: Pipeline | str | None = "default") -> IRModule:

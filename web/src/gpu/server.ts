@@ -89,9 +89,9 @@ export class GpuServer {
       case "read":
         return gpu.read(of(numbers[0]!), numbers[1]!);
       case "createPipeline": {
-        const made = await gpu.createPipeline(args[1] as string, args[2] as string);
-        if (!("pipeline" in made)) return made;
-        this.things.set(numbers[0]!, made.pipeline);
+        const outcome = await gpu.createPipeline(args[1] as string, args[2] as string);
+        if (!("pipeline" in outcome)) return outcome;
+        this.things.set(numbers[0]!, outcome.pipeline);
         return null;
       }
       case "createBindings": {
@@ -102,8 +102,10 @@ export class GpuServer {
           number[],
           Uint8Array,
         ];
-        const made = gpu.createBindings(of(pipeline), buffers.map(of), lengths, scalars);
-        this.things.set(bindings, made);
+        this.things.set(
+          bindings,
+          gpu.createBindings(of(pipeline), buffers.map(of), lengths, scalars),
+        );
         return null;
       }
       case "dispatch":
