@@ -70,7 +70,7 @@ def test_steps_show_the_module_after_each_and_what_changed(trace):
     expect(module.locator("del").filter(has_text="with T.init():")).to_have_count(1)
     expect(module.locator(".added").filter(has_text='T.block("C_init")')).to_have_count(1)
     expect(trace["view-trace"].locator(".step-caption")).to_contain_text(
-        "moves the initialization of block C into block C_init, before loop k"
+        "moves the initialization of block C into a new block, C_init, before loop k"
     )
     steps.first.click()
     expect(steps.nth(0)).to_have_attribute("aria-selected", "true")

@@ -86,13 +86,14 @@ def _cache(step: ReplayedStep) -> str:
 
 def _decompose(step: ReplayedStep) -> str:
     block, loop = step.inputs[0], step.inputs[1]
-    blocks = _named(step.outputs)
-    return f"moves the initialization of {_name(block)} into {blocks}, before loop {_name(loop)}"
+    new = listed(value.block.name_hint for value in step.outputs if isinstance(value, BlockPlace))
+    start = f"moves the initialization of {_name(block)} into a new block, {new}"
+    return f"{start}, before loop {_name(loop)}"
 
 
 def _rfactor(step: ReplayedStep) -> str:
     blocks = _named(step.outputs)
-    return f"computes partial results for each iteration of {_sized(step.inputs[0])} in {blocks}"
+    return f"computes partial results over {_sized(step.inputs[0])} in {blocks} (rfactor)"
 
 
 def _annotate(step: ReplayedStep) -> str:

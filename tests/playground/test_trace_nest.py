@@ -227,6 +227,20 @@ def test_steps_on_blocks_are_told_in_words() -> None:
     ]
 
 
+def test_steps_on_reductions_are_told_in_words() -> None:
+    def steps(sch: Schedule) -> None:
+        block = sch.get_block("C")
+        k = sch.get_loops(block)[2]
+        outer, _ = sch.split(k, [4, None])
+        partial = sch.rfactor(outer, 0)
+        sch.decompose_reduction(partial, sch.get_loops(partial)[3])
+
+    assert all_words(steps)[3::2] == [
+        "computes partial results over k_0 (4) in block C_rf (rfactor)",
+        "moves the initialization of block C_rf into a new block, C_rf_init, before loop k_1",
+    ]
+
+
 @examples(25)
 @given(seed=st.integers(0, 2**30))
 def test_every_schedule_can_be_told(seed: int) -> None:
