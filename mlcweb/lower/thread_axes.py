@@ -263,18 +263,28 @@ def _owner(buffer: Buffer) -> tuple[str, ...]:
 
 def _loops_over(owner: tuple[str, ...], statement: S.Stmt) -> list[S.For]:
     """A loop for each axis of an owner that there are loops over in a statement, if that is part of
-    one kernel."""
+    one kernel, and does nothing outside of such loops, which threads would do again."""
     loops: dict[str, S.For] = {}
     for node in walk(statement):
         if isinstance(node, S.For) and node.thread_binding is not None:
             if node.thread_binding.thread_tag.startswith("blockIdx"):
                 return []
             loops.setdefault(node.thread_binding.thread_tag, node)
-    return [
-        replace(loop, loop_var=replace(loop.loop_var))
-        for tag, loop in loops.items()
-        if tag.startswith(owner)
-    ]
+    own = {tag: loop for tag, loop in loops.items() if tag.startswith(owner)}
+    if not _is_inside(statement, frozenset(own)):
+        return []
+    return [replace(loop, loop_var=replace(loop.loop_var)) for loop in own.values()]
+
+
+def _is_inside(statement: S.Stmt, tags: frozenset[str]) -> bool:
+    """Whether all that a statement does is inside of loops over some thread axes."""
+    if isinstance(statement, S.For) and statement.thread_binding is not None:
+        tags -= {statement.thread_binding.thread_tag}
+    if not tags:
+        return True
+    parts = (part for part in children(statement) if isinstance(part, S.Stmt))
+    is_leaf = isinstance(statement, (S.BufferStore, S.Evaluate))
+    return not is_leaf and all(_is_inside(part, tags) for part in parts)
 
 
 def _sunk(

@@ -533,3 +533,33 @@ def test_local_memory_is_a_threads_own_through_several_loops(target):
     out = mlcweb.nd.empty((4, 64), device=device)
     lib["main"](mlcweb.nd.array(a, device), out)
     np.testing.assert_array_equal(out.numpy(), a * 2 + 1)
+
+
+FILLED_BY_NO_THREAD = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), O: T.Buffer((8,), "int32")):
+    kept = T.alloc_buffer((8,), "int32", scope="local")
+    for i in range(8):
+        with T.block("keep"):
+            v = T.axis.spatial(8, i)
+            A[v] = A[v] + 1
+            kept[v] = A[v]
+    for tx in T.thread_binding(8, "threadIdx.x"):
+        with T.block("first"):
+            v = T.axis.spatial(8, tx)
+            O[v] = kept[7 - v]
+    for tx in T.thread_binding(8, "threadIdx.x"):
+        with T.block("second"):
+            v = T.axis.spatial(8, tx)
+            O[v] = O[v] + kept[v]
+"""
+
+
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm"])
+def test_what_no_thread_does_is_done_once(target):
+    """Beside loops over threads that use one local buffer."""
+    a, out = mlcweb.nd.array(np.arange(8, dtype="int32")), mlcweb.nd.empty((8,), "int32")
+    mlcweb.build(from_source(FILLED_BY_NO_THREAD), target=target)["main"](a, out)
+    expected = np.arange(1, 9)
+    np.testing.assert_array_equal(a.numpy(), expected)
+    np.testing.assert_array_equal(out.numpy(), expected[::-1] + expected)
