@@ -51,9 +51,13 @@ def reads_before_storing(
     before. `domains` are those of the variables around it; what does not touch the buffer is not
     looked at."""
     flow = _FlowVisitor(domains)
-    flow.concerns = lambda node: not flow.exposed and touches(node)
+
+    def is_exposed() -> bool:
+        return any(region.buffer is buffer for region in flow.exposed)
+
+    flow.concerns = lambda node: touches(node) and not is_exposed()
     flow.visit(statement)
-    return any(region.buffer is buffer for region in flow.exposed)
+    return is_exposed()
 
 
 def sure_stores(block: S.Block, buffer: Buffer) -> list[SureStore]:

@@ -125,6 +125,21 @@ def main(A: T.Buffer((1,), "int32"), B: T.Buffer((2,), "int32")):
         [ints(0), ints(0, 0)],
         [ints(2), ints(5, 6)],
     ),
+    "an_allocation_that_also_tells_where_to_read": (
+        """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+    Y = T.alloc_buffer((2,), "int32")
+    for i in range(4):
+        Y[0] = i
+        B[i] = A[Y[0]]
+        if i > 0:
+            C[i] = Y[1]
+        Y[1] = i * 10 + 1
+""",
+        [ints(*range(0, 24, 3)), ints(0, 0, 0, 0), ints(0, 0, 0, 0)],
+        [ints(*range(0, 24, 3)), ints(0, 3, 6, 9), ints(0, 1, 11, 21)],
+    ),
     "the_sign_of_a_chosen_zero": (
         """
 @T.prim_func
