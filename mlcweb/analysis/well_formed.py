@@ -31,9 +31,10 @@ _ALLREDUCE = Op.get("tir.tvm_thread_allreduce")
 
 
 class WellFormed(Visitor):
-    """Raises a DiagnosticError at the first fault. `partial` is the fault of an axis that is
-    covered in part: one only if the rest is read, and if the program does not write down what its
-    block reads and writes, as every printed one does. `inferred` are those blocks."""
+    """Raises a DiagnosticError at the first fault. `partial` has the faults of axes that are
+    covered in part, by what their blocks write: faults only if the rest of it is read, and if the
+    program does not write down what its block reads and writes, as every printed one does.
+    `inferred` are those blocks."""
 
     def __init__(self, function: PrimFunc, inferred: Container[S.Block] = ()) -> None:
         self.function = function
@@ -45,7 +46,7 @@ class WellFormed(Visitor):
         self.defined: set[E.Var] = set(function.params)
         self.ended: set[E.Var] = set()
         self.place: Span | None = None
-        self.partial: DiagnosticError | None = None
+        self.partial: dict[Buffer, DiagnosticError] = {}
         self.parameters = set(function.buffer_map.values())
         self.loaded: set[Buffer] = set()
         for buffer in self.parameters:
@@ -240,7 +241,8 @@ class WellFormed(Visitor):
         ):
             raise fault
         if block in self.inferred:
-            self.partial = self.partial or fault
+            for region in block.writes:
+                self.partial.setdefault(region.buffer, fault)
 
     def must_be_whole(self, buffer: Buffer, block: S.Block) -> bool:
         """Whether a block alone writes a parameter that nothing has read before, and does not say

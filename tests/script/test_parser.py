@@ -523,11 +523,29 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((3,), "float32")):
         with T.block("C"):
             v = T.axis.spatial(3, i)
             T.where(i < 3)
-            C[v] = B[v * 3 % 8]
+            C[v] = B[v * 3 + 1]
 """
     parse(source.replace("REGIONS", "T.reads(A[v]); T.writes(B[v])"))
     with pytest.raises(DiagnosticError, match=r'axis "v" of the block "B" has 8 values'):
         parse(source.replace("REGIONS", "pass"))
+    parse(source.replace("REGIONS", "pass").replace("v * 3 + 1", "v * 3"))
+
+
+def test_statements_outside_of_blocks_read_only_what_is_written() -> None:
+    source = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(7):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v]
+    for i in range(7):
+        C[i] = B[i]
+"""
+    parse(source)
+    with pytest.raises(DiagnosticError, match=r'axis "v" of the block "B" has 8 values'):
+        parse(source.replace("B[i]", "B[i + 1]"))
 
 
 def test_calls_within_a_module_have_the_type_that_the_function_returns() -> None:

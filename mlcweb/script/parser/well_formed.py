@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from mlcweb.analysis.effects import reads_before_storing
 from mlcweb.analysis.well_formed import WellFormed
+from mlcweb.ir.node import Node
+from mlcweb.ir.visitor import find_nodes, walk
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.stmt import Block
+from mlcweb.tir.stmt import AllocBuffer, Block
 
 
 def check_well_formed(function: PrimFunc, inferred: Container[Block]) -> None:
@@ -14,28 +18,23 @@ def check_well_formed(function: PrimFunc, inferred: Container[Block]) -> None:
     `inferred` are the blocks without T.reads or T.writes."""
     rules = WellFormed(function, inferred)
     rules.check()
-    if rules.partial is not None and not _reads_only_what_is_written(function):
-        raise rules.partial
+    for buffer, fault in rules.partial.items():
+        if _may_be_read_unwritten(function, buffer):
+            raise fault
 
 
-def _reads_only_what_is_written(function: PrimFunc) -> bool:
-    # Loaded here, since few programs compute anything in part.
-    from mlcweb.ir.module import IRModule
-    from mlcweb.schedule.analysis.scopes import scope_at
-    from mlcweb.schedule.analysis.stage_pipeline import check_cover
-    from mlcweb.schedule.errors import DataflowError
-    from mlcweb.schedule.state import ScheduleState
+def _may_be_read_unwritten(function: PrimFunc, buffer: Buffer) -> bool:
+    """Whether elements of memory that the function allocates are read that it has not written."""
 
-    state = ScheduleState(IRModule({"main": function}))
-    parameters = set(function.buffer_map.values())  # They hold values from before.
-    try:
-        for scope in list(state.index.blocks.values()):
-            blocks = scope_at(state, scope)
-            for child in blocks.children:
-                if "explicit_read_region" in child.block.annotations:  # It may read less.
-                    continue
-                for buffer in {region.buffer for region in child.block.reads} - parameters:
-                    check_cover(scope, blocks, child, buffer)
-    except DataflowError:
-        return False
-    return True
+    def touches(node: Node) -> bool:
+        return any(getattr(part, "buffer", None) is buffer for part in walk(node))
+
+    return any(
+        reads_before_storing(block.body, buffer, block.domains, touches)
+        for block in find_nodes(function.body, Block)
+        if buffer in block.alloc_buffers
+    ) or any(
+        reads_before_storing(allocation.body, buffer, {}, touches)
+        for allocation in find_nodes(function.body, AllocBuffer)
+        if allocation.buffer is buffer
+    )
