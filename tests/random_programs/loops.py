@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.random_programs.programs import Draft, place_of
 from tests.random_programs.values import Array, Index
 
@@ -57,6 +59,30 @@ def loops(draft: Draft) -> None:
             dependent_stores(draft, arrays, [index])
     else:
         more_loops(draft, arrays, [])
+
+
+def carried(draft: Draft) -> None:
+    """A loop with a buffer of its own: all of it is filled in the first iteration and one element
+    in each, which may tell where to read; the rest is what earlier iterations have left there."""
+    own = replace(draft.new_array(), dtype=draft.random.choice(["int8", "uint8", "int32"]))
+    draft.allocate(own)
+    others = [draft.random.choice(draft.arrays) for _ in range(2)]
+    header, index = draft.loop(0, draft.random.randrange(2, 6), False)
+    with draft.inside(header):
+        with draft.inside(f"if {index.name} == 0:"):
+            fill(draft, own)
+        place = ", ".join(str(draft.random.randrange(extent)) for extent in own.shape)
+        draft.stored(own, place, f'T.Cast("{own.dtype}", {index.name})')
+        if draft.chance(0.5):
+            array, source = draft.random.choice(draft.arrays), draft.random.choice(draft.arrays)
+            told = f'T.Cast("int32", {own.name}[{place}])'
+            read = ", ".join(f"{told} % {extent}" for extent in source.shape)
+            draft.loaded += [own, source]
+            value = draft.values([index]).cast(array.dtype, f"{source.name}[{read}]", source.dtype)
+            here = ", ".join(map(draft.values([index]).index, array.shape))
+            draft.stored(array, here, value, running=True)
+        for _ in range(draft.random.randrange(1, 4)):
+            dependent_stores(draft, [own, own, *others], [index])
 
 
 def fill(draft: Draft, array: Array) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from tests.random_programs.loops import loops, raw
+from tests.random_programs.loops import carried, loops, raw
 from tests.random_programs.programs import (
     Axis,
     Draft,
@@ -300,7 +300,7 @@ WEIGHTS: dict[Stage, int] = {
 }  # fmt: skip
 """How often a program has a stage of each kind."""
 
-WITHOUT_BLOCKS = (raw, loops, view)
+WITHOUT_BLOCKS = (raw, loops, carried, view)
 
 
 def random_program(

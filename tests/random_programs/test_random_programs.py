@@ -137,6 +137,13 @@ def test_vectors_of_symbolic_shapes(first):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("first", range(150, 450, MANY))
+def test_many_more_loops(first):
+    for seed in range(first, first + MANY):
+        check(seed, WITHOUT_BLOCKS)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(50, 350, MANY))
 def test_many_more_vectors(first):
     for seed in range(first, first + MANY):
