@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from mlcweb.analysis.access_regions import covering, element_region, in_source, same_range
+from mlcweb.analysis.access_regions import (
+    block_access_regions,
+    covering,
+    element_region,
+    in_source,
+    same_range,
+)
 from mlcweb.arith import (
     Analyzer,
     conjunction,
@@ -26,7 +32,7 @@ from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import Visitor, find_nodes, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, is_const_int, logical_and
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and, may_trap
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.substitute import reads_memory, substitute, uses_any, variables_in
 
@@ -63,6 +69,20 @@ def reads_before_storing(
 def sure_stores(block: S.Block, buffer: Buffer) -> list[SureStore]:
     """What each iteration of a block (or, for its init, an earlier one) stores to a buffer."""
     return [store for store in _flow(block).stored if store.region.buffer is buffer]
+
+
+def may_fail(block: S.Block) -> bool:
+    """Whether an iteration of a block may fail, as far as is known: it divides integers by what may
+    be zero, calls what is no operator, or accesses elements that need not be there."""
+    if may_trap(block.body):
+        return True
+    proves = Analyzer(block.domains).can_prove
+    regions = block_access_regions(block)
+    return not all(
+        proves(side.min >= 0) and proves(side.min + side.extent <= extent)
+        for region in (*regions.reads, *regions.writes)
+        for side, extent in zip(region.region, region.buffer.shape, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

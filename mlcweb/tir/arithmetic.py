@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node
 from mlcweb.ir.op import register_op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
@@ -145,13 +146,14 @@ def divide(a: Any, b: Any) -> E.PrimExpr:
     return E.Div(a, b)
 
 
-def may_trap(expression: E.PrimExpr) -> bool:
-    """Whether computing a value can fail or have an effect, so that it must not be computed where
-    it is not needed: it divides integers by what may be zero, or calls what is no operator."""
+def may_trap(computed: Node) -> bool:
+    """Whether computing a value (or running a statement) can fail or have an effect that is no
+    store, so that it must not be done where it is not needed: it divides integers by what may be
+    zero, or calls what is no operator."""
     return any(
         (type(node) is E.Call and key_of(node) not in OPERATORS)
         or (type(node) in DIVISIONS and _divides_by_zero(node))
-        for node in walk(expression)
+        for node in walk(computed)
     )
 
 

@@ -221,6 +221,49 @@ def test_what_a_predicate_reads_is_computed_before_it():
     assert len(free.get_loops("J")) == 1
 
 
+GUARDED = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), I: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            T.where(0 < I[i] and I[i] < 4)
+            T.reads(A[0:4], I[0:8])
+            T.writes(B[v])
+            B[v] = {value}
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = T.if_then_else(0 < I[v] and I[v] < 4, B[v], 5)
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "is_moved"), [("A[v // 2]", True), ("A[I[v]]", False), ("12 // I[v]", False)]
+)
+def test_a_predicate_stays_that_keeps_a_block_from_failing(value, is_moved):
+    """Elements that nobody uses are computed after the move, where no predicate tells which."""
+    before = module(GUARDED.format(value=value))
+    sch = Schedule(before)
+    if not is_moved:
+        with pytest.raises(ScheduleError, match="may divide by zero or read what is not there"):
+            sch.compute_at("B", sch.get_loops("C")[0])
+        return
+    sch.compute_at("B", sch.get_loops("C")[0])
+    arrays = [np.arange(4, dtype="int32"), np.arange(8, dtype="int32") * 3, np.zeros(8, "int32")]
+    for target in ("interpreter", "numpy"):
+        np.testing.assert_array_equal(outputs(sch.mod, arrays, target)[2], [5, 0] + [5] * 6)
+
+
+def test_a_block_without_iterators_keeps_its_predicate():
+    text = GUARDED.format(value="A[I[0]]").replace("v = T.axis.spatial(8, i)", "pass", 1)
+    text = text.replace("I[i]", "I[0]").replace("B[v]", "B[0]").replace("range(8)", "range(1)", 1)
+    sch = Schedule(module(text))
+    with pytest.raises(ScheduleError, match="may divide by zero or read what is not there"):
+        sch.compute_at("B", sch.get_loops("C")[0])
+
+
 GATHER = """
 @T.prim_func
 def main(A: T.Buffer((12,), "int32"), I: T.Buffer((7,), "int32"), C: T.Buffer((7,), "int32")):

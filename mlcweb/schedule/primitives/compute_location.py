@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from mlcweb.analysis.effects import may_fail
 from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.arith.region import estimate_region
 from mlcweb.ir.node import replace
@@ -82,7 +83,8 @@ def compute_at(
 
     Checked: block and loop are in one scope, which is a stage pipeline; the loop is not around the
     block; the block is complete or a reduction, and not an output; all consumers are under the
-    loop, and the producers before it or above the consumers in it.
+    loop, and the producers before it or above the consumers in it; where its predicate cannot be
+    kept, the block fails in no iteration that this leaves out.
 
     rewrite:
         for i, j in T.grid(16, 16): (block "B")         for i in range(16):
@@ -267,17 +269,21 @@ def _moved(
 def _executed(move: _Move) -> dict[Var, Range]:
     """The iterations that the block may run.
 
-    A producer may run any of its domain, as nobody reads what it did not make before; a consumer,
-    and a reduction, must keep its predicate.
+    A producer may run any of its domain in which it cannot fail, as nobody reads what it did not
+    make before; a consumer, and a reduction, must keep its predicate.
     """
     executed = executed_domains(move.place)
     if executed is not None:
         return executed
-    if move.is_producer and move.place.block.init is None:
-        return move.place.block.domains
+    block, reason = move.place.block, ""
+    if move.is_producer and block.init is None:
+        if not may_fail(block):
+            return block.domains
+        reason = ", and others may divide by zero or read what is not there"
     raise BindingError(
         f"The loops and the predicate of {move.place.title} do not run through all combinations of "
-        "some values of its iterators, and nothing says which ones would run when it is moved",
+        f"some values of its iterators{reason}, and nothing says which ones would run when it is "
+        "moved",
         [move.place.realize],
         "move the block before its loops are split or fused",
     )
