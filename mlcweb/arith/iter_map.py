@@ -435,7 +435,14 @@ def _division(
         a, b = detector.value(expression.a), detector.value(expression.b)
         if isinstance(b, LinearForm):
             raise NotAffine(f"a division by an iterator: {expression!r}")
-        return divide(detector, a, b) if isinstance(a, LinearForm) else expression
+        if not isinstance(a, LinearForm):
+            return expression
+        if not (isinstance(b, E.IntImm) and b.value < 0):
+            return divide(detector, a, b)
+        # a // -n is -a // n, and a % -n is -(-a % n).
+        minus = integer(-1, b.dtype)
+        result = divide(detector, a.times(minus, multiply), integer(-b.value, b.dtype))
+        return result if divide is _floordiv else result.times(minus, multiply)
 
     return rule
 

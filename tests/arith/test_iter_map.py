@@ -168,6 +168,21 @@ def test_digits_of_iterators_that_count_down(divisor: int, base: int) -> None:
             assert all(evaluate(simple, at) == evaluate(index, at) for at in assignments(domains))
 
 
+@pytest.mark.parametrize("divisor", [-1, -2, -3, -4, -6, -16])
+@pytest.mark.parametrize(
+    "text", ["i", "i * 2 + 1", "i + j * 16", "11 - i", "i // -4", "(i * 2 + j) // 6"]
+)
+def test_divisions_by_negative_numbers(text: str, divisor: int) -> None:
+    """7 // -4 is -2, and 7 % -4 is -1."""
+    names = Names()
+    domains = names.domains({"i": (0, 16), "j": (0, 3)})
+    for level in (NO_CHECK, SURJECTIVE):
+        for operator in ("//", "%"):
+            index = names.parse(f"({text}) {operator} {divisor}")
+            [simple] = iter_map_simplify([index], domains, names.parse("True"), level, True)
+            assert all(evaluate(simple, at) == evaluate(index, at) for at in assignments(domains))
+
+
 def test_structure_of_a_fused_index() -> None:
     names = Names()
     domains = names.domains({"i": (0, 4), "j": (0, 8)})

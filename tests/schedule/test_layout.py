@@ -219,6 +219,8 @@ def refusal(program, schedule):
         ),
         (lambda i: [i], {}, 'takes 1 indices, but the buffer "B" has 2 dimension(s)'),
         (lambda i, j: [i % 4, j], {}, "is not injective: elements that differ in i get one place"),
+        (lambda i, j: [i // -4, i % -4, j], {}, "is not injective"),
+        (lambda i, j: [i // -1, j], {}, "starts at -15, not at 0"),
         (lambda i, j: [i * j], {}, "is not affine"),
         (lambda i, j: [i * 2, j], {}, "leaves gaps between neighbouring elements"),
         (lambda i, j: [i + 2, j], {}, "starts at 2, not at 0"),
