@@ -385,6 +385,28 @@ def main(A: T.Buffer((65536, 65536), "int8")):
         lower(func)
 
 
+ALLOCATED = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32")):
+    B = T.alloc_buffer((65536, 65536), "int8")
+    for i in range(4):
+        B[PLACE, 65535 - i] = T.Cast("int8", i)
+    for i in range(4):
+        A[i] = A[i] + T.Cast("int32", B[PLACE, 65535 - i])
+"""
+
+
+def test_a_flat_index_of_allocated_memory_fits_its_type():
+    """What is left of a buffer counts, after elements that nobody touches are gone."""
+    compact = from_source(ALLOCATED.replace("PLACE", "65535"))
+    assert "B = T.decl_buffer((4,)" in lower(compact).script()
+    a = nd.array(np.arange(4, dtype="int32"))
+    build(compact, "wasm")["main"](a)
+    assert a.numpy().tolist() == [0, 2, 4, 6]
+    with pytest.raises(TVMError, match=r'"B" has .* elements, more than an index of int32'):
+        lower(from_source(ALLOCATED.replace("PLACE, 65535 - i", "A[i], A[3 - i]")))
+
+
 def test_strides_that_reach_beyond_the_index_type_are_refused():
     far = 'A: T.Buffer((4096,), "int8", strides=(1048576,))'
     source = """
