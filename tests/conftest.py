@@ -88,7 +88,10 @@ def targets_of_the_page(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
         monkeypatch.delitem(registry._targets, "llvm", raising=False)
 
 
-VERIFIED = ("analysis", "codegen", "lower", "random_programs", "schedule")
+VERIFIED = (
+    "analysis", "codegen", "dlight", "lower", "random_programs", "schedule", "te", "tensor_intrin",
+    "tir", "topi",
+)  # fmt: skip
 """Folders of tests in which what every step and every pass has made is verified."""
 
 
