@@ -110,3 +110,32 @@ def main(A: T.Buffer((8,), "int32")):
     sch.unsafe_hide_buffer_access("B", "read", [0])
     with pytest.raises(ScheduleError, match='The block "B" uses "A" without declaring it'):
         sch.compute_inline("B")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "is_inlined"), [("A[i] != 0", False), ("A[0] != 0", False), ("i < 16", True)]
+)
+def test_what_a_predicate_leaves_out_of_the_producer_is_still_written(predicate, is_inlined):
+    """The consumer stores 5 where the producer does not run."""
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), C: T.Buffer((16,), "int32")):
+    B = T.alloc_buffer((16,), "int32")
+    for i in range(16):
+        with T.block("B"):
+            v = T.axis.spatial(16, i)
+            T.where({predicate})
+            T.reads(A[0:16])
+            T.writes(B[v])
+            B[v] = A[v] * 2
+    for i in range(16):
+        with T.block("C"):
+            v = T.axis.spatial(16, i)
+            C[v] = T.if_then_else({predicate.replace("i", "v")}, B[v], 5)
+"""
+    sch = Schedule(module(text))
+    if is_inlined:
+        sch.reverse_compute_inline("C")
+        return
+    with pytest.raises(ScheduleError, match="and would be lost in it"):
+        sch.reverse_compute_inline("C")

@@ -328,8 +328,11 @@ def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:
 def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer) -> bool:
     """Whether all elements that a block reads of a buffer, in any of its iterations and whatever
     its conditions, are known to be written by `producer`."""
-    running, predicate = producer.block.domains, const(True)
-    if not running:  # A statement outside of blocks, or a block that uses its loops directly.
+    running, predicate = executed_domains(producer), const(True)
+    if not running:
+        if producer.block.iter_vars:
+            return False
+        # A statement outside of blocks, or a block that uses its loops directly.
         running, predicate = producer.inner_loops(None), producer.realize.predicate
     written = [
         estimate_region(region.region, running, predicate)
