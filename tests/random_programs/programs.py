@@ -236,6 +236,17 @@ class Draft:
             nest.axes.append(Axis("spatial", Index(self.fresh("v"), 0, extent - 1), binding))
         return nest
 
+    def plain_nest(self, extents: Sequence[int]) -> Nest:
+        """A loop for each axis."""
+        nest = Nest([], [], [], "")
+        for extent in extents:
+            header, index = self.loop(0, extent, True)
+            nest.headers.append(header)
+            nest.loops.append(index)
+            variable = Index(self.fresh("v"), 0, extent - 1)
+            nest.axes.append(Axis("spatial", variable, index.name))
+        return nest
+
     def block(self, nest: Nest, body: Callable[[], None], where: str = "") -> None:
         """The loops and the block in them."""
         predicate = " and ".join(part for part in (nest.predicate, where) if part)

@@ -4,10 +4,12 @@ leaves what it has written."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 
 from tests.random_programs.loops import carried, loops, raw
 from tests.random_programs.programs import (
+    DTYPES,
     Axis,
     Draft,
     Nest,
@@ -206,6 +208,44 @@ def opaque(draft: Draft) -> None:
             draft.stored(array, place, values.value(array.dtype), running=True)
 
     draft.block(nest, body)
+
+
+def guarded(draft: Draft) -> None:
+    """A block whose predicate keeps it from reading what is not there, or from dividing by zero,
+    and one that uses what it has computed where that holds."""
+    tell = draft.random.choice(draft.parameters)
+    source = draft.random.choice(draft.arrays)
+    divides = draft.chance(0.5)
+    between = Array(draft.fresh("Y"), tell.shape, "int32" if divides else source.dtype)
+    result = Array(draft.fresh("Y"), tell.shape, draft.random.choice(DTYPES))
+    for array in (between, result):
+        draft.allocate(array)
+
+    def told(indices: list[Index]) -> str:
+        return draft.values([]).cast("int32", f"{tell.name}[{place_of(indices)}]", tell.dtype)
+
+    def holds(indices: list[Index]) -> str:
+        number = told(indices)
+        return f"{number} != 0" if divides else f"0 <= {number} and {number} < {source.shape[0]}"
+
+    draft.loaded += [tell, source, between]
+    for array in (between, result):
+        nest = draft.plain_nest(tell.shape)
+        variables = [axis.variable for axis in nest.axes]
+        if array is result:
+            read = f"{between.name}[{place_of(variables)}]"
+            value = draft.values([]).cast(result.dtype, read, between.dtype)
+            value = f"T.if_then_else({holds(variables)}, {value}, T.{result.dtype}(5))"
+        elif divides:
+            value = f"{draft.random.choice([7, 12, 40])} // {told(variables)}"
+        else:
+            others = [str(draft.random.randrange(extent)) for extent in source.shape[1:]]
+            value = f"{source.name}[{', '.join([told(variables), *others])}]"
+        where = holds(nest.loops) if array is between else ""
+
+        place = place_of(variables)
+        draft.block(nest, partial(draft.stored, array, place, value), where)
+    draft.arrays.append(result)
 
 
 def view(draft: Draft) -> None:

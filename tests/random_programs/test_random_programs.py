@@ -1,7 +1,7 @@
 """Random programs and random schedules of them: every target computes what Python itself computes.
 
 Each seed gives one program (see programs.py), run by the interpreter unscheduled, and then, after
-whatever steps are accepted, on every target. `make test` tries 600 of them, `make test-all` 20,000,
+whatever steps are accepted, on every target. `make test` tries 675 of them, `make test-all` 20,000,
 or as many as RANDOM_PROGRAMS says. What fails prints the program and its trace.
 """
 
@@ -21,6 +21,7 @@ from tests.random_programs.stages import (
     WEIGHTS,
     WITHOUT_BLOCKS,
     elementwise,
+    guarded,
     random_program,
     reduction,
 )
@@ -141,6 +142,22 @@ def test_vectors_of_symbolic_shapes(first):
 def test_many_more_loops(first):
     for seed in range(first, first + MANY):
         check(seed, WITHOUT_BLOCKS)
+
+
+GUARDED = (guarded, elementwise, reduction)
+
+
+@pytest.mark.parametrize("first", range(0, 50, CHUNK))
+def test_predicates_that_keep_blocks_from_failing(first):
+    for seed in range(first, first + CHUNK):
+        check(seed, GUARDED)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(50, 350, MANY))
+def test_many_more_predicates(first):
+    for seed in range(first, first + MANY):
+        check(seed, GUARDED)
 
 
 @pytest.mark.thorough
