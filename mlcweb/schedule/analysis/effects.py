@@ -28,7 +28,11 @@ from mlcweb.arith import (
 )
 from mlcweb.arith.linear_system import LinearSystem, constant_ends
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.analysis.iteration_domain import executed_domains, needed_iterations
+from mlcweb.schedule.analysis.iteration_domain import (
+    executed_domains,
+    first_terms,
+    needed_iterations,
+)
 from mlcweb.schedule.analysis.regions import (
     accessed,
     bound_ranges,
@@ -329,6 +333,8 @@ def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer)
     """Whether all elements that a block reads of a buffer, in any of its iterations and whatever
     its conditions, are known to be written by `producer`."""
     running, predicate = executed_domains(producer), const(True)
+    if running is None:
+        running = executed_domains(first_terms(producer))
     if not running:
         if producer.block.iter_vars:
             return False

@@ -7,6 +7,7 @@ domain. The result never leaves out an iteration that touches the box.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from mlcweb.arith import (
 from mlcweb.arith.inverse_map import inverse_map, placeholders
 from mlcweb.arith.iter_expr import IterSum
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
+from mlcweb.ir.node import replace
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import (
     add,
@@ -34,6 +36,7 @@ from mlcweb.tir.arithmetic import (
 )
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
+from mlcweb.tir.stmt import IterType
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
 Box = Sequence[IntSet]
@@ -75,6 +78,21 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
         var: domain if _same_range(run := _run(index), domain) else run
         for (var, domain), index in zip(domains.items(), result.indices, strict=True)
     }
+
+
+def first_terms(place: BlockPlace) -> BlockPlace:
+    """The block as it runs in the first iterations of the loops that it reduces over: these store
+    to what it stores to, whatever a predicate leaves out of the others."""
+    loops, others = place.inner_loops(None), set[Var]()
+    for axis, value in place.realize.iterators:
+        if axis.iter_type == IterType.DATA_PARALLEL:
+            others |= variables_in(value)
+    first = {var: domain.min for var, domain in loops.items() if var not in others}
+    realize = place.realize
+    values = tuple(substitute(value, first) for value in realize.iter_values)
+    predicate = substitute(realize.predicate, first)
+    first_realize = replace(realize, iter_values=values, predicate=predicate)
+    return dataclasses.replace(place, realize=first_realize)
 
 
 def _are_loops(
