@@ -8,7 +8,7 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.analysis.queries import detect_buffer_access_lca
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
 from mlcweb.lower.loop_exits import leaves_loop
 from mlcweb.lower.simplify import Simplification
@@ -224,5 +224,4 @@ class _Planning(Mutator):
 
 def _allocated_in(body: S.Stmt) -> list[Buffer]:
     """The buffers that blocks in a statement allocate."""
-    blocks = (node for node in walk(body) if isinstance(node, S.Block))
-    return [buffer for block in blocks for buffer in block.alloc_buffers]
+    return [buffer for block in find_nodes(body, S.Block) for buffer in block.alloc_buffers]

@@ -151,8 +151,8 @@ def _block(place: Leaf, realize: S.BlockRealize, allocations: list[Buffer]) -> I
 def _accesses(leaf: Leaf) -> Iterator[Access]:
     store = leaf.store
     for node in find_nodes(leaf.statement, E.BufferLoad, S.BufferStore):
-        known = store is not None and not any(reads_memory(index) for index in node.indices)
-        indices = tuple(substitute(i, leaf.bindings) for i in node.indices) if known else None
+        is_fixed = store is not None and not any(reads_memory(index) for index in node.indices)
+        indices = tuple(substitute(i, leaf.bindings) for i in node.indices) if is_fixed else None
         yield Access(node.buffer, indices, isinstance(node, S.BufferStore))
 
 

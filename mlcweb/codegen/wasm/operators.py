@@ -22,13 +22,17 @@ if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
 
 
+def _any(dtype: str) -> bool:
+    return True
+
+
 class WasmForm(NamedTuple):
     """What emits an operator of scalars and of vectors, which have it for operands of the element
     types for which `on` holds."""
 
     scalar: Rule
     vector: Rule | None = None
-    on: Callable[[str], bool] = lambda dtype: True
+    on: Callable[[str], bool] = _any
 
 
 def _numbers(dtype: str) -> bool:
@@ -61,10 +65,6 @@ def _compare(name: str, on: Callable[[str], bool]) -> WasmForm:
 
 def _at_least_32_bits(dtype: str) -> bool:
     return dtypes.bits(dtype) >= 32
-
-
-def _any(dtype: str) -> bool:
-    return True
 
 
 def _both(rule: Rule, on: Callable[[str], bool] = _any) -> WasmForm:

@@ -156,9 +156,9 @@ class _Canonical(Mutator):
     def binding(self, binding: E.Binding) -> E.Binding | None:
         """A binding in canonical form; None where another variable stands for what it binds."""
         self.local.add(binding.var)
-        given = binding.value
-        is_alias = isinstance(given, E.Var)
-        value = self.stands_for.get(given, given) if is_alias else self.rewrite(given)
+        bound = binding.value
+        is_alias = isinstance(bound, E.Var)
+        value = self.stands_for.get(bound, bound) if is_alias else self.rewrite(bound)
         if isinstance(binding, E.MatchCast):
             known = getattr(value, "struct_info", None)
             if known is None or struct_info_base_check(binding.struct_info, known) != PASS:
@@ -169,7 +169,7 @@ class _Canonical(Mutator):
             self.tuples[binding.var] = value
         if isinstance(value, E.Constant):
             self.constants[binding.var] = value
-        if value is given and isinstance(binding, E.VarBinding):
+        if value is bound and isinstance(binding, E.VarBinding):
             return binding
         var = self.stands_for[binding.var] = refined(binding.var, value)
         return E.VarBinding(var, value, span=binding.span)

@@ -172,8 +172,8 @@ def _check_einsum(place: BlockPlace) -> None:
                 )
     by_buffer: dict[Buffer, tuple[PrimExpr, ...]] = {}
     for node in find_nodes(place.block, BufferLoad, BufferStore):
-        known = by_buffer.setdefault(node.buffer, node.indices)
-        pairs = zip(known, node.indices, strict=True)
+        first = by_buffer.setdefault(node.buffer, node.indices)
+        pairs = zip(first, node.indices, strict=True)
         if not all(a is b or constant_value(a) == constant_value(b) is not None for a, b in pairs):
             raise BlockKindError(
                 f'The block "{name}" accesses "{node.buffer.name}" at different indices',

@@ -220,12 +220,12 @@ def _type_variable(self: Evaluator, node: ast.Name) -> E.Var:
 
 def _lambda(self: Evaluator, node: ast.Lambda) -> Callable[..., Any]:
     """A Python function, such as an index map or a reducer is made of."""
-    given = node.args
-    if given.kwonlyargs or given.kwarg or given.defaults:
+    arguments = node.args
+    if arguments.kwonlyargs or arguments.kwarg or arguments.defaults:
         raise self.error("A lambda in a script takes indices only", node)
-    parameters = [Parameter(a.arg, Parameter.POSITIONAL_OR_KEYWORD) for a in given.args]
-    if given.vararg:
-        parameters.append(Parameter(given.vararg.arg, Parameter.VAR_POSITIONAL))
+    parameters = [Parameter(a.arg, Parameter.POSITIONAL_OR_KEYWORD) for a in arguments.args]
+    if arguments.vararg:
+        parameters.append(Parameter(arguments.vararg.arg, Parameter.VAR_POSITIONAL))
     if not parameters:
         raise self.error(f"{_kind(node)} cannot be used in a script", node)
     signature = Signature(parameters)

@@ -144,8 +144,8 @@ def _global_var(writer: Writer, var: GlobalVar) -> str:
 
 def _extern_func(writer: Writer, func: E.ExternFunc) -> str:
     """The function by name, with its type, unless nothing is said of that."""
-    known = func.struct_info != S.FuncStructInfo.opaque_func()
-    info = f", {struct_info(writer, func.struct_info)}" if known else ""
+    is_typed = func.struct_info != S.FuncStructInfo.opaque_func()
+    info = f", {struct_info(writer, func.struct_info)}" if is_typed else ""
     return f"R.ExternFunc({string(func.global_symbol)}{info})"
 
 
