@@ -332,9 +332,8 @@ def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:
 def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer) -> bool:
     """Whether all elements that a block reads of a buffer, in any of its iterations and whatever
     its conditions, are known to be written by `producer`."""
-    running, predicate = executed_domains(producer), const(True)
-    if running is None:
-        running = executed_domains(first_terms(producer))
+    running = executed_domains(producer) or executed_domains(first_terms(producer))
+    predicate: PrimExpr = const(True)
     if not running:
         if producer.block.iter_vars:
             return False
