@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import itertools
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
+from mlcweb.analysis.properties import check_removed
 from mlcweb.analysis.well_formed import WellFormed
 from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import DiagnosticError, InternalError
@@ -26,6 +27,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 MAX_CORNERS = 64
+NOTHING: frozenset[str] = frozenset()
 
 
 class VerificationError(InternalError):
@@ -149,23 +151,51 @@ def verify_well_formed(function: PrimFunc) -> None:
 
 
 class VerifyEachPass:
-    """An instrument that verifies what every pass and every step of a schedule has made.
+    """An instrument that verifies what every pass and every step of a schedule has made, and that
+    what a pass of lowering has removed stays away.
 
     Raises a VerificationError, which names the pass or step.
     """
 
     def __init__(self) -> None:
         self._verified: WeakSet[PrimFunc] = WeakSet()
+        self._removed: WeakKeyDictionary[PrimFunc, frozenset[str]] = WeakKeyDictionary()
+        self._running: list[tuple[PassInfo, frozenset[str]]] = []
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """What all functions have no more of stays away from those that the pass makes."""
+        removed = [self._removed.get(function, NOTHING) for function in _functions(mod).values()]
+        self._running.append((info, frozenset.intersection(*removed) if removed else NOTHING))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        for var, function in mod.functions.items():
-            if isinstance(function, PrimFunc) and function not in self._verified:
-                try:
-                    verify_well_formed(function)
-                except DiagnosticError as error:
-                    raise VerificationError(
-                        f'After {info.name}, "{var.name_hint}" is not well formed: {error}'
-                    ) from None
-                self._verified.add(function)
+        removed = NOTHING
+        while self._running:  # those above it have raised an error
+            running, removed = self._running.pop()
+            if running is info:
+                break
+        self._verify(mod, info.name, removed.union(info.removes))
 
-    run_after_step = run_after_pass
+    def run_after_step(self, mod: IRModule, info: PassInfo) -> None:
+        self._verify(mod, info.name, NOTHING)
+
+    def _verify(self, mod: IRModule, title: str, removed: frozenset[str]) -> None:
+        for name, function in _functions(mod).items():
+            try:
+                if function not in self._verified:
+                    verify_well_formed(function)
+                if removed != self._removed.get(function):
+                    check_removed(function, removed)
+            except DiagnosticError as error:
+                raise VerificationError(
+                    f'After {title}, "{name}" is not well formed: {error}'
+                ) from None
+            self._verified.add(function)
+            self._removed[function] = removed
+
+
+def _functions(mod: IRModule) -> dict[str, PrimFunc]:
+    return {
+        var.name_hint: function
+        for var, function in mod.functions.items()
+        if isinstance(function, PrimFunc)
+    }

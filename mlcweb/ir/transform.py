@@ -190,12 +190,14 @@ def report_step(name: str, mod: IRModule) -> None:
 @dataclass(frozen=True, slots=True)
 class PassInfo:
     """What is known of a pass: its name, the least `opt_level` at which it runs, the names of
-    passes that have to run before it."""
+    passes that have to run before it, and what no function has any more after it (see
+    analysis/properties.py)."""
 
     opt_level: int
     name: str
     required: tuple[str, ...] = ()
     traceable: bool = False
+    removes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}"

@@ -27,7 +27,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 
-@lowering_pass("LowerOpaqueBlock", needed=True)
+@lowering_pass("LowerOpaqueBlock", needed=True, removes=("blocks",))
 def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     """Iterators become their bindings, predicates `if`s, allocations statements around the body,
     calls of matrix units loops, atomic additions updates, and accesses of matched buffers accesses

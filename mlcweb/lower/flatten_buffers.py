@@ -17,7 +17,7 @@ from mlcweb.tir.buffer import Buffer, has_constant_layout, row_major_strides
 from mlcweb.tir.function import PrimFunc
 
 
-@lowering_pass("FlattenBuffer", needed=True)
+@lowering_pass("FlattenBuffer", needed=True, removes=("accesses by several indices",))
 def flatten_buffers(func: PrimFunc) -> PrimFunc:
     """Rewrite accesses to a flat index, by the strides and offset of the buffer.
 

@@ -12,7 +12,7 @@ from mlcweb.tir.arithmetic import equal
 from mlcweb.tir.function import PrimFunc
 
 
-@lowering_pass("LowerInitBlock", needed=True)
+@lowering_pass("LowerInitBlock", needed=True, removes=("T.init()",))
 def lower_init_block(func: PrimFunc) -> PrimFunc:
     """Initialise where all reduction iterators are at the start of their domains."""
     return func.with_body(_InitLowering().rewrite(func.body))

@@ -36,6 +36,7 @@ class LoweringPass(PrimFuncPass):
         spellings: what else TVM called it.
         needed: whether code cannot be generated without it.
         switch: the option of a `PassContext` that disables it.
+        removes: what no function has any more after it; see analysis/properties.py.
     """
 
     def __init__(
@@ -45,8 +46,10 @@ class LoweringPass(PrimFuncPass):
         *spellings: str,
         needed: bool = False,
         switch: str | None = None,
+        removes: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(lambda func, mod, ctx: run(func), PassInfo(0, PREFIX + name))
+        info = PassInfo(0, PREFIX + name, removes=removes)
+        super().__init__(lambda func, mod, ctx: run(func), info)
         self.run = run
         self.infos = [PassInfo(0, PREFIX + each) for each in (name, *spellings)]
         self.needed = needed
@@ -81,7 +84,7 @@ class LoweringPass(PrimFuncPass):
 
 
 def lowering_pass(
-    name: str, *spellings: str, needed: bool = False
+    name: str, *spellings: str, needed: bool = False, removes: tuple[str, ...] = ()
 ) -> Callable[[Callable[[PrimFunc], PrimFunc]], LoweringPass]:
     """Makes a pass of a function; the arguments are those of `LoweringPass`."""
-    return lambda run: LoweringPass(run, name, *spellings, needed=needed)
+    return lambda run: LoweringPass(run, name, *spellings, needed=needed, removes=removes)

@@ -54,7 +54,7 @@ def legalize_storage(func: PrimFunc) -> PrimFunc:
     return _in_16_bits(func, BFLOAT16)
 
 
-@lowering_pass("EmulateBFloat16", needed=True)
+@lowering_pass("EmulateBFloat16", needed=True, removes=("arithmetic of bfloat16",))
 def emulate_bfloat16(func: PrimFunc) -> PrimFunc:
     """A function that computes the same without bfloat16: each operation in float32, rounded to the
     nearest even bfloat16 as IEEE 754 rounds (products, sums, quotients and roots of float32 have
@@ -62,7 +62,7 @@ def emulate_bfloat16(func: PrimFunc) -> PrimFunc:
     return _emulated(func, BFLOAT16)
 
 
-@lowering_pass("EmulateFloat16", needed=True)
+@lowering_pass("EmulateFloat16", needed=True, removes=("arithmetic of float16",))
 def emulate_float16(func: PrimFunc) -> PrimFunc:
     """A function that computes the same without float16, as `emulate_bfloat16` does."""
     return _emulated(func, FLOAT16)

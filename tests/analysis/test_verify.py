@@ -13,6 +13,10 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.transform import PassContext, module_pass
 from mlcweb.ir.visitor import Mutator
 from mlcweb.lower import lower
+from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
+from mlcweb.lower.flatten_buffers import flatten_buffers
+from mlcweb.lower.narrow_floats import emulate_bfloat16, emulate_float16
+from mlcweb.lower.transform import prim_func_pass
 from mlcweb.script import from_source
 from mlcweb.tir import IntImm, Schedule
 from mlcweb.tir import expr as E
@@ -185,3 +189,52 @@ def test_the_error_names_the_pass():
     wrong = pytest.raises(VerificationError, match='After forget, "main" is not well formed')
     with PassContext(instruments=[VerifyEachPass()]), wrong:
         forget(IRModule({"main": from_source(COPY)}))
+
+
+IN_BFLOAT16 = """
+@T.prim_func
+def main(A: T.Buffer((8,), "bfloat16"), B: T.Buffer((4, 2), "bfloat16")):
+    for i in T.vectorized(8):
+        B[i // 2, i % 2] = A[i] + A[i]
+"""
+
+
+@pytest.mark.parametrize(
+    ("removing", "text", "removed"),
+    [
+        (convert_blocks_to_loops, COPY, "blocks"),
+        (emulate_bfloat16, IN_BFLOAT16, "arithmetic of bfloat16"),
+        (emulate_float16, IN_BFLOAT16.replace("bfloat", "float"), "arithmetic of float16"),
+        (flatten_buffers, IN_BFLOAT16, "accesses by several indices"),
+    ],
+)
+def test_what_a_pass_has_removed_stays_away(removing, text, removed):
+    func = from_source(text)
+
+    @prim_func_pass(opt_level=0)
+    def undo(lowered, mod, ctx):
+        return func
+
+    with PassContext(instruments=[VerifyEachPass()]):
+        undo(IRModule({"main": func}))
+        removing(IRModule({"main": func}))
+        with pytest.raises(VerificationError, match=f"After undo, .* it has {removed}"):
+            undo(removing(IRModule({"main": func})))
+
+
+def test_a_pass_that_failed_hides_nothing_from_those_around_it():
+    func = from_source(COPY)
+
+    @module_pass(opt_level=0)
+    def fail(mod, ctx):
+        raise ValueError("failed")
+
+    @module_pass(opt_level=0)
+    def build_another(mod, ctx):
+        loops = convert_blocks_to_loops(mod)
+        with pytest.raises(ValueError, match="failed"):
+            fail(loops)
+        return mod
+
+    with PassContext(instruments=[VerifyEachPass()]):
+        build_another(IRModule({"main": func}))

@@ -6,17 +6,20 @@ or as many as RANDOM_PROGRAMS says. What fails prints the program and its trace.
 """
 
 import os
+import re
 from random import Random
 
 import numpy as np
 import pytest
 
 import mlcweb
+from mlcweb.codegen.interpreter.support import AssertionFailed
 from mlcweb.ir import IRModule, assert_structural_equal
 from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.random_programs.plain_python import evaluate
+from tests.random_programs.region_checks import with_region_checks
 from tests.random_programs.stages import (
     WEIGHTS,
     WITHOUT_BLOCKS,
@@ -72,6 +75,20 @@ def check_numbers(mod, target, arrays, wanted, message):
             np.testing.assert_array_equal(found, want, err_msg=f"{target}\n{message()}")
 
 
+HIDES = re.compile(r"sch\.(unsafe_hide_buffer_access|annotate_buffer_access|cache_index)\(")
+"""Steps after which blocks read what they do not declare, as TVM's do."""
+
+
+def uncovered_access(mod, arrays):
+    """What says which access no region of its block covers; None where there is no such one."""
+    checked = mlcweb.build(with_region_checks(mod), target="interpreter")
+    try:
+        checked["main"](*map(mlcweb.nd.array, arrays))
+    except AssertionFailed as error:
+        return error
+    return None
+
+
 def check(seed, among=tuple(WEIGHTS), symbolic=False, turns=4):
     """Compare a program, and a schedule of it, with Python on all targets; one in `turns` programs
     on LLVM, another with checks."""
@@ -85,6 +102,7 @@ def check(seed, among=tuple(WEIGHTS), symbolic=False, turns=4):
         return "\n".join(map(str, made))
 
     check_numbers(mod, "interpreter", arrays, wanted, message)
+    declares_all = uncovered_access(mod, arrays) is None
     try:
         sch = walk(seed, mod)
     except AssertionError as error:
@@ -96,6 +114,9 @@ def check(seed, among=tuple(WEIGHTS), symbolic=False, turns=4):
         assert_structural_equal(from_source(text), sch.mod)
     except Exception as error:
         raise AssertionError(f"What is printed reads back as {error}\n{message()}") from error
+    if declares_all and changed and not HIDES.search(str(sch.trace)):
+        uncovered = uncovered_access(sch.mod, arrays)
+        assert uncovered is None, f"{uncovered}\n{message()}"
     targets = (*TARGETS, *(LLVM, CHECKED)[seed % turns : seed % turns + 1])
     for target in targets if changed else targets[1:]:
         try:

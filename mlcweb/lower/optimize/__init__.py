@@ -36,16 +36,24 @@ def optimizations(machine: MachineModel) -> tuple[LoweringPass, ...]:
     """The passes for a machine, in order."""
 
     def told(
-        run: Callable[[PrimFunc, MachineModel], PrimFunc], *names: str, switch: str | None = None
+        run: Callable[[PrimFunc, MachineModel], PrimFunc],
+        *names: str,
+        switch: str | None = None,
+        removes: tuple[str, ...] = (),
     ) -> LoweringPass:
         bound = wraps(run)(lambda func: run(func, machine))
-        return LoweringPass(bound, *names, switch=switch)
+        return LoweringPass(bound, *names, switch=switch, removes=removes)
 
     return (
         normalize,
         peel_init,
         told(loop_partition, "LoopPartition"),
-        told(vectorize, "VectorizeLoop", switch=DISABLE_VECTORIZE),
+        told(
+            vectorize,
+            "VectorizeLoop",
+            switch=DISABLE_VECTORIZE,
+            removes=("vectorized loops",),
+        ),
         told(unroll_and_jam, "UnrollAndJam"),
         told(unroll, "UnrollLoop"),
         told(place_in_registers, "PlaceInRegisters"),
