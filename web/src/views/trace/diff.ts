@@ -104,7 +104,7 @@ export function runs(lines: MarkedLine[]): Run[] {
   return parts;
 }
 
-/** The lines as a listing. Folded lines are there, hidden behind a button that shows them. */
+/** The lines as a listing, in which folded lines show when the reader asks for them. */
 export function diffListing(lines: MarkedLine[]): TemplateResult {
   // Each side is highlighted as a whole: a line alone may be half of something.
   const side = (other: LineKind): DocumentFragment[] => {
@@ -127,13 +127,5 @@ export function diffListing(lines: MarkedLine[]): TemplateResult {
 function fold(lines: MarkedLine[], rows: TemplateResult[]): TemplateResult {
   const shifted = lines.some(({ kind }) => kind === "shifted");
   const what = `${lines.length} ${shifted ? "lines only re-indented" : "unchanged lines"}`;
-  const toggle = ({ currentTarget }: Event): void => {
-    const button = currentTarget as HTMLElement;
-    const body = button.nextElementSibling as HTMLElement;
-    body.hidden = !body.hidden;
-    button.setAttribute("aria-expanded", String(!body.hidden));
-    button.textContent = body.hidden ? what : `Hide ${what}`;
-  };
-  return html`<span class="fold-box"><button class="fold" type="button" aria-expanded="false"
-    @click=${toggle}>${what}</button><span class="fold-body" hidden>${rows}</span></span>`;
+  return html`<details class="fold-box"><summary class="fold">${what}</summary>${rows}</details>`;
 }
