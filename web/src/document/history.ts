@@ -1,8 +1,10 @@
 /** The runs of a document that are kept, and two of them compared. */
 
-import { html, nothing, render, type TemplateResult } from "lit-html";
+import { signal } from "@preact/signals-core";
+import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../dom";
 import { comparison, duration } from "../views/format";
+import { reactive, setting } from "../views/kit";
 import { diffListing, type MarkedLine } from "../views/trace/diff";
 import { lineDiff, outputText } from "./compare";
 import "./history.css";
@@ -28,11 +30,9 @@ export function openHistory(
   const runs = [...memory.runs].reverse();
   const look = { class: "runs", "aria-label": "Runs", "data-testid": "runs-dialog" };
   const dialog = element("dialog", look);
-  let now = runs[0];
-  let before = runs.find((run) => run !== now && run.cell === now?.cell) ?? runs[1];
-  const draw = (): void => {
-    render(content(), dialog);
-  };
+  const [newest] = runs;
+  const now = signal(newest);
+  const before = signal(runs.find((run) => run !== newest && run.cell === newest?.cell) ?? runs[1]);
   const content = (): TemplateResult => html`<header>
       <h2>Runs</h2>
       <button class="button small" type="button" @click=${() => dialog.close()}>Close</button>
@@ -45,27 +45,21 @@ export function openHistory(
           </table></div>`
         : html`<p>Nothing has run yet. Runs are listed here, and any two can be compared.</p>`
     }
-    ${now && before ? differences(before, now) : nothing}`;
+    ${now.value && before.value ? differences(before.value, now.value) : nothing}`;
   const row = (run: RunRecord): TemplateResult => {
     const what = nameOf(run.cell);
     const when = moment(run.at);
-    const radio = (name: "before" | "now"): TemplateResult =>
-      html`<td><input type="radio" name=${name} aria-label=${`${name === "now" ? "Later" : "Earlier"}: ${what} ${when}`}
-        .checked=${(name === "now" ? now : before) === run}
-        @change=${() => {
-          if (name === "now") now = run;
-          else before = run;
-          draw();
-        }}></td>`;
-    return html`<tr data-testid="run-row">${radio("before")}${radio("now")}<td>${what}</td><td>${when}</td>
+    const radio = (name: string, chosen: typeof now): TemplateResult =>
+      html`<td><input type="radio" name=${name} aria-label=${`${name}: ${what} ${when}`}
+        .checked=${chosen.value === run} @change=${setting(chosen, run)}></td>`;
+    return html`<tr data-testid="run-row">${radio("Earlier", before)}${radio("Later", now)}<td>${what}</td><td>${when}</td>
       <td>${run.ok ? duration(run.elapsedMs) : "failed"}</td></tr>`;
   };
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
-  draw();
-  document.body.append(dialog);
+  document.body.append(reactive(dialog, content));
   dialog.showModal();
 }
 

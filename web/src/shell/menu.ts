@@ -1,6 +1,6 @@
 /** A button that opens a list of actions, after the WAI-ARIA menu button pattern. */
 
-import { element } from "../dom";
+import { element, moveFocus } from "../dom";
 
 export interface MenuItem {
   label: string;
@@ -30,18 +30,7 @@ export function setUpMenu(button: HTMLElement, label: string, items: () => MenuI
     if (open) (list.firstElementChild as HTMLElement | null)?.focus();
   });
   list.addEventListener("keydown", (event) => {
-    const all = [...list.children] as HTMLElement[];
-    const at = all.indexOf(document.activeElement as HTMLElement);
-    const targets: Record<string, number> = {
-      ArrowDown: (at + 1) % all.length,
-      ArrowUp: (at - 1 + all.length) % all.length,
-      Home: 0,
-      End: all.length - 1,
-    };
-    const target = all[targets[event.key] ?? -1];
-    if (!target) return;
-    event.preventDefault();
-    target.focus();
+    moveFocus(event, [...list.children] as HTMLElement[], ["ArrowUp", "ArrowDown"]);
   });
 }
 

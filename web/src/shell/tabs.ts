@@ -1,6 +1,9 @@
 /** A tab list with arrow keys, after the WAI-ARIA pattern. */
 
-import { element } from "../dom";
+import { element, moveFocus, scrollWithin } from "../dom";
+
+/** Pixels of the next tab that stay in sight, as a sign that the strip goes on. */
+const EDGE = 24;
 
 export interface Tab {
   id: string;
@@ -23,7 +26,8 @@ export function setUpTabs(list: HTMLElement, tabs: Tab[], onSelect: (id: string)
       button.tabIndex = name === id ? 0 : -1;
     }
     onSelect(id);
-    reveal(list, buttons.get(id));
+    const button = buttons.get(id);
+    if (button) scrollWithin(list, button, EDGE);
   };
   for (const { id, title, panel, kind } of tabs) {
     const button = element(
@@ -42,32 +46,8 @@ export function setUpTabs(list: HTMLElement, tabs: Tab[], onSelect: (id: string)
     list.append(button);
   }
   list.addEventListener("keydown", (event) => {
-    const shown = [...buttons].filter(([, button]) => button.offsetParent !== null);
-    const index = shown.findIndex(([, button]) => button === document.activeElement);
-    if (index < 0) return;
-    const last = shown.length - 1;
-    const targets: Record<string, number> = {
-      ArrowLeft: index === 0 ? last : index - 1,
-      ArrowRight: index === last ? 0 : index + 1,
-      Home: 0,
-      End: last,
-    };
-    const target = shown[targets[event.key] ?? -1];
-    if (!target) return;
-    event.preventDefault();
-    select(target[0]);
-    target[1].focus();
+    const shown = [...buttons.values()].filter((button) => button.offsetParent !== null);
+    moveFocus(event, shown, ["ArrowLeft", "ArrowRight"])?.click();
   });
   return { select };
 }
-
-/** Bring a tab into the seen part of its strip; unlike `scrollIntoView`, move nothing around it. */
-function reveal(list: HTMLElement, button: HTMLElement | undefined): void {
-  if (!button || list.scrollWidth <= list.clientWidth) return;
-  const [strip, tab] = [list.getBoundingClientRect(), button.getBoundingClientRect()];
-  if (tab.left < strip.left) list.scrollLeft -= strip.left - tab.left + EDGE;
-  else if (tab.right > strip.right) list.scrollLeft += tab.right - strip.right + EDGE;
-}
-
-/** Pixels of the next tab that stay in sight, as a sign that the strip goes on. */
-const EDGE = 24;

@@ -6,7 +6,7 @@ import { guard } from "lit-html/directives/guard.js";
 import { keyed } from "lit-html/directives/keyed.js";
 import { live } from "lit-html/directives/live.js";
 import { ref } from "lit-html/directives/ref.js";
-import { element } from "../dom";
+import { element, scrollWithin } from "../dom";
 import { highlightedLines } from "../highlight";
 import "./kit.css";
 
@@ -121,6 +121,7 @@ export interface Option {
   id: string;
   title: string;
   disabled?: boolean;
+  hint?: string | null;
 }
 
 /** Options; those that are called what they are may be names alone. */
@@ -160,9 +161,9 @@ export function choice(of: Choice): TemplateResult {
 /** Options of a select, with `value` chosen whatever the reader has chosen meanwhile. */
 export function optionList(options: Options, value: string): TemplateResult[] {
   return options.map((option) => {
-    const { id, title, disabled } =
+    const { id, title, disabled, hint } =
       typeof option === "string" ? ({ id: option, title: option } as Option) : option;
-    return html`<option value=${id} ?disabled=${disabled}
+    return html`<option value=${id} ?disabled=${disabled} title=${hint ?? nothing}
       .selected=${live(id === value)}>${title}</option>`;
   });
 }
@@ -226,6 +227,14 @@ export function dataTable(
     ${heads.length ? html`<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>` : nothing}
     <tbody>${rows.map(row)}</tbody>${foot.length ? html`<tfoot>${foot.map(row)}</tfoot>` : nothing}
   </table></div>`;
+}
+
+/** What is shown when the reader asks for it; `open` follows that. */
+export function folded(summary: string, content: unknown, open?: Signal<boolean>): TemplateResult {
+  const toggle = ({ currentTarget }: Event): void => {
+    if (open) open.value = (currentTarget as HTMLDetailsElement).open;
+  };
+  return html`<details class="folded" @toggle=${toggle}><summary>${summary}</summary>${content}</details>`;
 }
 
 /** A handler that sets a signal. */
@@ -317,15 +326,6 @@ export function groupBy<K, T>(items: readonly T[], keyOf: (item: T) => K): Map<K
     else groups.set(keyOf(item), [item]);
   }
   return groups;
-}
-
-/** Scroll `box` alone, and only as far as needed; along its lines, too, where it is a list. */
-export function scrollWithin(box: Element, item: Element, margin = 8): void {
-  const [outer, inner] = [box.getBoundingClientRect(), item.getBoundingClientRect()];
-  const beyond = (low: number, high: number, from: number, to: number): number =>
-    from < low + margin ? from - low - margin : Math.max(0, to - high + margin);
-  box.scrollTop += beyond(outer.top, outer.bottom, inner.top, inner.bottom);
-  if (box.matches("ol")) box.scrollLeft += beyond(outer.left, outer.right, inner.left, inner.right);
 }
 
 /** Python on one line, highlighted. */

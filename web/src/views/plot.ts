@@ -1,7 +1,7 @@
 /** Small drawings in SVG: scales, axes and marks. Tables stand behind them for those who cannot see. */
 
 import { html, nothing, svg, type TemplateResult } from "lit-html";
-import { short } from "./format";
+import { milliseconds, short } from "./format";
 import { measuredWidth } from "./kit";
 
 export type Scale = (value: number) => number;
@@ -83,6 +83,11 @@ export interface Axis {
   /** Whether it counts something, so that only whole numbers are. */
   whole?: boolean;
   text?: (value: number) => string;
+}
+
+/** A logarithmic axis on which all of `seconds` lie. */
+export function timeAxis(seconds: readonly number[], title = "time, ms"): Axis {
+  return { domain: extent(seconds), log: true, text: milliseconds, title };
 }
 
 /** A drawing that is as wide as there is room; a part of templates. */

@@ -5,7 +5,6 @@ import { html, type TemplateResult } from "lit-html";
 import type { GpuReport, RunResult } from "../python/wire";
 import {
   button,
-  type Choice,
   choice,
   emptyNote,
   type Option,
@@ -94,43 +93,31 @@ export class ProgramReport<R extends Report> {
   settings(others: readonly Option[], alwaysCompares: boolean, more: unknown): TemplateResult {
     const { program, function: name, other } = this.asked.value;
     const { functions = [], steps = [] } = this.report.value ?? {};
-    const field = (
-      id: string,
-      label: string,
-      options: Choice["options"],
-      value: string | null,
-      change: (chosen: string) => Partial<Asked>,
-      look: Partial<Choice> = {},
-    ): TemplateResult =>
-      choice({
-        id: `${this.id}-${id}`,
-        label,
-        options,
-        value: value ?? "",
-        onChange: (chosen) => this.ask(change(chosen)),
-        ...look,
-      });
     return html`<div class="report-head">
-      ${field(
-        "program",
-        "Module",
-        this.programs.value,
-        program,
-        (id) => ({ program: id, function: null, other: null }),
-        { hidden: false },
-      )}
-      ${field("function", "Function", functions, name, (id) => ({ function: id }))}
-      ${field(
-        "other",
-        "Compare with",
-        [{ id: NONE, title: "none" }, ...others],
-        other ?? NONE,
-        (id) => ({ other: id }),
-        {
-          group: steps.length ? { label: "Its schedule", options: steps } : null,
-          hidden: !alwaysCompares && !others.length && !steps.length,
-        },
-      )}
+      ${choice({
+        label: "Module",
+        id: `${this.id}-program`,
+        options: this.programs.value,
+        value: program,
+        hidden: false,
+        onChange: (id) => this.ask({ program: id, function: null, other: null }),
+      })}
+      ${choice({
+        label: "Function",
+        id: `${this.id}-function`,
+        options: functions,
+        value: name ?? "",
+        onChange: (id) => this.ask({ function: id }),
+      })}
+      ${choice({
+        label: "Compare with",
+        id: `${this.id}-other`,
+        options: [{ id: NONE, title: "none" }, ...others],
+        group: steps.length ? { label: "Its schedule", options: steps } : null,
+        value: other ?? NONE,
+        hidden: !alwaysCompares && !others.length && !steps.length,
+        onChange: (id) => this.ask({ other: id }),
+      })}
       ${more}
     </div>`;
   }

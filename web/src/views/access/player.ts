@@ -1,10 +1,12 @@
 /** The controls of the animation: play, steps, speed, and where it is. */
 
-import { signal } from "@preact/signals-core";
+import { computed, type ReadonlySignal, signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { whole } from "../format";
 import { choice, fieldValue } from "../kit";
+import type { Replay } from "./replay";
+import { accessSentence } from "./tables";
 
 const SPEEDS = [2, 10, 50, 200, 1000, 5000, 20_000];
 const START_SPEED = "50";
@@ -18,25 +20,27 @@ query.addEventListener("change", () => {
   calm.value = query.matches;
 });
 
-interface PlayerOptions {
-  /** Called before `position` says so; those in between are passed through. */
-  goTo: (position: number) => void;
-  nextMiss: () => number;
-  /** What the last access did, for the slider. */
-  describe: () => string;
-  /** Whether anybody can see it. */
-  isVisible: () => boolean;
-}
-
 export class Player {
   readonly playing = signal(false);
+  /** Of the replay, which is there before this says so. */
   readonly position = signal(0);
-  private readonly count = signal(0);
+  /** What the last access did. */
+  readonly sentence = computed(() => {
+    void this.position.value;
+    return this.replay.value ? accessSentence(this.replay.value) : "";
+  });
   private readonly speed = signal(START_SPEED);
   private due = 0;
   private drawnAt = 0;
 
-  constructor(private readonly options: PlayerOptions) {}
+  constructor(
+    private readonly replay: ReadonlySignal<Replay | null>,
+    private readonly panel: HTMLElement,
+  ) {}
+
+  private get count(): number {
+    return this.replay.value?.count ?? 0;
+  }
 
   template(): TemplateResult {
     const here = this.position.value;
@@ -51,7 +55,7 @@ export class Player {
         ${press("back", "Previous access", () => this.jump(here - 1))}
         ${press(playing ? "pause" : "play", playing ? "Pause" : "Play", () => this.toggle(), "play")}
         ${press("step", "Next access", () => this.jump(here + 1))}
-        ${press("miss", "To the next miss", () => this.jump(this.options.nextMiss()))}
+        ${press("miss", "To the next miss", () => this.jump(this.replay.value?.nextMiss() ?? 0))}
         ${choice({
           label: "Accesses a second",
           testId: "access-speed",
@@ -60,17 +64,11 @@ export class Player {
           hidden: calm.value,
         })}
       </div>
-      <input type="range" min="0" step="1" max=${this.count.value} class="player-slider"
+      <input type="range" min="0" step="1" max=${this.count} class="player-slider"
         aria-label="Accesses made" data-testid="access-position" .value=${live(String(here))}
-        aria-valuetext=${this.options.describe()}
+        aria-valuetext=${this.sentence.value}
         @input=${(event: Event) => this.jump(Number(fieldValue(event)))}>
     </div>`;
-  }
-
-  /** Begin anew with a run of `count` accesses. */
-  reset(count: number): void {
-    this.count.value = count;
-    this.jump(0);
   }
 
   toggle(): void {
@@ -79,9 +77,8 @@ export class Player {
   }
 
   start(): void {
-    const count = this.count.value;
-    if (this.playing.value || !count) return;
-    if (this.position.value === count) this.jump(0);
+    if (this.playing.value || !this.count) return;
+    if (this.position.value === this.count) this.jump(0);
     this.playing.value = true;
     this.due = 0;
     this.drawnAt = performance.now();
@@ -100,7 +97,8 @@ export class Player {
 
   /** Keys of the pictures: arrows step, Space plays. */
   readonly onKey = (event: KeyboardEvent): void => {
-    const [here, count] = [this.position.value, this.count.value];
+    const { count } = this;
+    const here = this.position.value;
     const far = Math.max(10, Math.round(count / 100));
     const target = {
       ArrowLeft: here - 1,
@@ -118,13 +116,12 @@ export class Player {
   };
 
   private move(position: number): void {
-    const target = Math.min(Math.max(0, position), this.count.value);
-    this.options.goTo(target);
-    this.position.value = target;
+    this.replay.value?.goTo(position);
+    this.position.value = this.replay.value?.position ?? 0;
   }
 
   private readonly tick = (now: number): void => {
-    if (!this.options.isVisible()) this.pause();
+    if (this.panel.hidden) this.pause();
     if (!this.playing.value) return;
     const speed = calm.value ? CALM_SPEED : Number(this.speed.value);
     // A page that was not drawn for a while goes on where it was.
@@ -133,7 +130,7 @@ export class Player {
     const steps = Math.floor(this.due);
     this.due -= steps;
     if (steps) this.move(this.position.value + steps);
-    if (this.position.value === this.count.value) this.pause();
+    if (this.position.value === this.count) this.pause();
     else requestAnimationFrame(this.tick);
   };
 }

@@ -40,10 +40,10 @@ function bytes(base64: string): ArrayBuffer {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer;
 }
 
-/** The digits of a number in the bases `extents`, the last of which is the lowest. */
-function digits(extents: number[], number: number): number[] {
-  let rest = number;
-  return extents
+/** The indices of an element that is counted row by row; they are its digits in the bases `shape`. */
+export function indices(shape: number[], element: number): number[] {
+  let rest = element;
+  return shape
     .toReversed()
     .map((extent) => {
       const digit = rest % extent;
@@ -55,16 +55,9 @@ function digits(extents: number[], number: number): number[] {
 
 /** The loops' values at an access, outermost first. */
 export function iterationsOf(loops: AccessLoop[], point: number): [name: string, value: number][] {
-  const iterations = digits(
-    loops.map(({ extent }) => extent),
-    point,
-  );
+  const extents = loops.map(({ extent }) => extent);
+  const iterations = indices(extents, point);
   return loops.map(({ name, low }, at) => [name, low + iterations[at]!]);
-}
-
-/** The indices of an element that is counted row by row. */
-export function indices(shape: number[], element: number): number[] {
-  return digits(shape, element);
 }
 
 /** The stride of a subscript with its loop: "stride 16 in k". */

@@ -24,29 +24,28 @@ export function cacheSettings(
   cache: ReadonlySignal<CacheSettings>,
   onChange: (settings: CacheSettings) => void,
 ): TemplateResult {
-  const { line, size, ways } = cache.value;
   const field = (
     name: keyof CacheSettings,
     label: string,
     values: number[],
     text: (value: number) => string,
-    most = Infinity,
-    least = 0,
-  ): TemplateResult =>
-    choice({
+  ): TemplateResult => {
+    const changed = (value: number): CacheSettings => possible({ ...cache.value, [name]: value });
+    return choice({
       label,
       id: `cache-${name}`,
       options: values.map((value) => ({
         id: String(value),
         title: text(value),
-        disabled: value > most || value < least,
+        disabled: changed(value)[name] !== value,
       })),
       value: String(cache.value[name]),
-      onChange: (value) => onChange(possible({ line, size, ways, [name]: Number(value) })),
+      onChange: (value) => onChange(changed(Number(value))),
     });
+  };
   return html`<div class="cache-settings" role="group" aria-label="Cache">
-    ${field("line", "Line", LINES, bytes)}${field("size", "Size", CACHES, bytes, Infinity, line)}
-    ${field("ways", "Associativity", WAYS, wayText, size / line)}
+    ${field("line", "Line", LINES, bytes)}${field("size", "Size", CACHES, bytes)}
+    ${field("ways", "Associativity", WAYS, wayText)}
   </div>`;
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../../python/wire";
 import { appliedTheme } from "../../theme";
 import { Measurement } from "../code/measurement";
-import { measuredWidth, perFrame, reactive } from "../kit";
+import { folded, measuredWidth, perFrame, reactive } from "../kit";
 import { legend } from "../plot";
 import { ProgramReport, part, sentences } from "../program_report";
 import { Resource } from "../resource";
@@ -23,7 +23,7 @@ import { calm, Player } from "./player";
 import { Replay } from "./replay";
 import { accessesOf, hitsOf } from "./report";
 import { cacheSettings, sizeChoice } from "./settings";
-import { accessSentence, accessTable, cacheTable } from "./tables";
+import { accessTable, cacheTable } from "./tables";
 
 /** Between grids, in pixels; style sheets have it as a space. */
 const GAP = 14;
@@ -40,7 +40,7 @@ export function accessView(context: ViewContext): View {
     take: (answer) => {
       measurement.reset();
       result.set(answer.result);
-      player.reset(replay.value?.count ?? 0);
+      player.jump(0);
     },
     loaded: () => {
       if (!calm.value) player.start();
@@ -59,16 +59,7 @@ export function accessView(context: ViewContext): View {
     const { buffers, sites } = report.value;
     return new Replay(buffers, sites, accesses.value, hitsOf(result.value), cache.peek().line);
   });
-  const player = new Player({
-    goTo: (position) => replay.value?.goTo(position),
-    nextMiss: () => replay.value?.nextMiss() ?? 0,
-    describe: () => sentence.value,
-    isVisible: () => !panel.hidden,
-  });
-  const sentence = computed(() => {
-    void player.position.value;
-    return replay.value ? accessSentence(replay.value) : "";
-  });
+  const player = new Player(replay, panel);
   const position = perFrame(player.position);
 
   const frames = computed(() => replay.value?.frames() ?? []);
@@ -98,7 +89,7 @@ export function accessView(context: ViewContext): View {
     element("div"),
     () => html`${player.template()}
       <p class="access-caption" data-testid="access-caption"
-        aria-live=${player.playing.value ? "off" : "polite"}>${sentence.value}</p>`,
+        aria-live=${player.playing.value ? "off" : "polite"}>${player.sentence.value}</p>`,
   );
   const listing = reactive(element("div"), () => {
     const at = drawn();
@@ -137,7 +128,7 @@ export function accessView(context: ViewContext): View {
     const args = [asked.value.program, now.function, now.other, now.size.most] as const;
     await result.load(
       (signal) => session.look(signal, "access_view.simulate", ...args, settings),
-      () => player.reset(replay.value?.count ?? 0),
+      () => player.jump(0),
     );
   }
 
@@ -161,9 +152,7 @@ export function accessView(context: ViewContext): View {
             aria-label="Access animation: arrow keys step, Space plays"
             @keydown=${player.onKey}>${gridBox}</div>
           ${controls}${CELLS}
-          <details class="access-around" @toggle=${({ currentTarget }: Event) => {
-            aroundOpen.value = (currentTarget as HTMLDetailsElement).open;
-          }}><summary>The accesses around it, as a table</summary>${around}</details>`,
+          ${folded("The accesses around it, as a table", around, aroundOpen)}`,
       )}
       ${part("The program that ran", listing)}
       ${part(

@@ -10,71 +10,72 @@ export type Lines = ReadonlySet<number>;
 export type LitLines = Record<Pane, Lines>;
 
 export class Links {
-  private readonly loweredOf: Inverse;
-  private readonly watOf: Inverse;
-  private readonly middleOf: Inverse;
+  private readonly lowered: Origins;
+  private readonly wat: Origins;
+  /** Of the loops that are shown. */
+  private readonly shown: Origins;
 
   /** `middle` has the origins of the loops that are shown, if these are not the final ones. */
   constructor(
     private readonly code: Pick<MachineCode, "tensorir" | "lowered" | "wat">,
-    private readonly middle: number[][] | null = null,
+    middle: number[][] | null = null,
   ) {
-    this.loweredOf = inverse(code.lowered?.origins ?? []);
-    this.watOf = inverse(code.wat?.origins ?? []);
-    this.middleOf = middle ? inverse(middle) : this.loweredOf;
+    this.lowered = new Origins(code.lowered?.origins ?? []);
+    this.wat = new Origins(code.wat?.origins ?? []);
+    this.shown = middle ? new Origins(middle) : this.lowered;
   }
 
   /** What lights up with a line of one of the texts, the line itself included. */
   from(pane: Pane, line: number): LitLines {
-    const own = new Set([line]);
+    const isFinal = this.shown === this.lowered;
     if (pane === "tensorir") {
       const meant = this.code.tensorir.standsFor[line - 1] ?? [];
-      return { ...this.below(meant), tensorir: new Set([line, ...meant]) };
+      const loops = this.lowered.linesFrom(meant);
+      return lit([line, ...meant], this.shown.linesFrom(meant), this.wat.linesFrom(loops));
     }
     if (pane === "wat") {
-      const loops = this.code.wat?.origins[line - 1] ?? [];
-      const tensorir = this.above(loops);
-      const lowered = this.middle ? this.below(tensorir).lowered : new Set(loops);
-      return { tensorir: new Set(tensorir), lowered, wat: own };
+      const loops = this.wat.of([line]);
+      const tensorir = this.lowered.of(loops);
+      return lit(tensorir, isFinal ? loops : this.shown.linesFrom(tensorir), [line]);
     }
-    const tensorir = this.middle ? (this.middle[line - 1] ?? []) : this.above([line]);
-    const wat = this.middle ? this.below(tensorir).wat : new Set(this.watOf[line]);
-    return { tensorir: new Set(tensorir), lowered: own, wat };
+    const tensorir = this.shown.of([line]);
+    const loops = isFinal ? [line] : this.lowered.linesFrom(tensorir);
+    return lit(tensorir, [line], this.wat.linesFrom(loops));
   }
 
   /** The line of TensorIR that a line comes from in the first place, or null. */
   origin(pane: Pane, line: number): number | null {
     if (pane === "tensorir") return line;
-    if (pane === "lowered" && this.middle) return this.middle[line - 1]?.at(-1) ?? null;
-    const loops = pane === "lowered" ? [line] : (this.code.wat?.origins[line - 1] ?? []);
-    return this.above(loops).at(-1) ?? null;
-  }
-
-  private above(loops: number[]): number[] {
-    return loops.flatMap((line) => this.code.lowered?.origins[line - 1] ?? []);
-  }
-
-  private below(tensorir: number[]): { lowered: Lines; wat: Lines } {
-    const of = (lines: number[], by: Inverse): number[] => lines.flatMap((line) => by[line] ?? []);
-    return {
-      lowered: new Set(of(tensorir, this.middleOf)),
-      wat: new Set(of(of(tensorir, this.loweredOf), this.watOf)),
-    };
+    const { lowered, shown, wat } = this;
+    const lines = pane === "wat" ? lowered.of(wat.of([line])) : shown.of([line]);
+    return lines.at(-1) ?? null;
   }
 }
 
-/** For each origin the lines, from 1, that come from it. */
-type Inverse = (number[] | undefined)[];
+function lit(tensorir: number[], lowered: number[], wat: number[]): LitLines {
+  return { tensorir: new Set(tensorir), lowered: new Set(lowered), wat: new Set(wat) };
+}
 
-function inverse(origins: number[][]): Inverse {
-  const inverted: Inverse = [];
-  for (const [index, lines] of origins.entries()) {
-    for (const line of lines) {
-      inverted[line] ??= [];
-      inverted[line].push(index + 1);
-    }
+/** Which lines of a text above the lines of a text come from. */
+class Origins {
+  private readonly inverse: (number[] | undefined)[] = [];
+
+  constructor(private readonly origins: number[][]) {
+    for (const [index, lines] of origins.entries())
+      for (const line of lines) {
+        this.inverse[line] ??= [];
+        this.inverse[line].push(index + 1);
+      }
   }
-  return inverted;
+
+  of(lines: number[]): number[] {
+    return lines.flatMap((line) => this.origins[line - 1] ?? []);
+  }
+
+  /** The lines that come from these. */
+  linesFrom(origins: number[]): number[] {
+    return origins.flatMap((origin) => this.inverse[origin] ?? []);
+  }
 }
 
 /** Successive numbers as ranges of a first and a last one. */

@@ -50,6 +50,13 @@ export function axes(
   return { x, y: [Math.min(rate, roof(x[0], peak.memoryBandwidth, top)) / 2, top * 2] };
 }
 
+/** The axis of rates. */
+export const GFLOPS = {
+  log: true,
+  title: "GFLOPS",
+  text: (rate: number): string => short(rate / 1e9),
+};
+
 /** The drawing of a measured kernel and its tables. */
 export function roofline(plot: Plot, measured: Measured): TemplateResult {
   const { name, measurement, simulated } = measured;
@@ -62,7 +69,7 @@ export function roofline(plot: Plot, measured: Measured): TemplateResult {
       label,
       {
         x: { domain: range.x, log: true, title: "operations per byte of the arguments" },
-        y: { domain: range.y, log: true, title: "GFLOPS", text: (value) => short(value / 1e9) },
+        y: { ...GFLOPS, domain: range.y },
       },
       (x, y, frame) => marks(measured, range.x, point, { x, y, frame }),
     )}${legend(

@@ -122,24 +122,13 @@ export function codeView(context: ViewContext): View {
       if (chosen.value?.[0] === "lowered") chosen.value = null;
     });
     if (index === null || !code.value) return;
-    const { function: name } = code.value;
-    await passed.load(() => afterPass.get(String(index), () => fetchPass(name, index)));
-  }
-
-  async function fetchPass(name: string, index: number): Promise<AfterPass> {
-    const { lines } = await session.look(
-      null,
-      "code_view.after_pass",
-      asked.value.program,
-      name,
-      index,
-    );
-    let last = 0;
-    const { name: passName } = code.value!.passes![index]!;
-    return {
-      name: passName,
-      lines: lines.map((line) => ({ ...line, number: line.kind === "removed" ? null : ++last })),
+    const { function: name, passes } = code.value;
+    const fetch = async (): Promise<AfterPass> => {
+      const { program } = asked.value;
+      const { lines } = await session.look(null, "code_view.after_pass", program, name, index);
+      return { name: passes![index]!.name, lines: numbered(lines) };
     };
+    await passed.load(() => afterPass.get(String(index), fetch));
   }
 
   const caption = (): string => {
@@ -201,6 +190,11 @@ export function codeView(context: ViewContext): View {
     () => reported.settings([], false, code.value ? fusedChoice(code.value) : nothing),
     content,
   );
+}
+
+function numbered(lines: PassLine[]): AfterPass["lines"] {
+  let last = 0;
+  return lines.map((line) => ({ ...line, number: line.kind === "removed" ? null : ++last }));
 }
 
 /** Size and make of the code, as figures with what they count. */

@@ -2,7 +2,7 @@
 
 import { html, type TemplateResult } from "lit-html";
 import type { GpuFetch, GpuKernel } from "../../python/wire";
-import { dataTable, range } from "../kit";
+import { dataTable, folded, range } from "../kit";
 
 const MAX_ROWS = 32;
 const MAX_COLUMNS = 64;
@@ -39,11 +39,8 @@ function firstElements(fetch: GpuFetch, kernel: GpuKernel): TemplateResult {
     return [place(fetch, at), threadIndex(thread, kernel.block), warp, fetch.iterations[at]! + 1];
   });
   const heads = ["Element", "Thread", "Warp", "Step"];
-  return html`<details class="gpu-more"><summary>The first elements as a table</summary>${dataTable(
-    `Who fetches ${fetch.buffer}`,
-    heads,
-    rows,
-  )}</details>`;
+  const table = dataTable(`Who fetches ${fetch.buffer}`, heads, rows);
+  return folded("The first elements as a table", table);
 }
 
 function describe(fetch: GpuFetch, kernel: GpuKernel, index: number): string {

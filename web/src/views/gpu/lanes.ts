@@ -6,7 +6,7 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { GpuLanes, GpuSite } from "../../python/wire";
 import { counted, whole } from "../format";
-import { dataTable, groupBy, range } from "../kit";
+import { dataTable, folded, groupBy, range } from "../kit";
 
 const SECTOR = 32;
 const LINE = 128;
@@ -19,7 +19,7 @@ export function lanePicture(site: GpuSite, lanes: GpuLanes): TemplateResult {
   const isCounted = lanes.addresses.some((address) => address !== null);
   return html`<p class="gpu-sentence" role="status" data-testid="gpu-lanes">${lanes.sentence}</p>
     ${isCounted ? (site.shared ? banks(lanes) : lines(lanes)) : nothing}
-    <details class="gpu-more"><summary>The lanes as a table</summary>${laneTable(site, lanes)}</details>`;
+    ${folded("The lanes as a table", laneTable(site, lanes))}`;
 }
 
 /** Which lanes touch each piece of `size` bytes, by the piece's number. */

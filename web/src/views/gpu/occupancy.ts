@@ -2,7 +2,7 @@
 
 import { html, nothing, svg, type TemplateResult } from "lit-html";
 import type { GpuKernel, GpuOccupancy } from "../../python/wire";
-import { roof } from "../code/roofline";
+import { GFLOPS, roof } from "../code/roofline";
 import { bytes, gflops, large, short, whole } from "../format";
 import { dataTable } from "../kit";
 import { legend, type Plot, path } from "../plot";
@@ -57,12 +57,7 @@ export function rooflineOf(plot: Plot, kernel: GpuKernel, of: GpuOccupancy): unk
       text,
       {
         x: { domain: x, log: true, title: "operations per byte" },
-        y: {
-          domain: [reach(x[0]) / 2, peak * 2],
-          log: true,
-          title: "GFLOPS",
-          text: (value) => short(value / 1e9),
-        },
+        y: { ...GFLOPS, domain: [reach(x[0]) / 2, peak * 2] },
       },
       (across, up) => svg`
         <path class="roof memory" d=${path([x[0], bend, x[1]].map((at) => [across(at), up(reach(at))] as const))}></path>

@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { GpuKernel, GpuStep } from "../../python/wire";
 import { whole } from "../format";
-import { costText } from "./table";
+import { costText, VERBS } from "./table";
 
 export function phaseLine(kernel: GpuKernel): TemplateResult {
   const barriers = kernel.steps.filter(({ kind }) => kind === "barrier");
@@ -29,7 +29,6 @@ function content(step: GpuStep, kernel: GpuKernel): unknown {
   if (step.kind === "barrier") return html`<span>barrier</span>${times}`;
   return html`<ul>${step.sites.map((number) => {
     const site = kernel.sites[number]!;
-    const verb = { load: "read", store: "write", atomic: "update" }[site.kind];
-    return html`<li>${verb} <code>${site.text}</code> <span class="gpu-times">${costText(site)}</span></li>`;
+    return html`<li>${VERBS[site.kind]} <code>${site.text}</code> <span class="gpu-times">${costText(site)}</span></li>`;
   })}</ul>${times}`;
 }

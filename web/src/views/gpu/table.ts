@@ -2,10 +2,10 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { GpuSite } from "../../python/wire";
-import { large } from "../format";
+import { large, whole } from "../format";
 import { dataTable } from "../kit";
 
-const VERBS = { load: "reads", store: "writes", atomic: "updates" } as const;
+export const VERBS = { load: "read", store: "write", atomic: "update" } as const;
 
 /** A row is chosen by the button in its first cell. */
 export function accessTable(
@@ -21,7 +21,7 @@ export function accessTable(
       data-buffer=${site.buffer} data-kind=${site.kind}>
       <th scope="row"><button class="gpu-pick" type="button" aria-pressed=${index === chosen}
         @click=${() => choose(index)}><code>${site.text}</code></button>
-        <span class="cell-note">${VERBS[site.kind]} ${where} memory${line}</span></th>
+        <span class="cell-note">${VERBS[site.kind]}s ${where} memory${line}</span></th>
       <td data-figure="requests">${cost ? count(cost.requests) : "–"}</td>
       <td data-figure="each">${badge(site)}</td>
       <td data-figure="all">${cost ? count(site.shared ? cost.passes : cost.sectors) : "–"}${
@@ -57,5 +57,5 @@ export function costText({ cost, shared }: GpuSite): string {
 }
 
 function count(value: number): string {
-  return value < 1e6 ? Math.round(value).toLocaleString("en") : large(value);
+  return value < 1e6 ? whole(Math.round(value)) : large(value);
 }

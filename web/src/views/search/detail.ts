@@ -43,6 +43,7 @@ export class TrialDetail {
   /** What whole models take with a trial's function; a text while that is measured, or failed. */
   private readonly modelTimes = signal<ReadonlyMap<string, ModelTimes | string>>(new Map());
   private readonly steps = stepList({
+    id: "trial",
     shown: computed(() => {
       const now = this.shown.value;
       return now?.details.trace

@@ -1,10 +1,9 @@
 /** The decisions of a trace as controls: choosing another value derives the program again. */
 
-import { html, nothing, type TemplateResult } from "lit-html";
-import { live } from "lit-html/directives/live.js";
-import type { TraceControl, TraceOption } from "../../python/wire";
+import { html, type TemplateResult } from "lit-html";
+import type { TraceControl } from "../../python/wire";
 import { counted } from "../format";
-import { fieldValue, setting } from "../kit";
+import { fieldValue, optionList, setting } from "../kit";
 import { refusalKey, same, type TraceModel } from "./model";
 
 type Part = TraceControl["parts"][number];
@@ -16,24 +15,23 @@ export function decisions(model: TraceModel): TemplateResult {
   const changed = controls.filter((control) => control.changed).length;
   const count = counted(controls.length, "decision");
 
-  const option = (control: TraceControl, each: TraceOption, number: number): TemplateResult => {
-    const { step } = control;
-    const decision = model.asked.value?.changes[step] ?? control.decision;
-    const reason = each.reason ?? model.refused.value.get(refusalKey(step, each.decision)) ?? null;
-    return html`<option value=${number} ?disabled=${reason !== null} title=${reason ?? nothing}
-      .selected=${live(same(each.decision, decision))}
-      >${reason === null ? each.text : `${each.text}: ${reason}`}</option>`;
-  };
   const part = (control: TraceControl, { name, value, options }: Part): TemplateResult => {
+    const { step } = control;
+    if (!options.length)
+      return html`<span class="decision-part"><span>${name}</span><output>${value}</output></span>`;
+    const decision = model.asked.value?.changes[step] ?? control.decision;
+    const chosen = options.findIndex((each) => same(each.decision, decision));
+    const items = options.map((each, number) => {
+      const hint = each.reason ?? model.refused.value.get(refusalKey(step, each.decision)) ?? null;
+      const title = hint === null ? each.text : `${each.text}: ${hint}`;
+      return { id: String(number), title, disabled: hint !== null, hint };
+    });
     const choose = (event: Event): void => {
-      const decision = options[Number(fieldValue(event))]!.decision;
-      void model.change({ ...changes, [control.step]: decision }, control.step);
+      const next = options[Number(fieldValue(event))]!.decision;
+      void model.change({ ...changes, [step]: next }, step);
     };
-    return options.length
-      ? html`<label class="decision-part"><span>${name}</span>
-          <select data-testid="trace-decision-value" @change=${choose}>
-            ${options.map((each, number) => option(control, each, number))}</select></label>`
-      : html`<span class="decision-part"><span>${name}</span><output>${value}</output></span>`;
+    return html`<label class="decision-part"><span>${name}</span>
+      <select data-testid="trace-decision-value" @change=${choose}>${optionList(items, String(chosen))}</select></label>`;
   };
   const box = (control: TraceControl): TemplateResult => {
     const { step, kind, label, parts } = control;

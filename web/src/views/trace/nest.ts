@@ -5,6 +5,7 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { NestBlock, NestEntry, NestLoop, NestRegion } from "../../python/wire";
+import { counted } from "../format";
 import "./nest.css";
 
 const COLOURS = 6;
@@ -102,8 +103,7 @@ function block(
 }
 
 function region({ text, scope, elements }: NestRegion): TemplateResult {
-  const size =
-    elements === null || elements === 1 ? "" : ` ${elements.toLocaleString("en")} elements`;
+  const size = elements === null || elements === 1 ? "" : ` ${counted(elements, "element")}`;
   const memory = scope === "" || scope === "global" ? "" : ` in ${scope} memory`;
   return html`<code>${text}</code>${size}${memory}`;
 }

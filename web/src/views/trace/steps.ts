@@ -3,19 +3,10 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
-import { element } from "../../dom";
+import { element, scrollWithin } from "../../dom";
 import type { Instruction, StepOutcome, TraceStep } from "../../python/wire";
 import { counted } from "../format";
-import {
-  checkbox,
-  fieldValue,
-  listbox,
-  once,
-  perFrame,
-  python,
-  reactive,
-  scrollWithin,
-} from "../kit";
+import { checkbox, fieldValue, listbox, once, perFrame, python, reactive } from "../kit";
 import { countChanges, diffListing, markedLines, settled } from "./diff";
 import { nestList } from "./nest";
 import { type Effect, effectSentence, effects, effectText } from "./timing";
@@ -36,8 +27,8 @@ interface StepListState {
   times?: ReadonlySignal<Times>;
   /** The step that is timed now. */
   running?: ReadonlySignal<number | null>;
-  /** Whether this is the page's main list, whose parts have names for tests. */
-  main?: boolean;
+  /** Begins the ids of its parts. */
+  id: string;
 }
 
 /** Shows one trace at a time; arrow keys go from step to step. */
@@ -57,7 +48,7 @@ export function stepList(state: StepListState): HTMLElement {
       return matches && (matters || !changesOnly.value) ? [index] : [];
     });
   });
-  const name = (part: string): unknown => (state.main ? `trace-${part}` : nothing);
+  const name = (part: string): string => `${state.id}-${part}`;
   const instructionAt = (index: number): Instruction | undefined =>
     state.shown.value?.instructions[index - 1];
 
@@ -77,7 +68,7 @@ export function stepList(state: StepListState): HTMLElement {
     return listbox({
       label: "Steps of the trace",
       kind: hasTimes ? "steps has-times" : "steps",
-      id: state.main ? "trace-step" : "trial-step",
+      id: name("step"),
       optionTestId: name("step"),
       chosen: selected.value,
       choose: (index) => {

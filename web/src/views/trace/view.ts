@@ -27,6 +27,7 @@ export function traceView(context: ViewContext): View {
   let linked: TraceState | null = null;
 
   const steps = stepList({
+    id: "trace",
     shown: computed(() => {
       const derived = shown.value?.derived;
       return derived ? { instructions: derived.instructions, steps: derived.steps } : null;
@@ -34,7 +35,6 @@ export function traceView(context: ViewContext): View {
     selected: model.step,
     times: model.times,
     running: computed(() => progress.value?.step ?? null),
-    main: true,
   });
   const comparer = traceComparer(computed(() => compared.value));
 
