@@ -14,10 +14,9 @@ import {
   WORKLOADS,
 } from "../src/views/search/records";
 import { Search } from "../src/views/search/search";
-import type { Trial } from "../src/views/search/trials";
-import { outcome, type ShownTrial } from "../src/views/search/trials";
+import { outcome, type Trial } from "../src/views/search/trials";
 
-function trial(index: number, seconds: number | null, more: Partial<Trial> = {}): ShownTrial {
+function trial(index: number, seconds: number | null, more: Partial<Trial> = {}): Trial {
   const nothing = {
     reason: null,
     sameAs: null,
@@ -64,7 +63,7 @@ test("decisions become axes, one for each number, and choices are summed up by v
 });
 
 test("accuracy counts pairs within a round, ties of time not at all, ties of scores by half", () => {
-  const scored = (index: number, seconds: number, score: number, round = 0): ShownTrial =>
+  const scored = (index: number, seconds: number, score: number, round = 0): Trial =>
     trial(index, seconds, { predicted: score, round });
   const right = [scored(0, 3, 0.1), scored(1, 2, 0.2), scored(2, 1, 0.3), trial(3, 1)];
   expect(accuracy(predicted(right))).toEqual({ share: 1, pairs: 3 });
@@ -76,12 +75,7 @@ test("accuracy counts pairs within a round, ties of time not at all, ties of sco
 });
 
 test("the best so far falls by trials and by time, in the order of arrival", () => {
-  const trials = [
-    trial(0, 4, { at: 2 } as Partial<Trial>),
-    trial(1, 5, { at: 1 } as Partial<Trial>),
-    trial(2, null),
-    trial(3, 1),
-  ];
+  const trials = [trial(0, 4, { at: 2 }), trial(1, 5, { at: 1 }), trial(2, null), trial(3, 1)];
   expect(runningBest(trials, "trials")).toEqual([
     { x: 1, seconds: 5 },
     { x: 2, seconds: 4 },
@@ -114,12 +108,14 @@ test("where the browser's database fails, records are in memory from then on", a
   const failing = (): never => {
     throw new Error("QuotaExceededError");
   };
-  const store = new RecordStore({
-    transaction: failing,
-    getAll: failing,
-    getAllFromIndex: async () => [],
-    count: () => Promise.reject(new Error("damaged")),
-  });
+  const store = new RecordStore(
+    Promise.resolve({
+      transaction: failing,
+      getAll: failing,
+      getAllFromIndex: async () => [],
+      count: () => Promise.reject(new Error("damaged")),
+    }),
+  );
   expect(store.lasting).toBe(true);
   expect(await store.ofWorkload("w")).toEqual([]);
   await Promise.all([
@@ -206,7 +202,7 @@ afterEach(() => {
 test("records are written together, a while after the first", async () => {
   const store = new RecordStore(null);
   const stored = vi.fn();
-  const writer = new RecordWriter(Promise.resolve(store), stored);
+  const writer = new RecordWriter(store, stored);
   for (const id of ["a", "b"]) writer.add({ key: "w", line: "" }, record(id, 1));
   expect(await store.count()).toBe(0);
   await vi.advanceTimersByTimeAsync(1000);

@@ -40,3 +40,16 @@ test.each([
   expect(ended).toHaveBeenCalledOnce();
   expect(await stopped).toBeInstanceOf(Stopped);
 });
+
+test.each([
+  ["goes on where they end", true, 0],
+  ["is stopped where they do not", false, 1],
+])("Python %s after trials are stopped", async (_what, isOver, stops) => {
+  const { session } = running({});
+  const trials = vi.spyOn(session.trials, "stop").mockReturnValue();
+  const stop = vi.spyOn(session, "stop").mockResolvedValue();
+  session.stopTrials(() => isOver);
+  expect(trials).toHaveBeenCalledOnce();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(stop).toHaveBeenCalledTimes(stops);
+});

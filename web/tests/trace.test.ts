@@ -105,7 +105,7 @@ function timerOn(answers: Record<string, unknown>): { timer: StepTimer; calls: s
   const calls: string[] = [];
   const session = {
     state: "ready",
-    trials: { stop: () => calls.push("pool stopped") },
+    stopTrials: () => calls.push("trials stopped"),
     stop: () => Promise.resolve(),
     call: (name: string, ...args: unknown[]) => {
       calls.push([name, ...args.filter((arg) => typeof arg === "number")].join(" "));
@@ -153,9 +153,9 @@ test("a stopped timing begins no further step", async () => {
   expect(timer.stopped).toBe(true);
   expect(calls).toEqual([
     "trace_timing.begin",
-    "pool stopped",
+    "trials stopped",
     "trace_timing.step 4",
-    "pool stopped",
+    "trials stopped",
     "trace_timing.finish",
   ]);
 });

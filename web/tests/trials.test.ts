@@ -4,8 +4,7 @@ import type { TrialJob, TrialSuccess, TrialWorkload } from "../src/python/wire";
 import { agrees, calibrationTimer, type KernelHost, layOut, runKernel } from "../src/trials/kernel";
 import { TrialLine } from "../src/trials/line";
 import { TrialPool, type TrialWorker } from "../src/trials/pool";
-import type { Trial } from "../src/views/search/trials";
-import { failures, place, type ShownTrial } from "../src/views/search/trials";
+import { failures, place, type Trial } from "../src/views/search/trials";
 
 /** A worker that is up at once and keeps what it is told; the test answers in its name. */
 class FakeWorker implements TrialWorker {
@@ -354,12 +353,13 @@ function trial(index: number, more: Partial<Trial> = {}): Trial {
     space: 0,
     predicted: null,
     round: 0,
+    at: 0,
   };
   return { index, state: "measured", seconds: 1, ...nothing, ...more };
 }
 
 test("trials are placed by their index, and a confirmed one replaces the first but for what it leaves out", () => {
-  const trials: ShownTrial[] = [];
+  const trials: Trial[] = [];
   for (const [at, index] of [1, 0, 3, 2].entries())
     place(trials, { ...trial(index, { decisions: ["[4]"] }), labels: null, record: null }, at);
   const told = trial(1, { seconds: 5, confirmed: true });

@@ -61,6 +61,7 @@ function trial(index: number, seconds: number | null, state: Trial["state"] = "m
     space: 0,
     predicted: null,
     round: 0,
+    at: 0,
   };
   return { index, state, seconds, ...nothing };
 }

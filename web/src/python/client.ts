@@ -17,6 +17,8 @@ import type { Calls } from "./wire";
 
 /** Milliseconds for a page of HTML, which is a frame, to load. */
 const LOADING = 100;
+/** Milliseconds that stopped trials have to come to their end before Python is stopped. */
+const TRIAL_PATIENCE = 4000;
 
 export type SessionState = "loading" | "ready" | "failed";
 
@@ -238,6 +240,14 @@ export class PythonSession {
     if (!sent || sent.guest !== guest || sent.look !== look) return;
     sent.interrupted = false;
     await this.interruptOrEnd(() => this.calls.sent === sent);
+  }
+
+  /** Stop what workers measure, and Python, too, if `isOver` does not hold soon after. */
+  stopTrials(isOver: () => boolean): void {
+    this.trials.stop();
+    setTimeout(() => {
+      if (!isOver()) void this.stop();
+    }, TRIAL_PATIENCE);
   }
 
   /** Resolves once Python's thread is free, or Python was ended. */

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals-core";
 import { html, nothing, svg, type TemplateResult } from "lit-html";
 import { milliseconds, short } from "../format";
 import { choice, dataTable } from "../kit";
-import { extent, Plot, path } from "../plot";
+import { Plot, path, timeAxis } from "../plot";
 import { type By, bestAt, reached, runningBest } from "./curves";
 import type { Search } from "./search";
 
@@ -40,12 +40,10 @@ export class ComparePanel {
     const ends = points.map(({ x }) => x);
     const axes = {
       x: { domain: [0, Math.max(...ends)] as const, title: by },
-      y: {
-        domain: extent(points.map(({ seconds }) => seconds)),
-        log: true,
-        text: milliseconds,
-        title: "best so far, ms",
-      },
+      y: timeAxis(
+        points.map(({ seconds }) => seconds),
+        "best so far, ms",
+      ),
     };
     const enough = all.length > 1;
     return html`<div class="panel-form">

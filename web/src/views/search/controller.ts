@@ -8,9 +8,6 @@ import { counted } from "../format";
 import { earlier, type RecordStore, type RecordWriter } from "./records";
 import type { Search } from "./search";
 
-/** Milliseconds that a stopped search waits for its last trial before Python is stopped. */
-const PATIENCE = 4000;
-
 export class SearchController {
   /** The search that runs or pauses, or did last. */
   current: Search | null = null;
@@ -19,23 +16,23 @@ export class SearchController {
 
   constructor(
     private readonly session: PythonSession,
-    private readonly store: Promise<RecordStore>,
+    private readonly store: RecordStore,
     private readonly writer: RecordWriter,
   ) {}
 
   get isPaused(): boolean {
-    return !this.running.value && this.current?.state === "paused";
+    return !this.running.value && this.current?.state.value === "paused";
   }
 
   /** Search from the beginning. `reuse`: go on from records of earlier searches. */
   async start(search: Search, settings: SearchSettings, reuse: boolean): Promise<void> {
-    if (this.current?.state === "paused") this.end(this.current);
+    if (this.current?.state.value === "paused") this.end(this.current);
     this.current = search;
     const { document, module, function: name } = settings;
     await this.steer(search, `Timing ${search.title} unscheduled …`, async () => {
       search.workload = await this.session.call("search.workload", document, module, name);
       const { key } = search.workload;
-      const records = reuse ? earlier(await (await this.store).ofWorkload(key)) : null;
+      const records = reuse ? earlier(await this.store.ofWorkload(key)) : null;
       search.begin(await this.session.call("search.begin", settings, records));
       const count = records?.programs.length;
       const earlierCount = count
@@ -48,7 +45,7 @@ export class SearchController {
   /** Go on with the search that pauses. */
   async resume(): Promise<void> {
     const search = this.current;
-    if (search?.state === "paused") await this.steer(search, `${search.title}: sampling`);
+    if (search?.state.value === "paused") await this.steer(search, `${search.title}: sampling`);
   }
 
   /** Leave off after the trial that is waited for. */
@@ -62,7 +59,7 @@ export class SearchController {
   stop(): void {
     const search = this.current;
     if (!this.running.value) {
-      if (search?.state === "paused") this.end(search, "Stopped");
+      if (search?.state.value === "paused") this.end(search, "Stopped");
       return;
     }
     if (this.leaving === "stop") {
@@ -71,15 +68,12 @@ export class SearchController {
     }
     this.leaving = "stop";
     search!.said.value = "Stopping …";
-    this.session.trials.stop();
-    setTimeout(() => {
-      if (this.current === search && this.running.value) void this.session.stop();
-    }, PATIENCE);
+    this.session.stopTrials(() => this.current !== search || !this.running.value);
   }
 
   /** Python was started anew: what it controlled has ended. */
   onRestart(): void {
-    if (this.current?.state === "paused") this.end(this.current);
+    if (this.current?.state.value === "paused") this.end(this.current);
   }
 
   /** A trial of a search came in, of this one's or of one that a program runs. */
@@ -91,7 +85,7 @@ export class SearchController {
   private async steer(search: Search, said: string, begin?: () => Promise<void>): Promise<void> {
     this.running.value = true;
     this.leaving = null;
-    search.state = "running";
+    search.state.value = "running";
     search.said.value = said;
     try {
       await begin?.();

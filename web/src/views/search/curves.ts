@@ -1,6 +1,6 @@
 /** The best so far of a search, by trials and by time, to set searches beside each other. */
 
-import type { ShownTrial } from "./trials";
+import type { Trial } from "./trials";
 
 export type By = "trials" | "seconds";
 
@@ -14,7 +14,7 @@ export interface Step {
  * Where the best so far falls. By trials, x counts those that came before and itself; by seconds it
  * is the time since the search began. The last point is the end of the search.
  */
-export function runningBest(trials: readonly ShownTrial[], by: By): Step[] {
+export function runningBest(trials: readonly Trial[], by: By): Step[] {
   const inOrder = [...trials].sort((a, b) => a.at - b.at || a.index - b.index);
   const steps: Step[] = [];
   let best = Infinity;

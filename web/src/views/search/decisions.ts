@@ -1,7 +1,7 @@
 /** Decisions as numbers on axes, and what each choice came to. */
 
 import { groupBy, range } from "../kit";
-import type { Trial } from "./trials";
+import { type Timed, type Trial, timed } from "./trials";
 
 export interface Axis {
   /** The name of a number that is decided, such as "j_1" for a factor of a tiling. */
@@ -10,15 +10,15 @@ export interface Axis {
   values: number[];
 }
 
-export interface DecidedTrial<T extends Trial = Trial> {
-  trial: T;
+export interface DecidedTrial {
+  trial: Timed;
   /** One number for each axis. */
   values: number[];
 }
 
-export interface DecisionTable<T extends Trial = Trial> {
+export interface DecisionTable {
   axes: Axis[];
-  rows: DecidedTrial<T>[];
+  rows: DecidedTrial[];
 }
 
 /** What one value of an axis came to, in seconds. */
@@ -42,28 +42,26 @@ export function numbersOf(decision: string): number[] {
 
 /** The design spaces that trials come from, the one with most trials first. */
 export function spacesOf(trials: readonly Trial[]): { space: number; trials: number }[] {
-  const timed = trials.filter(({ seconds }) => seconds !== null);
-  return [...groupBy(timed, ({ space }) => space)]
+  return [...groupBy(timed(trials), ({ space }) => space)]
     .map(([space, { length }]) => ({ space, trials: length }))
     .sort((a, b) => b.trials - a.trials);
 }
 
 /** The timed trials of a design space with an axis for each number that they decide. */
-export function decisionTable<T extends Trial>(
-  trials: readonly T[],
+export function decisionTable(
+  trials: readonly Trial[],
   space: number,
   labels: string[][],
-): DecisionTable<T> {
-  const timed = trials
-    .filter((trial) => trial.space === space && trial.seconds !== null)
-    .map((trial) => ({ trial, decided: trial.decisions.map(numbersOf) }));
-  const parts = timed[0]?.decided.map(({ length }) => length) ?? [];
+): DecisionTable {
+  const decided = timed(trials)
+    .filter((trial) => trial.space === space)
+    .map((trial) => ({ trial, numbers: trial.decisions.map(numbersOf) }));
+  const partsOf = (numbers: number[][]): number[] => numbers.map(({ length }) => length);
+  const parts = partsOf(decided[0]?.numbers ?? []);
   // Decisions of another form have no place on these axes.
-  const rows = timed
-    .filter(
-      ({ decided }) => parts.length && decided.map(({ length }) => length).join() === parts.join(),
-    )
-    .map(({ trial, decided }) => ({ trial, values: decided.flat() }));
+  const rows = decided
+    .filter(({ numbers }) => parts.length && `${partsOf(numbers)}` === `${parts}`)
+    .map(({ trial, numbers }) => ({ trial, values: numbers.flat() }));
   const names = parts.flatMap((count, decision) =>
     range(count).map((part) => labels[decision]?.[part] ?? `decision ${decision + 1}_${part}`),
   );
@@ -79,7 +77,7 @@ export function choices({ axes, rows }: DecisionTable, axis: number): Choice[] {
   return axes[axis]!.values.map((value) => {
     const seconds = rows
       .filter(({ values }) => values[axis] === value)
-      .map(({ trial }) => trial.seconds!)
+      .map(({ trial }) => trial.seconds)
       .sort((a, b) => a - b);
     return { value, trials: seconds.length, best: seconds[0]!, median: median(seconds) };
   });

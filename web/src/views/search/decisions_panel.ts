@@ -3,11 +3,16 @@
 import { signal } from "@preact/signals-core";
 import { html, svg, type TemplateResult } from "lit-html";
 import { counted, milliseconds } from "../format";
-import { choice, dataTable } from "../kit";
+import { choice, dataTable, folded } from "../kit";
 import { extent, linear, logarithmic, logTicks, Plot, path, type Scale } from "../plot";
-import { choices, type DecidedTrial, decisionTable, spacesOf } from "./decisions";
+import {
+  choices,
+  type DecidedTrial,
+  type DecisionTable,
+  decisionTable,
+  spacesOf,
+} from "./decisions";
 import type { Search } from "./search";
-import type { ShownTrial } from "./trials";
 
 const HEIGHT = 240;
 const FRAME = { left: 30, right: 46, top: 34, bottom: HEIGHT - 16 };
@@ -55,6 +60,12 @@ export class DecisionsPanel {
         milliseconds(median),
       ]),
     );
+    const times = dataTable(
+      "Times by decision",
+      ["Decision", "Value", "Trials", "Best, ms", "Median, ms"],
+      numbers,
+      { testId: "search-choices" },
+    );
     return html`${choice({
       label: "Design space",
       options: spaces.map(({ space: id, trials: count }) => ({
@@ -71,23 +82,18 @@ export class DecisionsPanel {
         "Decisions against time; the table below has the numbers",
         rows.length ? (width) => this.draw(rows, uprights(table), width) : null,
       )}
-      <details class="numbers"><summary>Time by choice</summary>${dataTable(
-        "Times by decision",
-        ["Decision", "Value", "Trials", "Best, ms", "Median, ms"],
-        numbers,
-        { testId: "search-choices" },
-      )}</details>`;
+      ${folded("Time by choice", times)}`;
   }
 
-  private draw(rows: Row[], axes: Upright[], width: number): unknown {
+  private draw(rows: DecidedTrial[], axes: Upright[], width: number): unknown {
     const { top, bottom } = FRAME;
     const last = axes.length - 1;
     const across = linear([0, last], [FRAME.left, width - FRAME.right]);
-    const line = (row: Row, good: boolean): unknown => {
-      const values = [...row.values, row.trial.seconds!];
+    const line = (row: DecidedTrial, good: boolean): unknown => {
+      const values = [...row.values, row.trial.seconds];
       const points = values.map((value, at) => [across(at), axes[at]!.scale(value)] as const);
       const decided = row.values.map((value, at) => `\n${axes[at]!.name} = ${value}`);
-      const title = `Trial ${row.trial.index}, ${milliseconds(row.trial.seconds!)} ms`;
+      const title = `Trial ${row.trial.index}, ${milliseconds(row.trial.seconds)} ms`;
       return svg`<path d=${path(points)} class=${good ? "good" : ""}
         @click=${() => this.onChoose(row.trial.index)}><title>${title}${decided}</title></path>`;
     };
@@ -107,10 +113,8 @@ export class DecisionsPanel {
   }
 }
 
-type Row = DecidedTrial<ShownTrial>;
-
 /** An axis for each decision, and one for times. */
-function uprights({ axes, rows }: ReturnType<typeof decisionTable>): Upright[] {
+function uprights({ axes, rows }: DecisionTable): Upright[] {
   const { top, bottom } = FRAME;
   const decided = axes.map(({ label, values }): Upright => {
     const position = linear([0, values.length - 1], [bottom, top]);
@@ -123,7 +127,7 @@ function uprights({ axes, rows }: ReturnType<typeof decisionTable>): Upright[] {
       marks: named.map((value) => [value, String(value)]),
     };
   });
-  const times = extent(rows.map(({ trial }) => trial.seconds!));
+  const times = extent(rows.map(({ trial }) => trial.seconds));
   const marks = logTicks(times).map((tick): [number, string] => [tick, milliseconds(tick)]);
   return [...decided, { name: "ms", scale: logarithmic(times, [top, bottom]), marks }];
 }
@@ -133,8 +137,11 @@ function short(label: string): string {
 }
 
 /** The lines to draw, slow ones first, so that the best lie on top. */
-function ranked(rows: Row[], line: (row: Row, good: boolean) => unknown): unknown[] {
-  const sorted = [...rows].sort((a, b) => b.trial.seconds! - a.trial.seconds!);
+function ranked(
+  rows: DecidedTrial[],
+  line: (row: DecidedTrial, good: boolean) => unknown,
+): unknown[] {
+  const sorted = [...rows].sort((a, b) => b.trial.seconds - a.trial.seconds);
   const good = sorted.length - Math.max(1, Math.round(sorted.length * GOOD));
   const rest = sorted.length - MAX_LINES / 2;
   const step = sorted.length > MAX_LINES ? Math.ceil(rest / (MAX_LINES / 2)) : 1;

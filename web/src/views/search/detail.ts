@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import { message } from "../../errors";
-import { type PythonSession, Stopped } from "../../python/client";
+import { Stopped } from "../../python/client";
 import type { ModelTimes, TraceStep, TrialDetails } from "../../python/wire";
 import { comparison, gflops, milliseconds } from "../format";
 import { button, once, reactive, setting } from "../kit";
@@ -12,24 +12,18 @@ import { Cache, Resource } from "../resource";
 import { diffListing, markedLines } from "../trace/diff";
 import { openTrace } from "../trace/open";
 import { stepList } from "../trace/steps";
+import type { ViewContext } from "../view";
 import type { Search } from "./search";
-import type { ShownTrial } from "./trials";
+import type { Trial } from "./trials";
 
 type Way = "steps" | "diff";
 
 const RESTARTED =
   "Python has been restarted since, so the details of this trial are lost. Its time and its decisions remain.";
 
-interface DetailActions {
-  /** Append code to the program. */
-  use: (code: string, done: string) => void;
-  /** Do something that takes Python's time. */
-  during: <T>(what: string, work: () => Promise<T>) => Promise<T>;
-}
-
 interface Shown {
   search: Search;
-  trial: ShownTrial;
+  trial: Trial;
   details: TrialDetails;
   steps: TraceStep[];
 }
@@ -53,10 +47,7 @@ export class TrialDetail {
     selected: this.step,
   });
 
-  constructor(
-    private readonly session: PythonSession,
-    private readonly actions: DetailActions,
-  ) {
+  constructor(private readonly context: ViewContext) {
     reactive(
       this.root,
       () => this.template(),
@@ -90,9 +81,10 @@ export class TrialDetail {
   }
 
   private async fetch(id: string, index: number): Promise<[TrialDetails, TraceStep[]]> {
-    const details = await this.session.look(null, "search.details", id, index);
+    const { session } = this.context;
+    const details = await session.look(null, "search.details", id, index);
     const steps = details.trace
-      ? await this.session.look(null, "trace_view.trace_steps", details.trace.id)
+      ? await session.look(null, "trace_view.trace_steps", details.trace.id)
       : [];
     return [details, steps];
   }
@@ -110,8 +102,15 @@ export class TrialDetail {
       seconds !== null && search.operations ? `, ${gflops(search.operations / seconds)}` : "";
     const time = seconds === null ? "" : `, ${milliseconds(seconds)} ms${speed}`;
     const { code, replacing, trace } = details;
-    const use = (text: string | null, testId: string, label: string, done: string) =>
-      button(label, () => this.actions.use(text!, done), { testId, hidden: text === null });
+    const use = (text: string | null, testId: string, label: string, done: string) => {
+      const append = (): void => {
+        const { show, editor, toast } = this.context;
+        show("editor");
+        editor.append(text!);
+        toast(done);
+      };
+      return button(label, append, { testId, hidden: text === null });
+    };
     return html`<header class="card-head">
         <h2>Trial ${index}${time}</h2>
         <div class="actions">
@@ -147,15 +146,18 @@ export class TrialDetail {
   }
 
   /** What the trial is worth to the whole model, measured when the reader asks for it. */
-  private worth(search: Search, trial: ShownTrial): TemplateResult {
+  private worth(search: Search, trial: Trial): TemplateResult {
     const key = keyOf(search, trial);
     const times = this.modelTimes.value.get(key) ?? "";
     const tell = (result: ModelTimes | string): void => {
       this.modelTimes.value = new Map([...this.modelTimes.value, [key, result]]);
     };
     const measure = (): void => {
-      const work = this.actions.during("Timing the model", () =>
-        this.session.call("search.compare", search.id, trial.index),
+      const { session, during } = this.context;
+      const work = during(
+        "Timing the model",
+        () => void session.stop(),
+        () => session.call("search.compare", search.id, trial.index),
       );
       tell(TIMING);
       work.then(tell).catch((error: unknown) => tell(message(error)));
@@ -186,6 +188,6 @@ function worthText({ entry, before, after, inputs }: ModelTimes): string {
 }
 
 /** A confirmed time is in the code, too, so that it is asked for again. */
-function keyOf(search: Search, { index, confirmed }: ShownTrial): string {
+function keyOf(search: Search, { index, confirmed }: Trial): string {
   return `${search.number} ${index} ${confirmed ?? false}`;
 }

@@ -1,9 +1,9 @@
 /** What the cost model predicted against what was measured, and how well it ranks. */
 
-import { html, svg, type TemplateResult } from "lit-html";
+import { html, nothing, svg, type TemplateResult } from "lit-html";
 import { milliseconds, percent } from "../format";
-import { dataTable } from "../kit";
-import { extent, Plot } from "../plot";
+import { dataTable, folded } from "../kit";
+import { extent, Plot, timeAxis } from "../plot";
 import { type Accuracy, accuracy, predicted, rounds } from "./ranking";
 import type { Search } from "./search";
 
@@ -31,19 +31,17 @@ export class ModelPanel {
       const own = accuracy(group);
       return [round + 1, group.length, own.pairs, ofPairs(own)];
     });
+    const table = dataTable(
+      "Accuracy of the model by round",
+      ["Round", "Trials", "Pairs", "Ranked right"],
+      rows,
+    );
     const points = trials.slice(-MAX_POINTS);
-    const last = Math.max(...points.map(({ trial }) => trial.round));
+    const scores = points.map((point) => point.predicted);
+    const last = Math.max(...points.map(({ round }) => round));
     const axes = {
-      x: {
-        domain: extent(points.map(({ score }) => score)),
-        title: "predicted score, larger is faster",
-      },
-      y: {
-        domain: extent(points.map(({ seconds }) => seconds)),
-        log: true,
-        title: "time, ms",
-        text: milliseconds,
-      },
+      x: { domain: extent(scores), title: "predicted score, larger is faster" },
+      y: timeAxis(points.map(({ seconds }) => seconds)),
     };
     return html`<p class="panel-note" data-testid="search-accuracy">${note}</p>
       ${this.plot.chart(
@@ -51,16 +49,12 @@ export class ModelPanel {
         points.length ? axes : null,
         (x, y) =>
           points.map(
-            ({ trial: { index, round }, score, seconds }) => svg`<circle cx=${x(score)}
+            ({ index, round, predicted: score, seconds }) => svg`<circle cx=${x(score)}
               cy=${y(seconds)} r="4" class=${round === last ? "mark latest" : "mark"}
               @click=${() => this.onChoose(index)}><title>${`Trial ${index}: predicted ${score.toPrecision(3)}, took ${milliseconds(seconds)} ms`}</title></circle>`,
           ),
       )}
-      <details class="numbers" ?hidden=${!trials.length}><summary>Round by round</summary>${dataTable(
-        "Accuracy of the model by round",
-        ["Round", "Trials", "Pairs", "Ranked right"],
-        rows,
-      )}</details>`;
+      ${trials.length ? folded("Round by round", table) : nothing}`;
   }
 }
 

@@ -10,6 +10,9 @@ const VERSION = 1;
 /** The fastest records of a workload that a search gets as a whole, at most. */
 const FASTEST = 200;
 
+/** Milliseconds that the first of some records waits for others. */
+const DELAY = 1000;
+
 /** The names that TVM gives to the two files of a database. */
 export const WORKLOADS = "database_workload.json";
 export const RECORDS = "database_tuning_record.json";
@@ -26,26 +29,29 @@ interface Schema extends DBSchema {
 
 type Database = Pick<IDBPDatabase<Schema>, "transaction" | "getAll" | "getAllFromIndex" | "count">;
 
-/** The browser's database; where it is denied, memory. */
-export async function openStore(): Promise<RecordStore> {
-  const opening = async (): Promise<Database> =>
-    openDB<Schema>(NAME, VERSION, {
-      upgrade(created) {
-        created.createObjectStore("workloads", { keyPath: "key" });
-        created.createObjectStore("records", { keyPath: "id" }).createIndex("workload", "workload");
-      },
-    });
-  return new RecordStore(await opening().catch(() => null));
+/** Even to name `indexedDB` may throw: here that is a promise that fails. */
+async function openDatabase(): Promise<Database> {
+  return openDB<Schema>(NAME, VERSION, {
+    upgrade(created) {
+      created.createObjectStore("workloads", { keyPath: "key" });
+      created.createObjectStore("records", { keyPath: "id" }).createIndex("workload", "workload");
+    },
+  });
 }
 
-/** Records in a database until that fails, as a damaged or a full one does; from then on in memory. */
+/** Records in the browser's database until that fails, as one that is denied, damaged or full does;
+ * from then on in memory. */
 export class RecordStore {
   private readonly workloads = new Map<string, StoredWorkload>();
   private readonly records = new Map<string, StoredRecord>();
 
-  constructor(private database: Database | null) {}
+  private database: Promise<Database> | null;
 
-  /** Whether records outlive the page. */
+  constructor(database: Promise<Database> | null = openDatabase()) {
+    this.database = database;
+  }
+
+  /** Whether records outlive the page, as far as is known. */
   get lasting(): boolean {
     return this.database !== null;
   }
@@ -112,7 +118,7 @@ export class RecordStore {
 
   private async ask<T>(stored: (database: Database) => Promise<T>, inMemory: () => T): Promise<T> {
     try {
-      if (this.database) return await stored(this.database);
+      if (this.database) return await stored(await this.database);
     } catch {
       this.database = null;
     }
@@ -170,14 +176,13 @@ export class RecordWriter {
   private timer = 0;
 
   constructor(
-    private readonly store: Promise<RecordStore>,
+    private readonly store: RecordStore,
     private readonly onStored: () => void,
-    private readonly delay = 1000,
   ) {}
 
   add(workload: StoredWorkload, record: StoredRecord): void {
     this.waiting.push({ workload, record });
-    this.timer ||= window.setTimeout(() => void this.flush(), this.delay);
+    this.timer ||= window.setTimeout(() => void this.flush(), DELAY);
   }
 
   async flush(): Promise<void> {
@@ -185,12 +190,10 @@ export class RecordWriter {
     this.timer = 0;
     const groups = [...groupBy(this.waiting, ({ workload }) => workload.key).values()];
     this.waiting = [];
-    const store = await this.store;
-    for (const group of groups)
-      await store.add(
-        group[0]!.workload,
-        group.map(({ record }) => record),
-      );
+    for (const group of groups) {
+      const records = group.map(({ record }) => record);
+      await this.store.add(group[0]!.workload, records);
+    }
     if (groups.length) this.onStored();
   }
 }

@@ -20,7 +20,7 @@ export class RecordsPanel {
   private readonly asking = signal(false);
 
   constructor(
-    private readonly store: Promise<RecordStore>,
+    private readonly store: RecordStore,
     private readonly session: PythonSession,
     private readonly toast: (message: string) => void,
   ) {
@@ -68,13 +68,12 @@ export class RecordsPanel {
   }
 
   async refresh(): Promise<void> {
-    const store = await this.store;
-    this.count.value = await store.count();
-    this.lasting.value = store.lasting;
+    this.count.value = await this.store.count();
+    this.lasting.value = this.store.lasting;
   }
 
   private async export(): Promise<string> {
-    const files = toFiles(await (await this.store).all());
+    const files = toFiles(await this.store.all());
     for (const [name, text] of Object.entries(files)) download(name, text, "application/json");
     return "Two files were downloaded";
   }
@@ -90,7 +89,7 @@ export class RecordsPanel {
     if (Object.keys(texts).length < 2)
       throw new Error("Both files are needed: workloads and records");
     const { groups, warnings } = await this.session.call("search.read_files", texts);
-    const store = await this.store;
+    const { store } = this;
     const before = await store.count();
     for (const { key, line, records } of groups) await store.add({ key, line }, records);
     const fresh = (await store.count()) - before;
@@ -103,7 +102,7 @@ export class RecordsPanel {
   private clear(): void {
     this.asking.value = !this.asking.value;
     if (this.asking.value) return;
-    void this.told(this.store.then((store) => store.clear()).then(() => "Records deleted"));
+    void this.told(this.store.clear().then(() => "Records deleted"));
   }
 
   private async told(work: Promise<string>): Promise<void> {

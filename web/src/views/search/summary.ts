@@ -2,7 +2,6 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { comparison, counted, duration, gflops, milliseconds } from "../format";
-
 import type { Search } from "./search";
 import { bestOf, failures } from "./trials";
 
@@ -17,12 +16,12 @@ export function summary(search: Search | null, onChoose: (index: number) => void
     perSecond === null ? "" : `${perSecond.toFixed(1)} trials/s`,
     search.workers ? counted(search.workers, "worker") : "",
     search.confirming ? `best confirmed in ${duration(figures.confirming * 1000)}` : "",
-    search.state === "paused" ? "paused" : "",
+    search.state.value === "paused" ? "paused" : "",
   ];
   return html`<div>
     <div class="search-summary">
       <button class="search-best" data-testid="search-best" type="button" ?disabled=${!winner}
-        data-ms=${winner ? winner.seconds! * 1000 : nothing}
+        data-ms=${winner ? winner.seconds * 1000 : nothing}
         @click=${() => winner && onChoose(winner.index)}>${best(search)}</button>
       <progress class="search-progress" max="1" value=${search ? (search.share ?? nothing) : 0}
         aria-label="Trials done"></progress>
@@ -39,7 +38,7 @@ function best(search: Search | null): TemplateResult {
   const label = (text: string): TemplateResult => html`<span class="best-label">${text}</span>`;
   const winner = search && bestOf(search.trials);
   if (!winner) return html`${label("Best")}<strong>–</strong>`;
-  const seconds = winner.seconds!;
+  const { seconds } = winner;
   const facts = [
     search.operations ? gflops(search.operations / seconds) : "",
     search.baseline ? comparison(seconds, search.baseline) : "",

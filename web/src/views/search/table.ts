@@ -7,7 +7,7 @@ import { repeat } from "lit-html/directives/repeat.js";
 import { comparison, milliseconds } from "../format";
 import { button, setting } from "../kit";
 import type { Search } from "./search";
-import { bestOf, type ShownTrial } from "./trials";
+import { bestOf, byTime, type Trial } from "./trials";
 
 /** Rows shown at first; each press of the button adds as many. */
 const PAGE = 200;
@@ -37,7 +37,7 @@ export class TrialTable {
     const head = (by: Order, text: string): TemplateResult => html`<th scope="col"
       aria-sort=${by === order ? "ascending" : "none"}><button class="sort" type="button"
       title="Sort by ${by}" @click=${setting(this.order, by)}>${text}</button></th>`;
-    const row = (trial: ShownTrial): unknown => {
+    const row = (trial: Trial): unknown => {
       const { index } = trial;
       const marks = [index === best, index === chosen, index === stop] as const;
       return guard([trial, search?.baseline, ...marks], () =>
@@ -60,14 +60,14 @@ export class TrialTable {
   }
 
   private row(
-    trial: ShownTrial,
+    trial: Trial,
     baseline: number | null,
     best: boolean,
     chosen: boolean,
     stop: boolean,
   ): TemplateResult {
     const { index, state, seconds, reason, sameAs, confirmed, decisions } = trial;
-    const notes: Partial<Record<ShownTrial["state"], string>> = {
+    const notes: Partial<Record<Trial["state"], string>> = {
       repeated: `duplicate of trial ${sameAs}`,
       recalled: "from an earlier search",
     };
@@ -98,10 +98,4 @@ export class TrialTable {
     next.querySelector("button")?.focus();
     this.onChoose(Number(next.dataset.trial));
   };
-}
-
-function byTime(trials: readonly ShownTrial[]): ShownTrial[] {
-  return [...trials].sort(
-    (a, b) => (a.seconds ?? Infinity) - (b.seconds ?? Infinity) || a.index - b.index,
-  );
 }

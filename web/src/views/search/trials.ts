@@ -8,43 +8,48 @@ import { groupBy } from "../kit";
 export interface Trial extends TrialResult {
   decisions: string[];
   space: number;
+  /** Seconds from the search's begin to its arrival, pauses left out. */
+  at: number;
+}
+
+/** A trial that has a time. */
+export type Timed = Trial & { seconds: number };
+
+export function timed(trials: readonly Trial[]): Timed[] {
+  return trials.filter((trial): trial is Timed => trial.seconds !== null);
 }
 
 /**
  * The fastest trial, the first of them if several are equally fast. Where some are confirmed, it is
  * one of those: times taken beside other work are no verdict.
  */
-export function bestOf<T extends Trial>(trials: readonly T[]): T | null {
+export function bestOf(trials: readonly Trial[]): Timed | null {
   const confirmed = trials.filter((trial) => trial.confirmed);
-  let best: T | null = null;
-  for (const trial of confirmed.length ? confirmed : trials) {
-    if (trial.seconds !== null && (best === null || trial.seconds < best.seconds!)) best = trial;
-  }
+  const [best = null] = byTime(timed(confirmed.length ? confirmed : trials));
   return best;
 }
 
-/** A trial in the page. `at`: seconds from the search's begin to its arrival, pauses left out. */
-export interface ShownTrial extends Trial {
-  at: number;
+/** The fastest first, then those without a time. */
+export function byTime<T extends Trial>(trials: readonly T[]): T[] {
+  return trials.toSorted(
+    (a, b) => (a.seconds ?? Infinity) - (b.seconds ?? Infinity) || a.index - b.index,
+  );
 }
 
 /** Put a trial in its place by its index; it replaces what it says better, and keeps the rest. */
 export function place(
-  trials: ShownTrial[],
+  trials: Trial[],
   { record: _record, labels: _labels, decisions, space, ...update }: TrialUpdate,
   at: number,
-): ShownTrial {
-  let position = trials.length;
-  while (position > 0 && trials[position - 1]!.index >= update.index) position -= 1;
+): void {
+  const position = trials.findLastIndex(({ index }) => index < update.index) + 1;
   const there = trials[position]?.index === update.index ? trials[position] : undefined;
-  const shown: ShownTrial = {
+  trials.splice(position, there ? 1 : 0, {
     ...update,
     decisions: decisions ?? there?.decisions ?? [],
     space: space ?? there?.space ?? 0,
     at: there?.at ?? at,
-  };
-  trials.splice(position, there ? 1 : 0, shown);
-  return shown;
+  });
 }
 
 /** Why trials failed, each reason once: how often, and in which trial first. */

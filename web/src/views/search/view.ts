@@ -13,7 +13,7 @@ import { DecisionsPanel } from "./decisions_panel";
 import { TrialDetail } from "./detail";
 import { SearchForm } from "./form";
 import { ModelPanel } from "./model_panel";
-import { openStore, RecordWriter } from "./records";
+import { RecordStore, RecordWriter } from "./records";
 import { RecordsPanel } from "./records_panel";
 import { Search } from "./search";
 import { summary } from "./summary";
@@ -28,7 +28,7 @@ const drawSoon = (draw: () => void): unknown => setTimeout(draw, 200);
 const studySoon = (study: () => void): unknown => setTimeout(study, 1000);
 
 export function searchView(context: ViewContext): View {
-  const { session, editor, during, busy, show, toast } = context;
+  const { session, during, busy, toast } = context;
   const panel = viewPanel("search", "Search");
   const searches = signal<readonly Search[]>([]);
   /** The open document, whose searches are shown. */
@@ -45,15 +45,8 @@ export function searchView(context: ViewContext): View {
 
   const form = new SearchForm({ start, pause, stop });
   const table = new TrialTable(choose);
-  const detail = new TrialDetail(session, {
-    use(code, done) {
-      show("editor");
-      editor.append(code);
-      toast(done);
-    },
-    during: (what, work) => during(what, () => void session.stop(), work),
-  });
-  const store = openStore();
+  const detail = new TrialDetail(context);
+  const store = new RecordStore();
   const records = new RecordsPanel(store, session, toast);
   const writer = new RecordWriter(store, () => void records.refresh());
   const controller = new SearchController(session, store, writer);
@@ -63,7 +56,7 @@ export function searchView(context: ViewContext): View {
   };
   effect(() => {
     // What rests is shown as it is, with its best trial until another one is chosen.
-    if (!shown.value || shown.value.state === "running") return;
+    if (!shown.value || shown.value.state.value === "running") return;
     look();
     const best = chosen.peek() === null && bestOf(shown.value.trials);
     if (best) choose(best.index);
@@ -185,9 +178,9 @@ export function searchView(context: ViewContext): View {
     void detail.show(shown.value, index);
   }
 
-  const byProgram = new Map<string, { search: Search; since: number }>();
+  /** Those that programs run by themselves. */
+  const byProgram = new Map<string, Search>();
 
-  /** A search that a program runs by itself. */
   function onNews({ id, start: begun, trials, over }: SearchNews): void {
     if (begun) {
       if (!owner.value) turnTo(begun.document);
@@ -195,18 +188,18 @@ export function searchView(context: ViewContext): View {
       search.begin(begun);
       search.workload = begun.workload;
       search.said.value = `${begun.title}: sampling`;
-      byProgram.set(id, { search, since: performance.now() });
+      byProgram.set(id, search);
       keep(search);
     }
     const running = byProgram.get(id);
     if (!running) return;
-    running.search.spent = performance.now() - running.since;
-    for (const trial of trials) controller.take(running.search, trial);
+    running.spent = performance.now() - running.since;
+    for (const trial of trials) controller.take(running, trial);
     if (over) end(id);
   }
 
   function end(id: string): void {
-    byProgram.get(id)?.search.rest("ended", "Ended");
+    byProgram.get(id)?.rest("ended", "Ended");
     byProgram.delete(id);
   }
 

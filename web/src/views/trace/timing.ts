@@ -4,9 +4,6 @@ import type { PythonSession } from "../../python/client";
 import type { Changes, StepOutcome, TraceStep } from "../../python/wire";
 import { timing } from "../format";
 
-/** Milliseconds that a stopped measurement has to come to its end. */
-const PATIENCE = 4000;
-
 /** What a step does to the time that the program takes. */
 export interface Effect extends StepOutcome {
   /** How many times faster than the program at the step before that was timed. */
@@ -102,11 +99,8 @@ export class StepTimer {
   stop(): void {
     if (this.stopped) void this.session.stop();
     this.stopped = true;
-    this.session.trials.stop();
     const halted = this.running;
-    setTimeout(() => {
-      // A kernel without a WebAssembly form runs in Python itself, which only its end stops.
-      if (this.running === halted) void this.session.stop();
-    }, PATIENCE);
+    // A kernel without a WebAssembly form runs in Python itself, which only its end stops.
+    this.session.stopTrials(() => this.running !== halted);
   }
 }
