@@ -1,4 +1,4 @@
-import { effect } from "@preact/signals-core";
+import { batch, effect, signal } from "@preact/signals-core";
 import { expect, test } from "vitest";
 import { Stopped } from "../src/python/client";
 import { Cache, Resource } from "../src/views/resource";
@@ -29,6 +29,26 @@ test("a resource is empty, loading, ready, stale and ready again", async () => {
   second.resolve(2);
   await again;
   expect([resource.state, resource.value]).toEqual(["ready", 2]);
+});
+
+test("a resource that follows signals asks once for what changes together", async () => {
+  const [one, other] = [signal<number | null>(null), signal(2)];
+  const asked: number[] = [];
+  const resource = new Resource<number>();
+  resource.follow(() => {
+    const [a, b] = [one.value, other.value];
+    return a === null ? null : async () => asked.push(a * b) && a * b;
+  });
+  expect([resource.state, asked]).toEqual(["empty", []]);
+  batch(() => {
+    one.value = 3;
+    other.value = 5;
+  });
+  expect(resource.state).toBe("loading");
+  await Promise.resolve();
+  expect([resource.state, resource.value, asked]).toEqual(["ready", 15, [15]]);
+  one.value = null;
+  expect([resource.state, resource.value]).toEqual(["empty", null]);
 });
 
 test("of several questions the last one counts, whichever answer comes last", async () => {

@@ -1,6 +1,6 @@
 /** What a view asks Python for, and how the answer stands. */
 
-import { batch, computed, signal } from "@preact/signals-core";
+import { batch, computed, effect, signal, untracked } from "@preact/signals-core";
 import { message } from "../errors";
 import { Stopped } from "../python/client";
 
@@ -68,6 +68,14 @@ export class Resource<T> {
         this.current.value = { state: "error", value: this.current.peek().value, error };
       return false;
     }
+  }
+
+  /** Ask whenever a signal changes that `question` reads; null where there is nothing to ask. */
+  follow(question: () => ((signal: AbortSignal) => Promise<T>) | null): void {
+    effect(() => {
+      const ask = question();
+      untracked(() => (ask ? void this.load(ask) : this.set(null)));
+    });
   }
 
   /** Take `value` for the answer, or nothing at all; what was asked before counts no more. */

@@ -39,7 +39,6 @@ export function codeView(context: ViewContext): View {
     take: () => {
       afterPass.clear();
       pass.value = acted.value = chosen.value = pointed.value = null;
-      passed.set(null);
       measurement.reset();
     },
   });
@@ -116,20 +115,24 @@ export function codeView(context: ViewContext): View {
       : null,
   );
 
-  async function showPass(index: number | null): Promise<void> {
+  function showPass(index: number | null): void {
     batch(() => {
       pass.value = index;
       if (chosen.value?.[0] === "lowered") chosen.value = null;
     });
-    if (index === null || !code.value) return;
-    const { function: name, passes } = code.value;
-    const fetch = async (): Promise<AfterPass> => {
-      const { program } = asked.value;
-      const { lines } = await session.look(null, "code_view.after_pass", program, name, index);
-      return { name: passes![index]!.name, lines: numbered(lines) };
-    };
-    await passed.load(() => afterPass.get(String(index), fetch));
   }
+
+  passed.follow(() => {
+    const [index, now] = [pass.value, code.value];
+    if (index === null || !now) return null;
+    const ask = async (): Promise<AfterPass> => {
+      const { program } = asked.peek();
+      const args = [program, now.function, index] as const;
+      const { lines } = await session.look(null, "code_view.after_pass", ...args);
+      return { name: now.passes![index]!.name, lines: numbered(lines) };
+    };
+    return () => afterPass.get(String(index), ask);
+  });
 
   const caption = (): string => {
     if (source.value)
@@ -172,7 +175,7 @@ export function codeView(context: ViewContext): View {
     const copy = button("Copy", copyWat, { kind: "quiet small" });
     return html`<ul class="code-facts" data-testid="code-facts">${facts(now)}</ul>
       ${note(now)}
-      ${passList(passes, pass.value, (index) => void showPass(index))}
+      ${passList(passes, pass.value, showPass)}
       <p class="code-caption" aria-live="polite" data-testid="code-caption">${caption()}</p>
       <div class="code-panes">
         ${textPane("tensorir", "TensorIR")}${textPane("lowered", shown)}

@@ -1,26 +1,23 @@
 /** The accesses of a kernel and what they cost, one of which is chosen. */
 
+import type { Signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { GpuSite } from "../../python/wire";
 import { large, whole } from "../format";
-import { dataTable } from "../kit";
+import { dataTable, setting } from "../kit";
 
 export const VERBS = { load: "read", store: "write", atomic: "update" } as const;
 
 /** A row is chosen by the button in its first cell. */
-export function accessTable(
-  sites: readonly GpuSite[],
-  chosen: number,
-  choose: (index: number) => void,
-): TemplateResult {
+export function accessTable(sites: readonly GpuSite[], chosen: Signal<number>): TemplateResult {
   const rows = sites.map((site, index) => {
     const { cost } = site;
     const where = site.shared ? "shared" : "global";
     const line = site.line === null ? "" : `, line ${site.line}`;
-    return html`<tr aria-current=${index === chosen ? "true" : nothing} data-testid="gpu-access"
+    return html`<tr aria-current=${index === chosen.value ? "true" : nothing} data-testid="gpu-access"
       data-buffer=${site.buffer} data-kind=${site.kind}>
-      <th scope="row"><button class="gpu-pick" type="button" aria-pressed=${index === chosen}
-        @click=${() => choose(index)}><code>${site.text}</code></button>
+      <th scope="row"><button class="gpu-pick" type="button" aria-pressed=${index === chosen.value}
+        @click=${setting(chosen, index)}><code>${site.text}</code></button>
         <span class="cell-note">${VERBS[site.kind]}s ${where} memory${line}</span></th>
       <td data-figure="requests">${cost ? count(cost.requests) : "–"}</td>
       <td data-figure="each">${badge(site)}</td>

@@ -25,7 +25,6 @@ export function gpuView(context: ViewContext): View {
       tag.value ||= answer.tag;
       choose(0);
     },
-    loaded: () => void loadKernel(),
   });
   const { report, asked } = compared;
   const lanes = new Resource<GpuLanes>();
@@ -40,9 +39,20 @@ export function gpuView(context: ViewContext): View {
 
   const shown = computed((): GpuKernel | null => report.value?.kernels[kernel.value] ?? null);
   const access = computed((): GpuSite | null => shown.value?.sites[site.value] ?? null);
-  async function loadKernel(): Promise<void> {
-    if (shown.value) await Promise.all([loadLanes(), loadOccupancy()]);
-  }
+  /** The kernel shown, as Python knows it. */
+  const shownKernel = computed(() => {
+    const { function: name } = report.value ?? {};
+    return name && shown.value ? ([asked.peek().program, name, kernel.value] as const) : null;
+  });
+  lanes.follow(() => {
+    const [of, at, by] = [shownKernel.value, site.value, warp.value];
+    return of && ((signal) => session.look(signal, "gpu_view.lanes", ...of, at, by));
+  });
+  occupancy.follow(() => {
+    const [of, gpu] = [shownKernel.value, tag.value];
+    const used = registers.value ? Number(registers.value) : null;
+    return of && ((signal) => session.look(signal, "gpu_view.occupancy", ...of, gpu, used));
+  });
 
   /** Show another kernel, at the access that costs most. */
   function choose(index: number): void {
@@ -56,30 +66,6 @@ export function gpuView(context: ViewContext): View {
     });
   }
 
-  /** The kernel shown, as Python knows it. */
-  const shownKernel = () => [asked.value.program, report.value!.function, kernel.value] as const;
-
-  async function loadLanes(): Promise<void> {
-    await lanes.load((signal) =>
-      session.look(signal, "gpu_view.lanes", ...shownKernel(), site.value, warp.value),
-    );
-  }
-
-  async function loadOccupancy(): Promise<void> {
-    const used = registers.value ? Number(registers.value) : null;
-    await occupancy.load((signal) =>
-      session.look(signal, "gpu_view.occupancy", ...shownKernel(), tag.value, used),
-    );
-  }
-
-  function pick(next: { site?: number; warp?: number }): void {
-    batch(() => {
-      site.value = next.site ?? site.value;
-      warp.value = next.warp ?? warp.value;
-    });
-    void loadLanes();
-  }
-
   const settings = (): TemplateResult => {
     const { others = [], kernels = [] } = report.value ?? {};
     const programs = compared.programs.value.filter(({ id }) => others.includes(id));
@@ -88,10 +74,7 @@ export function gpuView(context: ViewContext): View {
       id: "gpu-kernel",
       options: kernels.map(({ name }, index) => ({ id: String(index), title: name })),
       value: String(kernel.value),
-      onChange: (id) => {
-        choose(Number(id));
-        void loadKernel();
-      },
+      onChange: (id) => choose(Number(id)),
     });
     return compared.settings(programs, false, kernelChoice);
   };
@@ -102,7 +85,9 @@ export function gpuView(context: ViewContext): View {
       id: "gpu-warp",
       options: Array.from({ length: of.warps }, (_, index) => String(index)),
       value: String(warp.value),
-      onChange: (id) => pick({ warp: Number(id) }),
+      onChange: (id) => {
+        warp.value = Number(id);
+      },
     });
 
   const lanesPart = (of: GpuKernel): unknown => {
@@ -121,14 +106,12 @@ export function gpuView(context: ViewContext): View {
         id: "gpu-tag",
         options: (report.value?.tags ?? []).map((id) => ({ id, title: id.split("/").at(-1)! })),
         value: tag,
-        onChange: () => void loadOccupancy(),
       })}
       <label class="field" for="gpu-registers">Registers of a thread<input id="gpu-registers"
         data-testid="gpu-registers" type="number" min="16" max="255" step="8"
         .value=${registers.value} placeholder="about ${of.registers}"
         @change=${(event: Event) => {
           registers.value = fieldValue(event);
-          void loadOccupancy();
         }}></label></div>
     ${answered(
       occupancy,
@@ -146,7 +129,7 @@ export function gpuView(context: ViewContext): View {
       part("Grid, block, warp", launchPicture(of)),
       part(
         "Accesses",
-        accessTable(of.sites, site.value, (index) => pick({ site: index })),
+        accessTable(of.sites, site),
         html`<p class="gpu-note">Counted from the program, for all threads of a launch. A compiler may
           keep values in registers instead of loading them again, and caches may hold lines.</p>`,
       ),

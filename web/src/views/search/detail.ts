@@ -3,7 +3,6 @@
 import { computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
-import { message } from "../../errors";
 import { Stopped } from "../../python/client";
 import type { ModelTimes, TraceStep, TrialDetails } from "../../python/wire";
 import { comparison, gflops, milliseconds } from "../format";
@@ -34,8 +33,8 @@ export class TrialDetail {
   private readonly way = signal<Way>("steps");
   private readonly step = signal(0);
   private readonly cache = new Cache<[TrialDetails, TraceStep[]]>();
-  /** What whole models take with a trial's function; a text while that is measured, or failed. */
-  private readonly modelTimes = signal<ReadonlyMap<string, ModelTimes | string>>(new Map());
+  /** What whole models take with a trial's function, by trial. */
+  private readonly modelTimes = new Map<string, Resource<ModelTimes>>();
   private readonly steps = stepList({
     id: "trial",
     shown: computed(() => {
@@ -148,29 +147,23 @@ export class TrialDetail {
   /** What the trial is worth to the whole model, measured when the reader asks for it. */
   private worth(search: Search, trial: Trial): TemplateResult {
     const key = keyOf(search, trial);
-    const times = this.modelTimes.value.get(key) ?? "";
-    const tell = (result: ModelTimes | string): void => {
-      this.modelTimes.value = new Map([...this.modelTimes.value, [key, result]]);
-    };
+    const times = this.modelTimes.get(key) ?? new Resource<ModelTimes>();
+    this.modelTimes.set(key, times);
     const measure = (): void => {
       const { session, during } = this.context;
-      const work = during(
-        "Timing the model",
-        () => void session.stop(),
-        () => session.call("search.compare", search.id, trial.index),
-      );
-      tell(TIMING);
-      work.then(tell).catch((error: unknown) => tell(message(error)));
+      const ask = () => session.call("search.compare", search.id, trial.index);
+      void times.load(() => during("Timing the model", () => void session.stop(), ask));
     };
-    const isText = typeof times === "string";
+    const answer = times.state === "ready" ? times.value : null;
+    const text = answer ? worthText(answer) : times.busy ? TIMING : times.error;
     return html`<div class="worth">
       ${button("Time the whole model", measure, {
         testId: "search-model-times",
-        disabled: times === TIMING,
+        disabled: times.busy,
       })}
       <p class="model-times" data-testid="search-model-result" aria-live="polite"
-        data-before=${isText ? nothing : times.before * 1000}
-        data-after=${isText ? nothing : times.after * 1000}>${isText ? times : worthText(times)}</p>
+        data-before=${answer ? answer.before * 1000 : nothing}
+        data-after=${answer ? answer.after * 1000 : nothing}>${text}</p>
     </div>`;
   }
 }
