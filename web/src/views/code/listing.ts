@@ -5,7 +5,7 @@
  * chosen, and says which lines light up.
  */
 
-import { computed, type ReadonlySignal, signal } from "@preact/signals-core";
+import { computed, effect, type ReadonlySignal, signal, untracked } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
 import { element } from "../../dom";
@@ -136,43 +136,36 @@ export function codeListing(state: ListingState): HTMLElement {
         );
         return html`<i .style=${`top: ${start}%; height: max(3px, ${share}%)`}></i>`;
       });
-  let shown: Listed | null = null;
-  let litBefore: Lines | null = null;
-  reactive(
-    root,
-    () => {
-      const first = Math.max(0, top.value - MARGIN);
-      const last = Math.min(count.value, top.value + height.value + 2 * MARGIN);
-      const rows = range(Math.max(0, last - first)).map((index) => first + index + 1);
-      const size = `height: ${count.value * ROW}px; min-width: calc(${longest.value}ch + var(--code-gutter))`;
-      return html`<div class="code-box ${isDiff.value ? "is-diff" : ""}" id=${id} role="listbox"
-          tabindex="0" data-testid=${id} aria-label=${state.label}
-          aria-activedescendant=${chosen.value === null ? nothing : `${id}-${chosen.value}`}
-          @scroll=${() => requestAnimationFrame(measure)} @keydown=${onKey} @focus=${onFocus}
-          @click=${(event: Event) => lineAt(event) && choose(lineAt(event)!)}
-          @pointerover=${(event: PointerEvent) => point(event, lineAt(event))}
-          @pointerleave=${(event: PointerEvent) => point(event, null)}>
-          <div class="code-sheet" role="presentation" .style=${size}>
-            <div class="code-rows" role="presentation"
-              .style=${`transform: translateY(${first * ROW}px)`}>${repeat(rows, String, row)}</div>
-          </div></div>
-        <div class="code-ruler" aria-hidden="true">${marks()}</div>`;
-    },
-    () => {
-      const fresh = shown !== listed.value;
-      const moved = litBefore !== lit.value;
-      shown = listed.value;
-      litBefore = lit.value;
-      // What is not in the page yet cannot be scrolled.
-      if (fresh)
-        queueMicrotask(() => {
-          box().scrollTo(0, (listed.value.start - 1) * ROW);
-          if (reveals.value) reveal();
-          measure();
-        });
-      else if (moved && reveals.value) reveal();
-    },
-  );
+  reactive(root, () => {
+    const first = Math.max(0, top.value - MARGIN);
+    const last = Math.min(count.value, top.value + height.value + 2 * MARGIN);
+    const rows = range(Math.max(0, last - first)).map((index) => first + index + 1);
+    const size = `height: ${count.value * ROW}px; min-width: calc(${longest.value}ch + var(--code-gutter))`;
+    return html`<div class="code-box ${isDiff.value ? "is-diff" : ""}" id=${id} role="listbox"
+        tabindex="0" data-testid=${id} aria-label=${state.label}
+        aria-activedescendant=${chosen.value === null ? nothing : `${id}-${chosen.value}`}
+        @scroll=${() => requestAnimationFrame(measure)} @keydown=${onKey} @focus=${onFocus}
+        @click=${(event: Event) => lineAt(event) && choose(lineAt(event)!)}
+        @pointerover=${(event: PointerEvent) => point(event, lineAt(event))}
+        @pointerleave=${(event: PointerEvent) => point(event, null)}>
+        <div class="code-sheet" role="presentation" .style=${size}>
+          <div class="code-rows" role="presentation"
+            .style=${`transform: translateY(${first * ROW}px)`}>${repeat(rows, String, row)}</div>
+        </div></div>
+      <div class="code-ruler" aria-hidden="true">${marks()}</div>`;
+  });
+  effect(() => {
+    const { start } = listed.value;
+    // What is not in the page yet cannot be scrolled.
+    queueMicrotask(() => {
+      box().scrollTo(0, (start - 1) * ROW);
+      if (reveals.peek()) reveal();
+      measure();
+    });
+  });
+  effect(() => {
+    if (lit.value && reveals.peek()) untracked(reveal);
+  });
   new ResizeObserver(measure).observe(root);
   return root;
 }

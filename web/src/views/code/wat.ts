@@ -5,6 +5,8 @@ import { VECTOR_PREFIXES } from "../../python/wire";
 
 const TOKEN =
   /(;;.*)|("(?:[^"\\]|\\.)*")|(\$[^\s()]+)|(-?\b(?:0x[\da-f]+|\d[\d.]*(?:e[+-]?\d+)?|inf|nan\S*)\b)|([a-z][\w.]*)/gi;
+/** Of the groups of TOKEN, but for the last, which is a word. */
+const CLASSES = ["tok-comment", "tok-string", "wat-name", "tok-number"];
 const CONTROL =
   /^(block|loop|if|else|end|br|br_if|br_table|call|call_indirect|return|unreachable|select|drop)$/;
 const DECLARATION =
@@ -14,18 +16,8 @@ export function watLine(text: string): DocumentFragment {
   const line = new DocumentFragment();
   let end = 0;
   for (const match of text.matchAll(TOKEN)) {
-    const [token, comment, string, name, number, word] = match;
-    const kind = comment
-      ? "tok-comment"
-      : string
-        ? "tok-string"
-        : number
-          ? "tok-number"
-          : word
-            ? wordClass(word)
-            : name
-              ? "wat-name"
-              : null;
+    const [token, ...groups] = match;
+    const kind = CLASSES[groups.findIndex((group) => group !== undefined)] ?? wordClass(token);
     line.append(
       text.slice(end, match.index),
       kind ? element("span", { class: kind }, token) : token,
