@@ -2,8 +2,10 @@
 
 import { signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
+import { ref } from "lit-html/directives/ref.js";
 import { message } from "../../errors";
 import { download } from "../../program/interchange";
+import { acceptDrops } from "../../program/transfer";
 import type { PythonSession } from "../../python/client";
 import { counted } from "../format";
 import { button, checkbox, setting } from "../kit";
@@ -18,6 +20,9 @@ export class RecordsPanel {
   private readonly lasting = signal(true);
   /** Pressed once, the button asks; pressed again, it clears. */
   private readonly asking = signal(false);
+  private readonly dropArea = ref((element) => {
+    if (element) acceptDrops(element as HTMLElement, (files) => void this.told(this.import(files)));
+  });
 
   constructor(
     private readonly store: RecordStore,
@@ -32,23 +37,13 @@ export class RecordsPanel {
     const stored = this.lasting.value
       ? "They are stored in this browser."
       : "The browser's database is closed to this page, full or damaged, so they are gone when it is closed.";
-    const take = (files: FileList | null | undefined): void =>
-      void this.told(this.import([...(files ?? [])]));
     const pick = ({ currentTarget }: Event): void => {
       const input = currentTarget as HTMLInputElement;
-      take(input.files);
+      void this.told(this.import([...(input.files ?? [])]));
       input.value = "";
     };
-    const over = (event: DragEvent): void => {
-      if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
-    };
-    const drop = (event: DragEvent): void => {
-      event.preventDefault();
-      event.stopPropagation();
-      take(event.dataTransfer?.files);
-    };
     const clear = this.asking.value ? "Clear all?" : "Clear";
-    return html`<div @dragover=${over} @drop=${drop}>
+    return html`<div ${this.dropArea}>
       <p class="panel-note" data-testid="search-record-count" aria-live="polite"
         data-count=${count}>${counted(count, "record")} of schedules and their times. ${stored}</p>
       ${checkbox("Reuse earlier results for this program", {
