@@ -136,14 +136,13 @@ export interface Choice {
   onChange?: (id: string) => void;
   /** Of the select, which has it as its test id, too. */
   id?: string;
-  testId?: string;
   hidden?: boolean;
   disabled?: boolean;
 }
 
 /** A labelled choice; hidden where there is but one, unless told otherwise. */
 export function choice(of: Choice): TemplateResult {
-  const { label, options, value, onChange, id = nothing, testId = of.id ?? nothing, group } = of;
+  const { label, options, value, onChange, id = nothing, group } = of;
   const chosen = typeof value === "string" ? value : value.value;
   const change = (event: Event): void => {
     const next = fieldValue(event);
@@ -151,7 +150,7 @@ export function choice(of: Choice): TemplateResult {
     onChange?.(next);
   };
   return html`<label class="field" for=${id} ?hidden=${of.hidden ?? options.length < 2}
-    >${label}<select id=${id} data-testid=${testId} aria-label=${of.id ? nothing : label}
+    >${label}<select id=${id} data-testid=${id} aria-label=${of.id ? nothing : label}
       ?disabled=${of.disabled} @change=${change}>
       ${optionList(options, chosen)}
       ${group ? html`<optgroup label=${group.label}>${optionList(group.options, chosen)}</optgroup>` : nothing}

@@ -58,7 +58,7 @@ export class Player {
         ${press("miss", "To the next miss", () => this.jump(this.replay.value?.nextMiss() ?? 0))}
         ${choice({
           label: "Accesses a second",
-          testId: "access-speed",
+          id: "access-speed",
           options: SPEEDS.map((speed) => ({ id: String(speed), title: `${whole(speed)} / s` })),
           value: this.speed,
           hidden: calm.value,

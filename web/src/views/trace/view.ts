@@ -59,12 +59,7 @@ export function traceView(context: ViewContext): View {
         value: id,
         onChange: (next) => void model.show(traces.value.find((trace) => trace.id === next)!),
       }),
-      choice({
-        label: "Compare with",
-        testId: "trace-second",
-        options: others,
-        value: beside,
-      }),
+      choice({ label: "Compare with", id: "trace-second", options: others, value: beside }),
     ];
   };
   const head = (): TemplateResult => {
