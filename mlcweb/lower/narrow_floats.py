@@ -1,20 +1,22 @@
 """Floats of 16 bits computed in float32, and kept as 16 bits in memory, for those who do not know
 their type: the passes `BF16ComputeLegalize` and `BF16StorageLegalize` of TVM, which round what is
-stored, and `emulate_bfloat16` and `emulate_float16`, which round each operation. The targets that
-run on a processor begin with them.
+stored, and `emulate_narrow_floats`, which rounds each operation, for the targets that run on a
+processor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import find_nodes, on
 from mlcweb.lower.convert_blocks_to_loops import instructions_in_loops
-from mlcweb.lower.lowering_pass import lowering_pass
-from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16, NarrowFormat
+from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.lower.narrow_formats import BFLOAT16, NarrowFormat
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -54,25 +56,27 @@ def legalize_storage(func: PrimFunc) -> PrimFunc:
     return _in_16_bits(func, BFLOAT16)
 
 
-@lowering_pass("EmulateBFloat16", needed=True, removes=("arithmetic of bfloat16",))
-def emulate_bfloat16(func: PrimFunc) -> PrimFunc:
-    """A function that computes the same without bfloat16: each operation in float32, rounded to the
-    nearest even bfloat16 as IEEE 754 rounds (products, sums, quotients and roots of float32 have
-    enough digits to be rounded twice), and memory, that of parameters too, in uint16."""
-    return _emulated(func, BFLOAT16)
+def emulate_narrow_floats(*formats: NarrowFormat) -> LoweringPass:
+    """The pass to functions that compute the same without some float types: each operation in
+    float32, rounded to the nearest even number of the type as IEEE 754 rounds (products, sums,
+    quotients and roots of float32 have enough digits to be rounded twice), memory, that of
+    parameters too, in uint16, and registers in float32."""
+    removes = tuple(f"arithmetic of {format.name}" for format in formats)
+    run = partial(_emulated, formats=formats)
+    return LoweringPass(run, "EmulateNarrowFloats", needed=True, removes=removes)
 
 
-@lowering_pass("EmulateFloat16", needed=True, removes=("arithmetic of float16",))
-def emulate_float16(func: PrimFunc) -> PrimFunc:
-    """A function that computes the same without float16, as `emulate_bfloat16` does."""
-    return _emulated(func, FLOAT16)
-
-
-def _emulated(func: PrimFunc, format: NarrowFormat) -> PrimFunc:
+def _emulated(func: PrimFunc, formats: tuple[NarrowFormat, ...]) -> PrimFunc:
     buffers = *func.buffer_map.values(), *_buffers_in(func.body)
     values = find_nodes(func.body, *_SOURCES)
-    if not any(_is_of(format, node.dtype) for node in (*buffers, *func.params, *values)):
-        return func
+    types = {node.dtype for node in (*buffers, *func.params, *values)}
+    for format in formats:
+        if any(_is_of(format, dtype) for dtype in types):
+            func = _without(format, func)
+    return func
+
+
+def _without(format: NarrowFormat, func: PrimFunc) -> PrimFunc:
     func = instructions_in_loops(func)  # which know operands by their addresses and types
     rounding = _Rounding(func, format)
     body = rounding.rewrite(func.body)
@@ -239,11 +243,12 @@ _EXACT_CALLS = ("if_then_else", "likely", "reinterpret", "fabs")
 
 
 class _Rounding(_Compute):
-    """Rounds what each operation gives, so that all memory can stay as it is."""
+    """Rounds what each operation gives, so that memory can stay as it is, and registers hold the
+    numbers in float32."""
 
     def __init__(self, func: PrimFunc, format: NarrowFormat) -> None:
         super().__init__(func, format)
-        self.wide = {}
+        self.wide = {old: new for old, new in self.wide.items() if old.scope() == REGISTER_SCOPE}
         for param in func.params:
             if self.is_narrow(param.dtype):
                 self.variables[param] = E.Var(param.name, "float32")
@@ -263,7 +268,8 @@ class _Rounding(_Compute):
             return new
         if isinstance(node, _EXACT) or operator_name(node) in _EXACT_CALLS:
             return new
-        return self.format.rounded(new)
+        is_sum = isinstance(node, (E.Add, E.Sub))
+        return self.format.rounded_sum(new) if is_sum else self.format.rounded(new)
 
 
 class _Storage(BufferMutator):

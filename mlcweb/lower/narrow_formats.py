@@ -18,13 +18,16 @@ class NarrowFormat:
     Attributes:
         name: The element type.
         widened: The float32 of its bits, which are a uint16.
-        rounded: The float32 of the value that is nearest to a float32, the even one of two.
+        rounded: The float32 of the value that is nearest to a float32, the even one of two. Those
+            of its bits that the type lacks are zero, in NaNs, too.
+        rounded_sum: The same of a sum or difference of two such values.
         narrowed: The bits, as uint16, of a float32 that is such a value.
     """
 
     name: str
     widened: Callable[[E.PrimExpr], E.PrimExpr]
     rounded: Callable[[E.PrimExpr], E.PrimExpr]
+    rounded_sum: Callable[[E.PrimExpr], E.PrimExpr]
     narrowed: Callable[[E.PrimExpr], E.PrimExpr]
 
 
@@ -51,13 +54,29 @@ def _widened_bfloat16(bits: E.PrimExpr) -> E.PrimExpr:
     return _float(wide << _number(16, wide))
 
 
+def _carried(bits: E.PrimExpr, dropped: int) -> E.PrimExpr:
+    """Bits with a carry out of the last `dropped` where the nearest number without these, the even
+    one of two, is the next one."""
+    odd = (bits >> _number(dropped, bits)) & _number(1, bits)
+    return bits + (odd + _number((1 << dropped - 1) - 1, bits))
+
+
+def _without_last(bits: E.PrimExpr, dropped: int) -> E.PrimExpr:
+    return bits & _number((1 << 32) - (1 << dropped), bits)
+
+
 def _rounded_bfloat16(value: E.PrimExpr) -> E.PrimExpr:
     bits = E.Var("bits", _as("uint32", value))
-    bias = ((bits >> _number(16, bits)) & _number(1, bits)) + _number(0x7FFF, bits)
     is_nan = (bits & _number(0x7FFFFFFF, bits)) > _number(0x7F800000, bits)
-    # A NaN stays one: without the bias it cannot run over.
-    changed = E.Select(is_nan, bits | _number(0x400000, bits), bits + bias)
-    return E.Let(bits, _bits(value), _float(changed & _number(0xFFFF0000, bits)))
+    # A NaN stays one: without the carry it cannot run over.
+    changed = E.Select(is_nan, bits | _number(0x400000, bits), _carried(bits, 16))
+    return E.Let(bits, _bits(value), _float(_without_last(changed, 16)))
+
+
+def _rounded_sum_bfloat16(value: E.PrimExpr) -> E.PrimExpr:
+    """A NaN among such values has no last bits, and so no carry."""
+    bits = E.Var("bits", _as("uint32", value))
+    return E.Let(bits, _bits(value), _float(_without_last(_carried(bits, 16), 16)))
 
 
 def _narrowed_bfloat16(value: E.PrimExpr) -> E.PrimExpr:
@@ -66,22 +85,18 @@ def _narrowed_bfloat16(value: E.PrimExpr) -> E.PrimExpr:
 
 
 def _widened_float16(bits: E.PrimExpr) -> E.PrimExpr:
-    """Exponent and fraction go where a float32 has them; a product makes up for the difference of
-    the biases, for numbers below the normal ones, too. Infinities and NaNs come out as 2^16 and
-    more."""
-    wide = E.Var("bits", _as("uint32", bits))
-    moved = (wide & _number(0x7FFF, wide)) << _number(13, wide)
-    magnitude = E.Var("magnitude", _as("float32", bits))
-    of_all_ones = E.Select(
-        magnitude >= _number(65536.0, magnitude), _number(0x7F800000, wide), _number(0, wide)
-    )
-    sign = (wide & _number(0x8000, wide)) << _number(16, wide)
-    result = E.Let(
-        magnitude,
-        _float(moved) * _number(2.0**112, magnitude),
-        _float(_bits(magnitude) | of_all_ones | sign),
-    )
-    return E.Let(wide, E.Cast(wide.dtype, bits), result)
+    """Sign, exponent and fraction go where a float32 has them; a product makes up for the
+    difference of the biases, for numbers below the normal ones, too. Infinities and NaNs, whose
+    exponent is all ones, get one of all ones."""
+    moved = E.Var("bits", _as("int32", bits))
+    signed = E.Cast(moved.dtype, reinterpret(_as("int16", bits), bits))
+    value = _float(moved) * _number(2.0**112, _float(moved))
+    ones = _number(0x0F800000, moved)
+    exponent = E.Select(E.EQ(moved & ones, ones), _number(0x7F800000, moved), _number(0, moved))
+    result = _float(reinterpret(moved.dtype, value) | exponent)
+    # The copies of the sign between its place and the exponent go.
+    kept = _number(0x8FFFE000 - (1 << 32), moved)
+    return E.Let(moved, (signed << _number(13, moved)) & kept, result)
 
 
 def _rounded_float16(value: E.PrimExpr) -> E.PrimExpr:
@@ -98,9 +113,18 @@ def _rounded_float16(value: E.PrimExpr) -> E.PrimExpr:
         _bits((magnitude + large) - large),
     )
     sign = bits & _number(0x80000000, bits)
-    result = E.Let(large, _float(power) * _number(2.0**13, magnitude), _float(nearest | sign))
+    rounded = _without_last(nearest, 13) | sign
+    result = E.Let(large, _float(power + _number(13 << 23, bits)), _float(rounded))
     result = E.Let(magnitude, _float(bits & _number(0x7FFFFFFF, bits)), result)
     return E.Let(bits, _bits(value), result)
+
+
+def _rounded_sum_float16(value: E.PrimExpr) -> E.PrimExpr:
+    """Below the normal numbers a sum is exact. A product that makes 2^16 and more infinite, and
+    another one back, leave rounding to the last bits."""
+    scale, back = (_number(2.0**power, value) for power in (112, -112))
+    bits = E.Var("bits", _as("uint32", value))
+    return E.Let(bits, _bits(value * scale), _float(_without_last(_carried(bits, 13), 13)) * back)
 
 
 def _narrowed_float16(value: E.PrimExpr) -> E.PrimExpr:
@@ -113,5 +137,9 @@ def _narrowed_float16(value: E.PrimExpr) -> E.PrimExpr:
     return E.Let(bits, _bits(value * _number(2.0**-112, value)), narrow)
 
 
-BFLOAT16 = NarrowFormat("bfloat16", _widened_bfloat16, _rounded_bfloat16, _narrowed_bfloat16)
-FLOAT16 = NarrowFormat("float16", _widened_float16, _rounded_float16, _narrowed_float16)
+BFLOAT16 = NarrowFormat(
+    "bfloat16", _widened_bfloat16, _rounded_bfloat16, _rounded_sum_bfloat16, _narrowed_bfloat16
+)
+FLOAT16 = NarrowFormat(
+    "float16", _widened_float16, _rounded_float16, _rounded_sum_float16, _narrowed_float16
+)

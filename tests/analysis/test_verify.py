@@ -15,7 +15,8 @@ from mlcweb.ir.visitor import Mutator
 from mlcweb.lower import lower
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
-from mlcweb.lower.narrow_floats import emulate_bfloat16, emulate_float16
+from mlcweb.lower.narrow_floats import emulate_narrow_floats
+from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16
 from mlcweb.lower.transform import prim_func_pass
 from mlcweb.script import from_source
 from mlcweb.tir import IntImm, Schedule
@@ -203,8 +204,12 @@ def main(A: T.Buffer((8,), "bfloat16"), B: T.Buffer((4, 2), "bfloat16")):
     ("removing", "text", "removed"),
     [
         (convert_blocks_to_loops, COPY, "blocks"),
-        (emulate_bfloat16, IN_BFLOAT16, "arithmetic of bfloat16"),
-        (emulate_float16, IN_BFLOAT16.replace("bfloat", "float"), "arithmetic of float16"),
+        (emulate_narrow_floats(BFLOAT16), IN_BFLOAT16, "arithmetic of bfloat16"),
+        (
+            emulate_narrow_floats(FLOAT16),
+            IN_BFLOAT16.replace("bfloat", "float"),
+            "arithmetic of float16",
+        ),
         (flatten_buffers, IN_BFLOAT16, "accesses by several indices"),
     ],
 )

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import mlcweb
+from mlcweb.codegen.wasm.pipeline import lower_for_wasm
+from mlcweb.codegen.wasm.select_function import Options
+from mlcweb.ir.transform import PassContext
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.script import tir as T
+from mlcweb.tir.stmt import AllocBuffer, find_statements
 
 TARGETS = ("interpreter", "numpy", "wasm")
 
@@ -151,12 +156,40 @@ def test_every_float16_is_converted_exactly(target):
             assert_same_bits(converted, values.astype("float16"))
 
 
+@T.prim_func
+def sum_and_difference(
+    A: T.Buffer((65536,), "float16"),
+    B: T.Buffer((65536,), "float32"),
+    C: T.Buffer((65536,), "float16"),
+):
+    for i in range(65536):
+        C[i] = A[i] + T.Cast("float16", B[i]) - A[65535 - i]
+
+
+@pytest.mark.parametrize("scalar", [False, True])
 @pytest.mark.parametrize("target", ["wasm", "llvm", "llvm -mcpu=x86-64"])
-def test_products_and_sums_of_float16_are_those_of_numpy(target):
+def test_products_and_sums_of_float16_are_those_of_numpy(target, scalar):
     other = np.random.default_rng(1).permutation(ALL)
+    # NaNs with all bits, of which float16 lacks the last.
+    wide = np.where(np.isnan(other), np.uint32(0x7FFFFFFF).view("float32"), other.astype("float32"))
     with np.errstate(all="ignore"):
         expected = ALL * other + ALL
-    assert_same_bits(computed(product_and_sum, target, "float16", ALL, other), expected)
+        difference = ALL + other - ALL[::-1]
+    with PassContext(config={"tir.disable_vectorize": scalar}):
+        assert_same_bits(computed(product_and_sum, target, "float16", ALL, other), expected)
+        actual = computed(sum_and_difference, target, "float16", ALL, wide)
+    assert_same_bits(actual, difference)
+
+
+def test_registers_hold_float16_in_float32():
+    """A sum is not packed into 16 bits after each term."""
+    lowered = lower_for_wasm(matmul, Options(), [], True)
+    registers = [
+        part.buffer.dtype
+        for part in find_statements(lowered.body, AllocBuffer)
+        if part.buffer.scope() == REGISTER_SCOPE
+    ]
+    assert registers == ["float32"]
 
 
 def test_webassembly_computes_float16_in_vectors():

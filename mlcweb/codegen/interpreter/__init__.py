@@ -13,13 +13,16 @@ from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
-from mlcweb.lower.narrow_floats import emulate_bfloat16
+from mlcweb.lower.narrow_floats import emulate_narrow_floats
+from mlcweb.lower.narrow_formats import BFLOAT16
 from mlcweb.lower.expand_instructions import EXPANSION
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.pipeline import run_pipeline, without_threads
 from mlcweb.tir.function import PrimFunc
 
 BuildFunction = Callable[[str, PrimFunc, FunctionLookup], Kernel]
+
+EMULATION = emulate_narrow_floats(BFLOAT16)
 
 
 def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
@@ -41,7 +44,7 @@ def compile_python(
     lookup: FunctionLookup,
     build_called: BuildFunction,
     target: str,
-    lowering: Sequence[LoweringPass] = (EXPANSION, without_threads, emulate_bfloat16),
+    lowering: Sequence[LoweringPass] = (EXPANSION, without_threads, EMULATION),
 ) -> tuple[Callable[..., Any], str]:
     """The function that a writer writes after passes, and its text. PrimFuncs that it calls are
     built by `build_called`."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from mlcweb.codegen.llvm.operators import has_vector_operator
 from mlcweb.codegen.processor.math import COMPUTED_IN_FLOAT64
+from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16, NarrowFormat
 from mlcweb.lower.optimize.machine import MachineModel
 
 
@@ -35,6 +36,11 @@ class Processor:
     has_half: bool
     instructions: frozenset[str] = frozenset()
 
+    @property
+    def emulated(self) -> tuple[NarrowFormat, ...]:
+        """The float types that it computes in float32."""
+        return (BFLOAT16,) if self.has_half else (BFLOAT16, FLOAT16)
+
 
 @lru_cache(maxsize=64)
 def machine_model(processor: Processor) -> MachineModel:
@@ -49,6 +55,7 @@ def machine_model(processor: Processor) -> MachineModel:
         jammed_vectors=8,
         scalar_sums=2,
         limits_copies=True,
+        computed_in_float32=frozenset(format.name for format in processor.emulated),
         computed_in_float64=COMPUTED_IN_FLOAT64,
         has_vector_operator=has_vector_operator,
     )

@@ -9,7 +9,7 @@ from mlcweb.codegen.processor.checks import Check
 from mlcweb.codegen.processor.pipeline import lower_for_machine
 from mlcweb.lower.expand_instructions import expand_instructions
 from mlcweb.lower.lowering_pass import LoweringPass
-from mlcweb.lower.narrow_floats import emulate_bfloat16, emulate_float16
+from mlcweb.lower.narrow_floats import emulate_narrow_floats
 from mlcweb.lower.optimize import optimizations
 from mlcweb.tir.function import PrimFunc
 
@@ -17,6 +17,11 @@ from mlcweb.tir.function import PrimFunc
 @lru_cache(maxsize=64)
 def _optimizations(processor: Processor) -> tuple[LoweringPass, ...]:
     return optimizations(machine_model(processor))
+
+
+@lru_cache(maxsize=64)
+def _emulation(processor: Processor) -> LoweringPass:
+    return emulate_narrow_floats(*processor.emulated)
 
 
 @lru_cache(maxsize=64)
@@ -33,5 +38,5 @@ def lower_for_llvm(
 ) -> PrimFunc:
     """The loops that code is selected from; `lower_for_machine` says what the arguments are."""
     passes, expansion = _optimizations(processor), _expansion(processor)
-    emulation = (emulate_bfloat16, *(() if processor.has_half else (emulate_float16,)))
+    emulation = _emulation(processor)
     return lower_for_machine(func, passes, bounds_check, checks, expansion, emulation, distinct)

@@ -27,7 +27,7 @@ def lower_for_machine(
     bounds_check: bool,
     checks: list[Check],
     expansion: LoweringPass,
-    emulation: Sequence[LoweringPass],
+    emulation: LoweringPass,
     distinct: bool | None = None,
     observe: Observer | None = None,
 ) -> PrimFunc:
@@ -38,7 +38,7 @@ def lower_for_machine(
         bounds_check: whether the code checks accesses, and axes of blocks.
         checks: receives what the code will check, where the options ask for that.
         expansion: what replaces instructions that the processor lacks.
-        emulation: what replaces types that it lacks, once no statement concerns several threads.
+        emulation: what replaces types that it lacks, once it is known what stays in registers.
         distinct: for functions that are called with arrays: whether those share no memory. None for
             micro-kernels, called with pointers, which share what the function says.
         observe: hears of each pass.
@@ -50,9 +50,11 @@ def lower_for_machine(
         checking = partial(check_accesses, checks=checks)
         checked = LoweringPass(checking, "InstrumentBoundCheckers", needed=True)
         # Nothing is left out or moved, so that what is wrong is found where it stands.
-        lowering = *entry, CHECK_DOMAINS, *TO_SERIAL_LOOPS, *emulation
-        return run_pipeline(func, lowering, (checked, flatten_buffers), observe=observe)
+        lowering = *entry, CHECK_DOMAINS, *TO_SERIAL_LOOPS
+        generation = checked, flatten_buffers, emulation
+        return run_pipeline(func, lowering, generation, observe=observe)
     # Optimisation takes expressions as free of effects.
     pure = not calls_in_expressions(func)
-    lowering = *entry, *TO_SERIAL_LOOPS, *emulation, *TO_FLAT_LOOPS
-    return run_pipeline(func, lowering, optimizations if pure else (normalize,), observe=observe)
+    lowering = *entry, *TO_SERIAL_LOOPS, *TO_FLAT_LOOPS
+    generation = *(optimizations if pure else (normalize,)), emulation
+    return run_pipeline(func, lowering, generation, observe=observe)

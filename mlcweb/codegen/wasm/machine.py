@@ -26,6 +26,7 @@ MACHINE = MachineModel(
     jammed_vectors=1,  # the page shows what tiles bring: those of its programs are their own
     scalar_sums=2,
     shifts_alike=True,
+    computed_in_float32=frozenset(("bfloat16", "float16")),
     computed_in_float64=COMPUTED_IN_FLOAT64,
     pair_products="llvm.wasm.dot",
     has_vector_operator=has_vector_operator,

@@ -7,14 +7,15 @@ from mlcweb.codegen.processor.pipeline import lower_for_machine
 from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.lower.expand_instructions import expand_instructions
-from mlcweb.lower.narrow_floats import emulate_bfloat16, emulate_float16
+from mlcweb.lower.narrow_floats import emulate_narrow_floats
+from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16
 from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.pipeline import Observer
 from mlcweb.tir.function import PrimFunc
 
-OPTIMIZATIONS = optimizations(MACHINE)
 EXPANSION = expand_instructions({"simd128"})
-EMULATION = emulate_bfloat16, emulate_float16
+EMULATION = emulate_narrow_floats(BFLOAT16, FLOAT16)
+OPTIMIZATIONS = optimizations(MACHINE)
 
 
 def lower_for_wasm(

@@ -175,10 +175,13 @@ def _choose(
             selector.push(no)
         return
     lanes = dtypes.lanes(condition.dtype)
-    selector.push(yes, no, condition)
+    no_is_zero = (
+        isinstance(no, E.Broadcast) and isinstance(no.value, E.IntImm) and not no.value.value
+    )
+    selector.push(*((yes, condition) if no_is_zero else (yes, no, condition)))
     if not dtypes.is_bool(yes.dtype):
         resize(selector, mask_bits(lanes), dtypes.bits(yes.dtype))
-    selector.emit("v128.bitselect")
+    selector.emit("v128.and" if no_is_zero else "v128.bitselect")
 
 
 def cast(selector: FunctionSelector, expression: E.Cast) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.operators import Key
 
 
@@ -23,6 +24,8 @@ class MachineModel:
         scalar_sums: As many scalar sums of neighbouring iterations go on side by side.
         shifts_alike: Whether all lanes of a vector are shifted by the same amount.
         computed_in_float64: Functions computed in float64 for float32, too: they take its room.
+        computed_in_float32: Element types that the machine lacks. Their numbers take the room of
+            float32 in registers, and have its operators.
         limits_copies: Whether loops are copied, for conditions in them, only as far as the code
             written out stays small, since the compiler behind takes long for more.
         pair_products: The instruction, by its name in LLVM, that multiplies two vectors of int16
@@ -40,7 +43,22 @@ class MachineModel:
     scalar_sums: int
     shifts_alike: bool = False
     computed_in_float64: frozenset[str] = frozenset()
+    computed_in_float32: frozenset[str] = frozenset()
     limits_copies: bool = False
     pair_products: str = ""
     has_vector_operator: Callable[[Key, str], bool] = lambda operator, dtype: True
     has_vector_cast: Callable[[str, str], bool] = lambda source, target: True
+
+    def emulates(self, dtype: str) -> bool:
+        """Whether numbers of a type are computed in float32."""
+        return dtypes.element_of(dtype) in self.computed_in_float32
+
+    def size_of(self, dtype: str) -> int:
+        """The bytes that an element takes in registers."""
+        element = "float32" if self.emulates(dtype) else dtypes.element_of(dtype)
+        return dtypes.size_in_bytes(element)
+
+    def vectors_have(self, operator: Key, dtype: str) -> bool:
+        """Whether vectors with operands of an element type have an operator, if only by that of
+        float32."""
+        return self.has_vector_operator(operator, "float32" if self.emulates(dtype) else dtype)

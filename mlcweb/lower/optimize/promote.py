@@ -96,7 +96,7 @@ def _placement(
         return None
     vectors: dict[range, None] = {}
     read_alone: set[int] = set()
-    size = dtypes.size_in_bytes(buffer.dtype)
+    size = machine.size_of(buffer.dtype)
     for access in accesses:
         if access.buffer.data is not buffer.data:
             continue
@@ -280,7 +280,7 @@ class _Promotion(AccessMutator):
             if place is None:
                 return None
             base, elements = place
-            if len(elements) * dtypes.size_in_bytes(buffer.dtype) > self.machine.vector_bytes:
+            if len(elements) * self.machine.size_of(buffer.dtype) > self.machine.vector_bytes:
                 return None
             if not moving.isdisjoint(self.indices.variables(base)) or self.accesses.of(base):
                 return None

@@ -34,6 +34,10 @@ REGISTER_EXTENT = 32
 FUNCTION_OPERATIONS = 24
 """A call of a mathematical function counts as so many operations."""
 
+EMULATED_OPERATIONS = 10
+"""An operation that is computed in float32 and rounded counts as so many, as does what is loaded
+for it or stored."""
+
 MAX_COPY_SIZE = 4_000
 """Operations beyond which not even marked loops are written out."""
 
@@ -45,15 +49,15 @@ so many times."""
 
 def unroll(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Write out loops where that is asked for or pays."""
-    return _Unroll(func, machine.register_bytes).run()
+    return _Unroll(func, machine).run()
 
 
 class _Unroll(Rewriter):
-    """Local buffers of up to `register_bytes` are meant to live in registers."""
+    """Local buffers of up to the machine's `register_bytes` are meant to live in registers."""
 
-    def __init__(self, func: PrimFunc, register_bytes: int) -> None:
+    def __init__(self, func: PrimFunc, machine: MachineModel) -> None:
         super().__init__(func)
-        self.register_bytes = register_bytes
+        self.machine = machine
         self.max_step = 0
         self.sizes: dict[Node, int] = {}
         self.small_buffers = {
@@ -68,7 +72,7 @@ class _Unroll(Rewriter):
         shape = constant_shape(buffer)
         if shape is None:
             return False
-        if prod(shape) * dtypes.size_in_bytes(buffer.dtype) > self.register_bytes:
+        if prod(shape) * dtypes.size_in_bytes(buffer.dtype) > self.machine.register_bytes:
             return False
         indices = [a.indices[0] for a in self.accesses.of(allocation.body) if a.buffer is buffer]
         return all(
@@ -123,13 +127,19 @@ class _Unroll(Rewriter):
     def size_of(self, node: Node) -> int:
         """The loads, stores and operations in a statement; index arithmetic is free."""
         if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm)):
-            return int(isinstance(node, E.BufferLoad))
+            return self.weight(node) if isinstance(node, E.BufferLoad) else 0
         known = self.sizes.get(node)
         if known is None:
             parts = [node.value] if isinstance(node, S.BufferStore) else children(node)
-            own = operations_of(node)
+            own = operations_of(node) * self.weight(node)
             known = self.sizes[node] = own + sum(self.size_of(part) for part in parts)
         return known
+
+    def weight(self, node: Node) -> int:
+        """How many operations of the machine one on numbers of a node's type counts as."""
+        value = node.value if isinstance(node, S.BufferStore) else node
+        emulated = isinstance(value, E.PrimExpr) and self.machine.emulates(value.dtype)
+        return EMULATED_OPERATIONS if emulated else 1
 
     def partly(self, loop: S.For) -> S.Stmt:
         """An innermost loop with several iterations in its body."""

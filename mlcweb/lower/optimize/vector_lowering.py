@@ -66,7 +66,10 @@ class VectorLowering:
 
     def value(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression for all lanes; a scalar where it does not depend on the lane."""
-        if dtypes.lanes(expression.dtype) > 1 or dtypes.kind(expression.dtype) == "bfloat":
+        dtype = expression.dtype
+        if dtypes.lanes(dtype) > 1:
+            raise NoVectorForm
+        if dtypes.kind(dtype) == "bfloat" and not self.machine.emulates(dtype):
             raise NoVectorForm
         if not self.depends(expression):
             return expression
@@ -159,7 +162,7 @@ def _load(lowering: VectorLowering, load: E.BufferLoad) -> E.PrimExpr:
 
 
 def _binary(lowering: VectorLowering, expression: E.BinaryExpr) -> E.PrimExpr:
-    if not lowering.machine.has_vector_operator(type(expression), expression.a.dtype):
+    if not lowering.machine.vectors_have(type(expression), expression.a.dtype):
         raise NoVectorForm
     return type(expression)(lowering.vector(expression.a), lowering.vector(expression.b))
 
@@ -198,7 +201,7 @@ def _call(lowering: VectorLowering, call: E.Call) -> E.PrimExpr:
             raise NoVectorForm
         return _select(lowering, E.Select(condition, yes, no))
     machine = lowering.machine
-    if name not in OPERATORS or not machine.has_vector_operator(name, call.args[0].dtype):
+    if name not in OPERATORS or not machine.vectors_have(name, call.args[0].dtype):
         raise NoVectorForm
     if OPERATORS[name].precedence == SHIFT and machine.shifts_alike:
         if lowering.depends(call.args[1]):

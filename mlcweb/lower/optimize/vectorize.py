@@ -147,13 +147,13 @@ class _Vectorize(Rewriter):
             if isinstance(node, E.PrimExpr):
                 if not dtypes.is_bool(node.dtype) and not isinstance(node, E.StringImm):
                     if loop.loop_var in self.indices.variables(node):
-                        sizes.append(dtypes.size_in_bytes(dtypes.element_of(node.dtype)))
+                        sizes.append(self.machine.size_of(node.dtype))
                 if isinstance(node, E.BufferLoad):
                     continue
                 if operator_name(node) in self.machine.computed_in_float64:
                     sizes.append(8)
             if isinstance(node, S.BufferStore):
-                sizes.append(dtypes.size_in_bytes(node.buffer.dtype))
+                sizes.append(self.machine.size_of(node.buffer.dtype))
                 pending.append(node.value)
                 continue
             pending.extend(children(node))
@@ -170,7 +170,7 @@ class _Vectorize(Rewriter):
             return None
         value = store.value
         dtype = store.buffer.dtype
-        if not self.machine.has_vector_operator(type(value), dtype):
+        if not self.machine.vectors_have(type(value), dtype):
             return None
         free = not dtypes.is_float(dtype) or isinstance(value, (E.Min, E.Max))
         if not free and not self.function.attrs.get(REASSOCIATE):
