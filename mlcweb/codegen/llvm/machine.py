@@ -53,7 +53,7 @@ def machine_model(processor: Processor) -> MachineModel:
         register_bytes=registers * length,
         vector_sums=4,
         jammed_vectors=8,
-        scalar_sums=2,
+        scalar_sums=8,
         limits_copies=True,
         computed_in_float32=frozenset(format.name for format in processor.emulated),
         computed_in_float64=COMPUTED_IN_FLOAT64,

@@ -13,12 +13,16 @@ pytest.importorskip("llvmlite")
 
 from mlcweb import relax
 from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
+from mlcweb.codegen.llvm.pipeline import lower_for_llvm
 from mlcweb.ir import TVMError
 from mlcweb.runtime import Target, build, cpu, nd, register_func, remove_global_func
 from mlcweb.runtime.host.llvm_engine import processor, runs_here
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.library import load_module
 from mlcweb.script import from_source
+from mlcweb.tir.buffer import constant_shape
+from mlcweb.tir.stmt import AllocBuffer, find_statements
+from tests.programs import matmul
 
 ADD = from_source("""
 @T.prim_func
@@ -307,6 +311,12 @@ def test_neighbouring_sums_are_stored_together():
     a, b = np.random.default_rng(0).random((7, 100), "float32"), nd.empty((7,))
     lib["main"](nd.array(a), b)
     np.testing.assert_array_equal(b.numpy(), np.add.accumulate(a, axis=1)[:, -1])
+
+
+def test_eight_neighbouring_sums_go_on_side_by_side():
+    lowered = lower_for_llvm(matmul()["main"], processor(), False, [], True)
+    registers = [part.buffer for part in find_statements(lowered.body, AllocBuffer)]
+    assert [constant_shape(buffer) for buffer in registers] == [(8,)]
 
 
 def test_models_run_on_it():

@@ -17,7 +17,7 @@ from mlcweb.tir.stmt import AllocBuffer, BufferStore, LetStmt, sequence
 (
     normalize, peel_init, loop_partition, vectorize, unroll_and_jam, unroll, place_in_registers,
     promote_accumulators, hoist, common_subexpr_elim,
-) = optimizations(dataclasses.replace(MACHINE, jammed_vectors=8))  # fmt: skip
+) = optimizations(dataclasses.replace(MACHINE, jammed_vectors=8, scalar_sums=2))  # fmt: skip
 limited = optimizations(dataclasses.replace(MACHINE, limits_copies=True))[2]
 
 HEADER = """
