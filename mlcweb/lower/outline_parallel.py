@@ -144,7 +144,8 @@ class _Outlining:
                 used[node] = None
             elif isinstance(node, (E.BufferLoad, S.BufferStore)):
                 used[node.buffer.data] = None
-            defined.update(S.defined_variables(node))
+            elif not isinstance(node, (E.BinaryExpr, E.IntImm)):  # which are most nodes
+                defined.update(S.defined_variables(node))
         return {var: None for var in used if var not in defined}
 
 

@@ -68,9 +68,12 @@ class Addresses:
         self.pointers: dict[Key, _Pointer] = {}
 
     def plan(self, body: S.Stmt) -> None:
-        """Find out which places each loop needs pointers for."""
-        self._places_in(body)
+        """Find out which places each loop needs pointers for; those that become functions have
+        plans of their own."""
+        outlined = {inner for loop in self.selector.regions for inner in loops_in(loop)}
         for loop in loops_in(body):
+            if loop in outlined:
+                continue
             self.in_loop[loop] = {
                 place.key: place
                 for place in self._places_in(loop)

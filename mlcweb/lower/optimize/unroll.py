@@ -34,9 +34,9 @@ REGISTER_EXTENT = 32
 FUNCTION_OPERATIONS = 24
 """A call of a mathematical function counts as so many operations."""
 
-EMULATED_OPERATIONS = 10
-"""An operation that is computed in float32 and rounded counts as so many, as does what is loaded
-for it or stored."""
+EMULATED_OPERATIONS = 20
+"""A load of a number that is computed in float32 and rounded counts as so many operations, with
+what is computed of it."""
 
 MAX_COPY_SIZE = 4_000
 """Operations beyond which not even marked loops are written out."""
@@ -126,20 +126,16 @@ class _Unroll(Rewriter):
 
     def size_of(self, node: Node) -> int:
         """The loads, stores and operations in a statement; index arithmetic is free."""
-        if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm)):
-            return self.weight(node) if isinstance(node, E.BufferLoad) else 0
+        if isinstance(node, E.BufferLoad):
+            return EMULATED_OPERATIONS if self.machine.emulates(node.dtype) else 1
+        if isinstance(node, (E.Var, E.IntImm, E.FloatImm)):
+            return 0
         known = self.sizes.get(node)
         if known is None:
             parts = [node.value] if isinstance(node, S.BufferStore) else children(node)
-            own = operations_of(node) * self.weight(node)
+            own = operations_of(node)
             known = self.sizes[node] = own + sum(self.size_of(part) for part in parts)
         return known
-
-    def weight(self, node: Node) -> int:
-        """How many operations of the machine one on numbers of a node's type counts as."""
-        value = node.value if isinstance(node, S.BufferStore) else node
-        emulated = isinstance(value, E.PrimExpr) and self.machine.emulates(value.dtype)
-        return EMULATED_OPERATIONS if emulated else 1
 
     def partly(self, loop: S.For) -> S.Stmt:
         """An innermost loop with several iterations in its body."""
