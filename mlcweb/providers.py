@@ -151,6 +151,13 @@ def _schedules(name: str) -> Any:
     return getattr(schedule, name)
 
 
+@provides("mlcweb.schedule.state", "block_scope", "cached_flags")
+def _block_info(name: str) -> Any:
+    from mlcweb.schedule.analysis import block_info
+
+    return getattr(block_info, name)
+
+
 @provides("mlcweb.tir.tensor_intrin", "register_standard")
 def _standard_intrinsics(name: str) -> Any:
     from mlcweb.tensor_intrin import cuda, dot_products

@@ -24,7 +24,6 @@ from mlcweb.arith.int_set import (
     neg_inf,
     pos_inf,
     union,
-    union_lower_bound,
 )
 from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.iter_affine_map import (
@@ -55,5 +54,6 @@ from mlcweb.arith.region import (
     estimate_region_lower_bound,
     estimate_region_strict_bound,
     estimate_region_upper_bound,
+    union_lower_bound,
 )
 from mlcweb.ir.errors import TVMError

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from math import gcd, inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import INDEX_TYPES, RULES, ConstIntBound, operand_pair, type_bound
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.operators import Key, key_of, operator_name
-
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
 
 SIZES = ConstIntBound(0, inf)
 _UNLIMITED = 2**63 - 1
@@ -28,7 +26,7 @@ def bound_of_type(dtype: str) -> ConstIntBound:
     return ConstIntBound(-inf if unlimited and low < 0 else low, inf if unlimited else high)
 
 
-def compute_bound(expression: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound:
+def compute_bound(expression: E.PrimExpr, analyzer: Facts) -> ConstIntBound:
     """The bound of an expression, from those of its operands.
 
     Arithmetic of indices is taken never to overflow; that of other types wraps around.
@@ -55,7 +53,7 @@ def compute_bound(expression: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound:
     return bound
 
 
-def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> ConstIntBound | None:
+def _floormod(expression: E.FloorMod, analyzer: Facts) -> ConstIntBound | None:
     """The remainders of a constant that occur are spaced by what is known of the dividend."""
     a, b = analyzer.const_int_bound(expression.a), analyzer.const_int_bound(expression.b)
     bound = RULES[E.FloorMod](a, b)
@@ -69,7 +67,7 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> ConstIntBound | Non
     return ConstIntBound(lowest, min(bound.max_value, divisor - step + lowest))
 
 
-def _rounded_logarithm(value: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound | None:
+def _rounded_logarithm(value: E.PrimExpr, analyzer: Facts) -> ConstIntBound | None:
     """Of `ceil(log2(x))`, where x is an integer greater than 0, cast to a float."""
     match value:
         case E.Call(args=[E.Call(args=[E.Cast(value=power)]) as logarithm]) if (
@@ -82,7 +80,7 @@ def _rounded_logarithm(value: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound |
     return None
 
 
-def _shift_left(expression: E.Call, analyzer: Analyzer) -> ConstIntBound | None:
+def _shift_left(expression: E.Call, analyzer: Facts) -> ConstIntBound | None:
     """What is not negative, shifted by fewer bits than its type has."""
     value, bits = map(analyzer.const_int_bound, expression.args)
     if value.min_value < 0 or not 0 <= bits.min_value <= bits.max_value < 64:
@@ -94,7 +92,7 @@ def _shift_left(expression: E.Call, analyzer: Analyzer) -> ConstIntBound | None:
     return bound if bound.is_within(bound_of_type(expression.dtype)) else None
 
 
-def _cast(expression: E.Cast, analyzer: Analyzer) -> ConstIntBound | None:
+def _cast(expression: E.Cast, analyzer: Facts) -> ConstIntBound | None:
     if dtypes.is_float(expression.value.dtype):
         return _rounded_logarithm(expression.value, analyzer)
     value = analyzer.const_int_bound(expression.value)
@@ -104,13 +102,13 @@ def _cast(expression: E.Cast, analyzer: Analyzer) -> ConstIntBound | None:
     return value if value.is_within(bound_of_type(expression.dtype)) else None
 
 
-def _absolute(expression: E.Call, analyzer: Analyzer) -> ConstIntBound:
+def _absolute(expression: E.Call, analyzer: Facts) -> ConstIntBound:
     low, high = analyzer.const_int_bound(expression.args[0])
     least = 0 if low <= 0 <= high else min(abs(low), abs(high))
     return ConstIntBound(least, max(abs(low), abs(high)))
 
 
-def _ramp(expression: E.Ramp, analyzer: Analyzer) -> ConstIntBound | None:
+def _ramp(expression: E.Ramp, analyzer: Facts) -> ConstIntBound | None:
     """All lanes of it."""
     last = ConstIntBound(0, expression.lanes - 1)
     steps = RULES[E.Mul](analyzer.const_int_bound(expression.stride), last)
@@ -118,18 +116,18 @@ def _ramp(expression: E.Ramp, analyzer: Analyzer) -> ConstIntBound | None:
     return RULES[E.Add](analyzer.const_int_bound(expression.base), steps)
 
 
-def _variable(variable: E.Var, analyzer: Analyzer) -> ConstIntBound | None:
+def _variable(variable: E.Var, analyzer: Facts) -> ConstIntBound | None:
     bound = analyzer.bound_of_variable.get(variable)
     return SIZES if bound is None and variable.is_size else bound
 
 
-def _let(expression: E.Let, analyzer: Analyzer) -> ConstIntBound | None:
+def _let(expression: E.Let, analyzer: Facts) -> ConstIntBound | None:
     inside = analyzer.clone()
     inside.bind(expression.var, expression.value)
     return inside.const_int_bound(expression.body)
 
 
-_RULES: dict[Key, Callable[[Any, Analyzer], ConstIntBound | None]] = {
+_RULES: dict[Key, Callable[[Any, Facts], ConstIntBound | None]] = {
     E.Ramp: _ramp,
     E.Broadcast: lambda expression, analyzer: analyzer.const_int_bound(expression.value),
     E.Let: _let,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith.digits import Digit, Product, Sum, write
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import ConstIntBound, is_index_type, type_bound
 from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rewrite import apply_rule, rebuilt
@@ -16,19 +17,16 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import integer
 
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
-
 Value = Sum | E.PrimExpr
 """What the canonical form of a subexpression is: a sum, or any other expression."""
 
 
-def canonical_sum(expression: E.PrimExpr, analyzer: Analyzer) -> Sum:
+def canonical_sum(expression: E.PrimExpr, analyzer: Facts) -> Sum:
     """The expression, an integer, as a sum."""
     return _sum(_value(expression, analyzer), analyzer)
 
 
-def affine_form(expression: E.PrimExpr, analyzer: Analyzer) -> tuple[E.PrimExpr, bool]:
+def affine_form(expression: E.PrimExpr, analyzer: Facts) -> tuple[E.PrimExpr, bool]:
     """The canonical form, and whether it is finished: a sum of digits of different variables, none
     subtracted, to which no other rule applies."""
     value = _value(expression, analyzer)
@@ -39,12 +37,12 @@ def affine_form(expression: E.PrimExpr, analyzer: Analyzer) -> tuple[E.PrimExpr,
     return write(value), finished and len({digit.source for digit, _ in digits}) == len(digits)
 
 
-def canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+def canonical(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     """The expression with every integer sum in it in canonical form."""
     return _expression(_value(expression, analyzer))
 
 
-def _value(expression: E.PrimExpr, analyzer: Analyzer) -> Value:
+def _value(expression: E.PrimExpr, analyzer: Facts) -> Value:
     cls = type(expression)
     if cls is E.Var:
         return analyzer.known_value(expression)  # type: ignore[arg-type]
@@ -69,7 +67,7 @@ def _expression(value: Value) -> E.PrimExpr:
     return write(value) if isinstance(value, LinearForm) else value
 
 
-def _sum(value: Value, analyzer: Analyzer) -> Sum:
+def _sum(value: Value, analyzer: Facts) -> Sum:
     if isinstance(value, LinearForm):
         return value
     if isinstance(value, E.IntImm):
@@ -79,7 +77,7 @@ def _sum(value: Value, analyzer: Analyzer) -> Sum:
 
 def _digit(
     index: E.PrimExpr,
-    analyzer: Analyzer,
+    analyzer: Facts,
     lower: int = 1,
     upper: int | None = None,
     truncated: bool = False,
@@ -88,7 +86,7 @@ def _digit(
     return Product({Digit(analyzer.interned(index), lower, upper, truncated): 1}, 0, index.dtype)
 
 
-def _product(total: Sum, analyzer: Analyzer) -> Product:
+def _product(total: Sum, analyzer: Facts) -> Product:
     """A sum as a single digit and its scale; a proper sum becomes the index."""
     if len(total.terms) == 1 and total.constant == 0:
         return Product(total.terms, 0, total.dtype)
@@ -102,7 +100,7 @@ def _positive_product(total: Sum) -> Sum:
     return Product(total.terms, 0, total.dtype) if alone else total
 
 
-def _add(expression: Any, analyzer: Analyzer) -> Value:
+def _add(expression: Any, analyzer: Facts) -> Value:
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
     if not is_index_type(expression.dtype):
         return apply_rule(_with_operands(expression, a, b), analyzer)
@@ -110,7 +108,7 @@ def _add(expression: Any, analyzer: Analyzer) -> Value:
     return _sum(a, analyzer).plus(_sum(b, analyzer), sign)
 
 
-def _multiply(expression: E.Mul, analyzer: Analyzer) -> Value:
+def _multiply(expression: E.Mul, analyzer: Facts) -> Value:
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
     if not is_index_type(expression.dtype):
         return apply_rule(_with_operands(expression, a, b), analyzer)
@@ -135,7 +133,7 @@ def _with_operands(expression: Any, a: Value, b: Value) -> Any:
     return type(expression)(a, b)
 
 
-def _divide(expression: E.FloorDiv | E.FloorMod | E.Div | E.Mod, analyzer: Analyzer) -> Value:
+def _divide(expression: E.FloorDiv | E.FloorMod | E.Div | E.Mod, analyzer: Facts) -> Value:
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
     divisor = _constant(b) if is_index_type(expression.dtype) else None
     if divisor is None or divisor <= 0:
@@ -149,7 +147,7 @@ def _divide(expression: E.FloorDiv | E.FloorMod | E.Div | E.Mod, analyzer: Analy
 class _Division:
     """Division by a positive constant that rounds down, or towards zero where it is `truncated`."""
 
-    def __init__(self, divisor: int, truncated: bool, analyzer: Analyzer) -> None:
+    def __init__(self, divisor: int, truncated: bool, analyzer: Facts) -> None:
         self.divisor = divisor
         self.truncated = truncated
         self.analyzer = analyzer
@@ -257,7 +255,7 @@ class _Division:
         return _digit(index, self.analyzer, lower, upper, self.truncated)
 
 
-def _cast(expression: E.Cast, analyzer: Analyzer) -> Value:
+def _cast(expression: E.Cast, analyzer: Facts) -> Value:
     """A sum of indices in another type of index is the sum in it, where all of it fits."""
     value, dtype = _value(expression.value, analyzer), expression.dtype
     both = dtype, expression.value.dtype
@@ -274,7 +272,7 @@ def _cast(expression: E.Cast, analyzer: Analyzer) -> Value:
     )
 
 
-def _fits(total: Sum, dtype: str, analyzer: Analyzer) -> bool:
+def _fits(total: Sum, dtype: str, analyzer: Facts) -> bool:
     """Whether a type holds what terms are digits of, and the terms, in whatever order they are
     summed."""
     bound = type_bound(dtype)
@@ -289,7 +287,7 @@ def _fits(total: Sum, dtype: str, analyzer: Analyzer) -> bool:
 
 _CONSTANTS = (E.IntImm, E.FloatImm)
 
-_RULES: dict[type, Callable[[Any, Analyzer], Value]] = {
+_RULES: dict[type, Callable[[Any, Facts], Value]] = {
     E.Add: _add,
     E.Sub: _add,
     E.Mul: _multiply,

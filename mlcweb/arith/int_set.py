@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mlcweb.arith.bounds import bound_of_type
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import ConstIntBound, is_index_type, may_wrap, operand_pair
 from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.tir import expr as E
@@ -28,9 +29,6 @@ from mlcweb.tir.arithmetic import (
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.operators import Key, key_of
 from mlcweb.tir.substitute import uses, uses_any
-
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
 
 
 class IntSet(NamedTuple):
@@ -84,7 +82,7 @@ class IntSet(NamedTuple):
     def is_point(self) -> bool:
         return self[0] is not None and self[0] is self[1]
 
-    def cover_range(self, limit: Range, analyzer: Analyzer) -> Range:
+    def cover_range(self, limit: Range, analyzer: Facts) -> Range:
         """The set as a range; `limit` where an end is infinite."""
         low, high = self
         if low is None or high is None:
@@ -145,7 +143,7 @@ def plain_sets(domains: Domains) -> Domains:
     }
 
 
-def union(sets: Iterable[IntSet], analyzer: Analyzer) -> IntSet:
+def union(sets: Iterable[IntSet], analyzer: Facts) -> IntSet:
     """The smallest interval that holds all the sets (at least one)."""
     result: IntSet | None = None
     for item in sets:
@@ -155,7 +153,7 @@ def union(sets: Iterable[IntSet], analyzer: Analyzer) -> IntSet:
     return result
 
 
-def _hull(a: IntSet, b: IntSet, analyzer: Analyzer) -> IntSet:
+def _hull(a: IntSet, b: IntSet, analyzer: Facts) -> IntSet:
     return _interval(
         _both(minimum, a.min_value, b.min_value),
         _both(maximum, a.max_value, b.max_value),
@@ -163,7 +161,7 @@ def _hull(a: IntSet, b: IntSet, analyzer: Analyzer) -> IntSet:
     )
 
 
-def intersect(a: IntSet, b: IntSet, analyzer: Analyzer) -> IntSet:
+def intersect(a: IntSet, b: IntSet, analyzer: Facts) -> IntSet:
     """The integers of both sets."""
     return _interval(
         _either(maximum, a.min_value, b.min_value),
@@ -172,7 +170,7 @@ def intersect(a: IntSet, b: IntSet, analyzer: Analyzer) -> IntSet:
     )
 
 
-def _interval(low: E.PrimExpr | None, high: E.PrimExpr | None, analyzer: Analyzer) -> IntSet:
+def _interval(low: E.PrimExpr | None, high: E.PrimExpr | None, analyzer: Facts) -> IntSet:
     """The set with simplified ends; a point where they are the same."""
     low = None if low is None else analyzer.simplify(low)
     high = None if high is None else analyzer.simplify(high)
@@ -181,31 +179,7 @@ def _interval(low: E.PrimExpr | None, high: E.PrimExpr | None, analyzer: Analyze
     return IntSet(low, high)
 
 
-def union_lower_bound(sets: Iterable[IntSet]) -> IntervalSet:
-    """An interval within the union of sets: the first, and what is known to continue it."""
-    from mlcweb.arith.analyzer import Analyzer
-
-    analyzer = Analyzer()
-    result: IntSet | None = None
-    for item in sets:
-        if item.is_nothing():
-            continue
-        item = IntSet(*item)
-        if result is None:
-            result = item
-        elif _reaches(result, item, analyzer) and _reaches(item, result, analyzer):
-            result = _hull(result, item, analyzer)
-    return IntervalSet.nothing() if result is None else IntervalSet(*result)
-
-
-def _reaches(a: IntSet, b: IntSet, analyzer: Analyzer) -> bool:
-    """Whether b begins with what follows on a, or before."""
-    if a.max_value is None or b.min_value is None:
-        return True
-    return analyzer.can_prove(b.min_value <= a.max_value + 1)
-
-
-def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Analyzer) -> IntSet:
+def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Facts) -> IntSet:
     """The values of an expression while the variables of `domains` run through their sets.
 
     The ends may mention the other variables. The result can be larger than the set of values, never
@@ -217,7 +191,7 @@ def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Analyzer) -> In
         raise nests_too_deep("analyzed") from None
 
 
-def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:
+def eval_range(domain: Range, domains: Domains, analyzer: Facts) -> IntSet:
     """The union of a range over the values of the variables in `domains`."""
     low = eval_set(domain.min, domains, analyzer)
     if is_const_int(domain.extent, 1):
@@ -229,7 +203,7 @@ def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:
     return _interval(low.min_value, high.max_value, analyzer)
 
 
-def upper_limits(expression: E.PrimExpr, analyzer: Analyzer) -> Iterator[E.PrimExpr]:
+def upper_limits(expression: E.PrimExpr, analyzer: Facts) -> Iterator[E.PrimExpr]:
     """Limits that the expression never exceeds, one after another with fewer variables: each
     variable with a symbolic domain is replaced by an end of it, the last bound first."""
     for variable, domain in reversed(analyzer.symbolic_domains.items()):
@@ -244,7 +218,7 @@ def upper_limits(expression: E.PrimExpr, analyzer: Analyzer) -> Iterator[E.PrimE
 class _Evaluator:
     """Interval arithmetic with symbolic ends."""
 
-    def __init__(self, domains: Domains, analyzer: Analyzer) -> None:
+    def __init__(self, domains: Domains, analyzer: Facts) -> None:
         self.domains = domains
         self.analyzer = analyzer
         self.depth = 0

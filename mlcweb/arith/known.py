@@ -4,17 +4,15 @@ than the condition itself (`a >= b` is `a == b` where `a <= b` is known)."""
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import equal, less, subtract
 from mlcweb.tir.operators import operator_name
-
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
 
 _CONDITIONS = (E.Var, E.EQ, E.NE, E.LT, E.LE, E.Not, E.And, E.Or, E.Call)
 
@@ -26,7 +24,7 @@ def without_hint(condition: E.PrimExpr) -> E.PrimExpr:
     return condition
 
 
-def under_constraints(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+def under_constraints(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     """A simple expression as the constraints have it; itself where they say nothing of it."""
     if not isinstance(expression, _CONDITIONS) or expression.dtype != "bool":
         return expression
@@ -44,7 +42,7 @@ def under_constraints(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
-def _comparison(condition: Any, expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+def _comparison(condition: Any, expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     if analyzer.chains_inequalities:
         chains = _Chains(analyzer)
         if chains.prove(condition):
@@ -83,7 +81,7 @@ class _Chains:
     """Differences of two terms that constraints bound from above, added up along paths from one
     term to another: x - y <= 2 and y - z <= 3 make x - z <= 5 (Bellman and Ford)."""
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, analyzer: Facts) -> None:
         self.analyzer = analyzer
         self.edges: list[tuple[Any, Any, int]] = []
         self.different: list[tuple[Any, Any, int]] = []

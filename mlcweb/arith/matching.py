@@ -6,16 +6,14 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mlcweb.arith import identities
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import is_index_type
 from mlcweb.tir import expr as E
 from mlcweb.tir import folding as F
-
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
 
 Bound = dict[str, Any]
 """What the letters of an identity stand for: expressions, and the numbers of constants."""
@@ -62,10 +60,10 @@ class Identity(NamedTuple):
 
     match: Match
     build: Build
-    condition: Callable[[Bound, Analyzer], bool]
+    condition: Callable[[Bound, Facts], bool]
 
 
-def applied(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
+def applied(expression: Any, analyzer: Facts) -> E.PrimExpr | None:
     """What an identity makes of an expression whose operands are simple; None where none does."""
     candidates = _candidates(type(expression), type(expression.a), type(expression.b))
     if not candidates or not (is_index_type(expression.a.dtype) or type(expression) is E.And):
@@ -95,7 +93,7 @@ def _candidates(cls: type, a: type, b: type) -> tuple[Identity, ...]:
 
 
 @cache
-def _compiled(text: str) -> tuple[Build, Callable[[Bound, Analyzer], bool]]:
+def _compiled(text: str) -> tuple[Build, Callable[[Bound, Facts], bool]]:
     """The right side of an identity, and its condition."""
     statement, _, condition = text.partition(" if ")
     return _builder(_parsed(statement.split("->")[1])), _condition(condition)
@@ -281,7 +279,7 @@ _BUILDERS: dict[type, Callable[[Any, Any], E.PrimExpr]] = {
 }
 
 
-def _condition(text: str) -> Callable[[Bound, Analyzer], bool]:
+def _condition(text: str) -> Callable[[Bound, Facts], bool]:
     """The test of a condition, which reads arguments of `nonneg` and `same` as expressions."""
     if not text:
         return lambda bound, analyzer: True
@@ -293,27 +291,27 @@ def _condition(text: str) -> Callable[[Bound, Analyzer], bool]:
     return lambda bound, analyzer: all(test(bound, analyzer) for test in tests)
 
 
-def _of_constants(node: Any) -> Callable[[Bound, Analyzer], bool]:
+def _of_constants(node: Any) -> Callable[[Bound, Facts], bool]:
     code = _code(node)
     return lambda bound, analyzer: bool(eval(code, {"__builtins__": {}, "abs": abs}, bound))
 
 
-def _question(node: ast.Call) -> Callable[[Bound, Analyzer], bool]:
+def _question(node: ast.Call) -> Callable[[Bound, Facts], bool]:
     builders = [_builder(argument) for argument in node.args]
     ask = _QUESTIONS[node.func.id]  # type: ignore[attr-defined]
 
-    def test(bound: Bound, analyzer: Analyzer) -> bool:
+    def test(bound: Bound, analyzer: Facts) -> bool:
         return ask(analyzer, *(build(bound, _dtype(bound)) for build in builders))
 
     return test
 
 
-def _are_nonnegative(analyzer: Analyzer, *values: E.PrimExpr) -> bool:
+def _are_nonnegative(analyzer: Facts, *values: E.PrimExpr) -> bool:
     return all(analyzer.const_int_bound(value).min_value >= 0 for value in values)
 
 
 def _is_same_difference(
-    analyzer: Analyzer, x: E.PrimExpr, y: E.PrimExpr, z: E.PrimExpr, w: E.PrimExpr
+    analyzer: Facts, x: E.PrimExpr, y: E.PrimExpr, z: E.PrimExpr, w: E.PrimExpr
 ) -> bool:
     first, second = analyzer.canonical(F.subtract(x, y)), analyzer.canonical(F.subtract(z, w))
     return same_expression(first, second)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import is_index_type, may_wrap, operand_pair
 from mlcweb.tir import expr as E
 from mlcweb.tir.operators import Key, key_of
-
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
 
 
 class ModularSet(NamedTuple):
@@ -55,7 +53,7 @@ def intersection(a: ModularSet, b: ModularSet) -> ModularSet | None:
     return modular_set(a.coeff * step, a.base + a.coeff * times)
 
 
-def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSet:
+def compute_modular_set(expression: E.PrimExpr, analyzer: Facts) -> ModularSet:
     """The modular set of an expression, from those of its operands; arithmetic that wraps around
     may leave any remainder."""
     if isinstance(expression, E.IntImm):
@@ -77,7 +75,7 @@ def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSe
     return ANY_INTEGER if remainders.coeff != 1 and may_wrap(expression) else remainders
 
 
-def _variable(variable: E.Var, analyzer: Analyzer) -> ModularSet:
+def _variable(variable: E.Var, analyzer: Facts) -> ModularSet:
     declared = analyzer.modular_set_of_variable.get(variable)
     if declared is not None:
         return declared
@@ -85,7 +83,7 @@ def _variable(variable: E.Var, analyzer: Analyzer) -> ModularSet:
     return ModularSet(0, int(low)) if low == high else ANY_INTEGER
 
 
-def _cast(expression: E.Cast, analyzer: Analyzer) -> ModularSet:
+def _cast(expression: E.Cast, analyzer: Facts) -> ModularSet:
     """Of indices, which fit in the type that they are cast to."""
     both = expression.dtype, expression.value.dtype
     return analyzer.modular_set(expression.value) if all(map(is_index_type, both)) else ANY_INTEGER

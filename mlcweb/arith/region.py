@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.int_set import IntervalSet, IntSet, eval_range
+from mlcweb.arith.int_set import IntervalSet, IntSet, eval_range, union
 from mlcweb.arith.iter_expr import IterSum
 from mlcweb.arith.iter_map import (
     SURJECTIVE,
@@ -162,3 +162,25 @@ def _set_of_sum(index: IterSum, extent: Any, analyzer: Analyzer) -> IntSet | Non
         if is_const_int(extent, 1)
         else IntSet(low, analyzer.simplify(low + extent - 1))
     )
+
+
+def union_lower_bound(sets: Iterable[IntSet]) -> IntervalSet:
+    """An interval within the union of sets: the first, and what is known to continue it."""
+    analyzer = Analyzer()
+    result: IntSet | None = None
+    for item in sets:
+        if item.is_nothing():
+            continue
+        item = IntSet(*item)
+        if result is None:
+            result = item
+        elif _reaches(result, item, analyzer) and _reaches(item, result, analyzer):
+            result = union([result, item], analyzer)
+    return IntervalSet.nothing() if result is None else IntervalSet(*result)
+
+
+def _reaches(a: IntSet, b: IntSet, analyzer: Analyzer) -> bool:
+    """Whether b begins with what follows on a, or before."""
+    if a.max_value is None or b.min_value is None:
+        return True
+    return analyzer.can_prove(b.min_value <= a.max_value + 1)

@@ -8,7 +8,7 @@ and maximum), `rules_comparison`, `rules_logic` (boolean algebra, choices) and `
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith import (
     known,
@@ -19,6 +19,7 @@ from mlcweb.arith import (
     rules_logic,
     rules_vector,
 )  # fmt: skip
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
@@ -28,10 +29,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.folding import add, integer, multiply, subtract
 from mlcweb.tir.operators import Key, key_of, operator_name
 
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
-
-Rule = Callable[[Any, "Analyzer"], E.PrimExpr]
+Rule = Callable[[Any, Facts], E.PrimExpr]
 
 _RULES: dict[Key, Rule] = {
     **rules_integer.RULES,
@@ -46,7 +44,7 @@ _TURNED: dict[type, type] = {E.GT: E.LT, E.GE: E.LE}
 _LEAVES = (E.IntImm, E.FloatImm, E.StringImm)
 
 
-def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+def rewrite(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     """The expression after the local rules, operands first."""
     cls = type(expression)
     if cls is E.Var:
@@ -63,7 +61,7 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     return result
 
 
-def _rewritten(expression: Any, analyzer: Analyzer) -> E.PrimExpr:
+def _rewritten(expression: Any, analyzer: Facts) -> E.PrimExpr:
     turned = _TURNED.get(type(expression))
     if turned is not None:
         return _rewritten(turned(expression.b, expression.a), analyzer)
@@ -74,13 +72,13 @@ def _rewritten(expression: Any, analyzer: Analyzer) -> E.PrimExpr:
     return apply_rule(expression, analyzer)
 
 
-def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+def apply_rule(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     """The rule of this node, where it has one; then what the constraints say of a condition."""
     result = _by_rule(expression, analyzer)
     return known.under_constraints(result, analyzer) if analyzer.constraints else result
 
 
-def _by_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+def _by_rule(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     if isinstance(expression, (E.BinaryExpr, E.ComparisonExpr)):
         made = rules_vector.of_vectors(expression, analyzer)
         if made is None:
@@ -96,7 +94,7 @@ def _by_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
 
 
 def rebuilt(
-    expression: Any, change: Callable[[E.PrimExpr, Analyzer], E.PrimExpr], analyzer: Analyzer
+    expression: Any, change: Callable[[E.PrimExpr, Facts], E.PrimExpr], analyzer: Facts
 ) -> Any:
     """The node with its operands changed; the node itself where none is.
 
@@ -124,7 +122,7 @@ def rebuilt(
 
 
 def _changed_branches(
-    expression: Any, change: Callable[..., E.PrimExpr], analyzer: Analyzer
+    expression: Any, change: Callable[..., E.PrimExpr], analyzer: Facts
 ) -> tuple[E.PrimExpr, E.PrimExpr]:
     constraint_of = negation if isinstance(expression, E.Or) else lambda condition: condition
     a = change(expression.a, analyzer)
@@ -135,7 +133,7 @@ def _changed_branches(
 
 
 def _changed_choice(
-    parts: tuple[E.PrimExpr, ...], change: Callable[..., E.PrimExpr], analyzer: Analyzer
+    parts: tuple[E.PrimExpr, ...], change: Callable[..., E.PrimExpr], analyzer: Facts
 ) -> tuple[E.PrimExpr, E.PrimExpr, E.PrimExpr]:
     condition, true_value, false_value = parts
     condition = change(condition, analyzer)
@@ -216,7 +214,7 @@ _SUMS: dict[type, Callable[[E.PrimExpr, E.PrimExpr], E.PrimExpr]] = {
 
 
 class _Operands(Mutator):
-    def __init__(self, change: Callable[..., E.PrimExpr], analyzer: Analyzer) -> None:
+    def __init__(self, change: Callable[..., E.PrimExpr], analyzer: Facts) -> None:
         self.change = change
         self.analyzer = analyzer
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import gcd, inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith.digits import Sum, write
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_integer import rounded_down
 from mlcweb.tir import expr as E
@@ -25,9 +26,6 @@ from mlcweb.tir.folding import (
     subtract,
 )  # fmt: skip
 
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
-
 TRUE, FALSE = E.IntImm("bool", 1), E.IntImm("bool", 0)
 
 
@@ -42,7 +40,7 @@ def _numbers(expression: Any) -> tuple[Any, Any] | None:
     return None
 
 
-def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
+def _less(expression: E.LT, analyzer: Facts) -> E.PrimExpr:
     if numbers := _numbers(expression):
         return truth(numbers[0] < numbers[1])
     a, b = expression.a, expression.b
@@ -69,7 +67,7 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
     return _with_constants_moved(expression)
 
 
-def _bound(difference: Sum, analyzer: Analyzer) -> ConstIntBound:
+def _bound(difference: Sum, analyzer: Facts) -> ConstIntBound:
     """The bound of a sum, whose constant need not fit in its type: that of x + 2**31, say."""
     if -(2**31) <= difference.constant < 2**31:
         return analyzer.const_int_bound(write(difference))
@@ -77,7 +75,7 @@ def _bound(difference: Sum, analyzer: Analyzer) -> ConstIntBound:
     return ConstIntBound(low + difference.constant, high + difference.constant)
 
 
-def _product_and_sum(difference: Sum, analyzer: Analyzer) -> bool | None:
+def _product_and_sum(difference: Sum, analyzer: Facts) -> bool | None:
     """Whether x * y * c < (x + y) * d for positive x and y: whether c < d / x + d / y."""
     scales = {digit.source: scale for digit, scale in difference.items() if digit[1:3] == (1, None)}
     products = [source for source in scales if isinstance(source, E.Mul)]
@@ -96,7 +94,7 @@ def _product_and_sum(difference: Sum, analyzer: Analyzer) -> bool | None:
     return True if size < least else False if size >= greatest else None
 
 
-def _without_common_factor(difference: Sum, analyzer: Analyzer) -> E.PrimExpr | None:
+def _without_common_factor(difference: Sum, analyzer: Facts) -> E.PrimExpr | None:
     """x * s + y < c * s, where 0 <= y < s, is x < c; x * s < c is x < c / s rounded up."""
     scales = [abs(scale) for scale in difference.terms.values()]
     negative = len(scales) == 1 and max(difference.terms.values()) < 0
@@ -137,7 +135,7 @@ def _below_zero(difference: Sum) -> E.PrimExpr:
     return less(write(difference), integer(-constant, dtype))
 
 
-def _distributed(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+def _distributed(a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """min(x, y) < z is x < z or y < z, and so on."""
     if isinstance(a, (E.Min, E.Max)):
         join = logical_or if isinstance(a, E.Min) else logical_and
@@ -155,7 +153,7 @@ def _constant_divisor(expression: E.PrimExpr) -> int:
     return 0
 
 
-def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     if (step := _constant_divisor(a)) and isinstance(b, E.IntImm):
         limit = b.value * step
         if isinstance(a, E.Div) and b.value <= 0:
@@ -178,7 +176,7 @@ def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pri
     return None
 
 
-def _without_common_operand(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+def _without_common_operand(a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """x + y < x + z is y < z, where the common operand stands at the top."""
     zero = integer(0, a.dtype)
     if isinstance(a, E.Add) and isinstance(b, E.Add):
@@ -243,7 +241,7 @@ def _unless_same(expression: Any, a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
     return type(expression)(a, b)
 
 
-def _less_equal(expression: E.LE, analyzer: Analyzer) -> E.PrimExpr:
+def _less_equal(expression: E.LE, analyzer: Facts) -> E.PrimExpr:
     """a <= b is not b < a."""
     if numbers := _numbers(expression):
         return truth(numbers[0] <= numbers[1])
@@ -267,7 +265,7 @@ def _swapped(rule: Callable[..., E.PrimExpr], cls: type) -> Callable[..., E.Prim
     return lambda expression, analyzer: rule(cls(expression.b, expression.a), analyzer)
 
 
-def _equal(expression: E.EQ, analyzer: Analyzer) -> E.PrimExpr:
+def _equal(expression: E.EQ, analyzer: Facts) -> E.PrimExpr:
     if numbers := _numbers(expression):
         return truth(numbers[0] == numbers[1])
     a, b = expression.a, expression.b
@@ -294,7 +292,7 @@ def _equal(expression: E.EQ, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
-def _not_equal(expression: E.NE, analyzer: Analyzer) -> E.PrimExpr:
+def _not_equal(expression: E.NE, analyzer: Facts) -> E.PrimExpr:
     opposite = _equal(E.EQ(expression.a, expression.b), analyzer)
     if isinstance(opposite, E.EQ):
         return _unless_same(expression, opposite.a, opposite.b)
@@ -329,7 +327,7 @@ def negation(expression: E.PrimExpr) -> E.PrimExpr:
     return make(expression)
 
 
-RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
+RULES: dict[type, Callable[[Any, Facts], E.PrimExpr]] = {
     E.LT: _less,
     E.LE: _less_equal,
     E.GT: _swapped(_less, E.LT),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_integer import fold_multiply, rounded_down
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import add, floordiv, integer, maximum, minimum, multiply, subtract
-
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
 
 Extremum = E.Min | E.Max
 
@@ -26,7 +24,7 @@ def _opposite(cls: type) -> type:
     return E.Max if cls is E.Min else E.Min
 
 
-def _extremum(expression: Extremum, analyzer: Analyzer) -> E.PrimExpr:
+def _extremum(expression: Extremum, analyzer: Facts) -> E.PrimExpr:
     cls, a, b = type(expression), expression.a, expression.b
     made = _build(cls)(a, b)
     if type(made) is not cls:
@@ -57,7 +55,7 @@ def _extremum(expression: Extremum, analyzer: Analyzer) -> E.PrimExpr:
 
 
 def _with_constant_difference(
-    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
+    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts
 ) -> E.PrimExpr | None:
     if _has_extremum(a) != _has_extremum(b):
         return None  # It would stay in the difference, which takes long to find in a long chain.
@@ -72,7 +70,7 @@ def _has_extremum(expression: E.PrimExpr) -> bool:
 
 
 def _against_rounding(
-    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
+    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts
 ) -> E.PrimExpr | None:
     """max(x // c * c, x) is x; max((x + c - 1) // c * c, x) is the former."""
     for rounded, x in ((a, b), (b, a)):
@@ -89,16 +87,14 @@ def _against_rounding(
     return None
 
 
-def _from_constant(
-    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
-) -> E.PrimExpr | None:
+def _from_constant(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """min(c - x, d) is c - max(x, c - d)."""
     if isinstance(a, E.Sub) and isinstance(a.a, E.IntImm) and isinstance(b, E.IntImm):
         return subtract(a.a, _build(_opposite(cls))(a.b, subtract(a.a, b)))
     return None
 
 
-def _absorbed(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+def _absorbed(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """min(x, max(x, y)) is x; min(x, min(min(x, y), z)) is min(min(x, y), z)."""
     for x, other in ((a, b), (b, a)):
         if type(other) is cls and any(same_expression(x, y) for y in _chain(cls, other)):
@@ -117,7 +113,7 @@ def _chain(cls: type, extremum: Any) -> Iterator[E.PrimExpr]:
     yield extremum
 
 
-def _of_extrema(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+def _of_extrema(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """min(max(x, y), min(x, y)) is min(x, y); min(max(x, y), max(x, z)) is max(min(y, z), x)."""
     if not (isinstance(a, (E.Min, E.Max)) and isinstance(b, (E.Min, E.Max))):
         return None
@@ -144,7 +140,7 @@ def of_opposites(a: E.PrimExpr, b: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr] 
     return None
 
 
-def _nested(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+def _nested(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """Constants of nested extrema are merged, and stand last."""
     build = _build(cls)
     for inner, outer in ((a, b), (b, a)):
@@ -157,9 +153,7 @@ def _nested(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pr
     return None
 
 
-def _common_operand(
-    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
-) -> E.PrimExpr | None:
+def _common_operand(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """min(x + y, x + z) is min(y, z) + x; min(x - y, x - z) is x - max(y, z)."""
     build = _build(cls)
     if isinstance(a, E.Add) and isinstance(b, E.Add):
@@ -175,7 +169,7 @@ def _common_operand(
     return None
 
 
-def _common_scale(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+def _common_scale(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """min(x * c, y * c) is min(x, y) * c; a negative factor turns it round."""
     for operation, combine in ((E.Mul, multiply), (E.FloorDiv, floordiv)):
         if not (isinstance(a, operation) and isinstance(a.b, E.IntImm)):
@@ -196,7 +190,7 @@ def _is_extremum(expression: E.PrimExpr) -> bool:
     return isinstance(expression, (E.Min, E.Max))
 
 
-def moved_inside(expression: E.Add | E.Sub, analyzer: Analyzer) -> E.PrimExpr | None:
+def moved_inside(expression: E.Add | E.Sub, analyzer: Facts) -> E.PrimExpr | None:
     """min(x + z, y) - z is min(x, y - z), where z cancels at the top of an operand of the minimum;
     likewise z - min(…) and the sum with a negative term."""
     a, b = expression.a, expression.b
@@ -276,13 +270,13 @@ def _filled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:
     return x.a if isinstance(x, E.Sub) and same_expression(x.b, z) else None
 
 
-def _multiply(expression: E.Mul, analyzer: Analyzer) -> E.PrimExpr:
+def _multiply(expression: E.Mul, analyzer: Facts) -> E.PrimExpr:
     """min(x, y) * max(x, y) is x * y."""
     pair = of_opposites(expression.a, expression.b) if is_index_type(expression.dtype) else None
     return fold_multiply(expression, analyzer) if pair is None else multiply(*pair)
 
 
-RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
+RULES: dict[type, Callable[[Any, Facts], E.PrimExpr]] = {
     E.Min: _extremum,
     E.Max: _extremum,
     E.Mul: _multiply,

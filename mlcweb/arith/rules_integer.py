@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import reduce
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith.digits import Sum, write
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import is_index_type
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
@@ -25,9 +26,6 @@ from mlcweb.tir.folding import (
     truncdiv,
     truncmod,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
 
 
 def factors(expression: E.PrimExpr) -> Iterator[E.PrimExpr]:
@@ -75,10 +73,10 @@ def quotient_of_product(numerator: E.PrimExpr, denominator: E.PrimExpr) -> E.Pri
     return result
 
 
-def _fold(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[[Any, Analyzer], E.PrimExpr]:
+def _fold(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[[Any, Facts], E.PrimExpr]:
     """A rule that only folds constants and neutral operands."""
 
-    def rule(expression: Any, analyzer: Analyzer) -> E.PrimExpr:
+    def rule(expression: Any, analyzer: Facts) -> E.PrimExpr:
         if isinstance(expression.a, (E.IntImm, E.FloatImm)) or isinstance(
             expression.b, (E.IntImm, E.FloatImm)
         ):
@@ -95,7 +93,7 @@ fold_multiply = _fold(multiply)
 _fold_floordiv, _fold_floormod = _fold(floordiv), _fold(floormod)
 
 
-def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
+def _add(expression: E.Add, analyzer: Facts) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if is_index_type(a.dtype):
         shared = _common_factor(a, b, add)
@@ -158,7 +156,7 @@ def _difference(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
     return integer(0, a.dtype) if same_expression(a, b) else subtract(a, b)
 
 
-def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
+def _subtract(expression: E.Sub, analyzer: Facts) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not dtypes.is_float(a.dtype) and same_expression(a, b):
         return const(0, a.dtype)
@@ -183,7 +181,7 @@ def rounded_down(expression: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr] | None
     return None
 
 
-def _without_rounding(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+def _without_rounding(a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
     """(x + k) // c * c - x is k - (x + k) % c; the other way round likewise."""
     first, more = a, 0
     if isinstance(a, E.Add) and isinstance(a.b, E.IntImm):
@@ -229,7 +227,7 @@ def _scale(parts: list[E.PrimExpr]) -> int:
     return prod(part.value for part in parts if isinstance(part, E.IntImm))
 
 
-def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
+def _floordiv(expression: E.FloorDiv, analyzer: Facts) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not is_index_type(a.dtype):
         return _fold_floordiv(expression, analyzer)
@@ -247,7 +245,7 @@ def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
-def _divide_by_symbol(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
+def _divide_by_symbol(expression: E.FloorDiv, analyzer: Facts) -> E.PrimExpr:
     """(x * n + y) // n is x + y // n where n is not negative (nothing is divided by 0);
     0 <= y < n leaves x."""
     a, b = expression.a, expression.b
@@ -270,7 +268,7 @@ def _constant_factor(expression: E.PrimExpr) -> int:
     return 0
 
 
-def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
+def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Facts) -> E.PrimExpr:
     a, dtype = expression.a, expression.a.dtype
     if divisor == 1:
         return a
@@ -304,13 +302,13 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
     return expression
 
 
-def _quotient(a: E.PrimExpr, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
+def _quotient(a: E.PrimExpr, divisor: int, analyzer: Facts) -> E.PrimExpr:
     made = floordiv(a, integer(divisor, a.dtype))
     return _floordiv(made, analyzer) if isinstance(made, E.FloorDiv) else made
 
 
 def _split(
-    total: Sum, divisor: int, analyzer: Analyzer, any_lower: bool = False
+    total: Sum, divisor: int, analyzer: Facts, any_lower: bool = False
 ) -> tuple[Sum, Sum, int] | None:
     """`total`, x * unit + y or (x + y) * unit, as `upper * unit + lower` with 0 <= lower < unit,
     where `unit` divides `divisor`; y is a sum only for `any_lower`, as in TVM."""
@@ -328,7 +326,7 @@ def _split(
     return None
 
 
-def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
+def _floormod(expression: E.FloorMod, analyzer: Facts) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not is_index_type(a.dtype):
         if _divides_wrapping_product(a, b):
@@ -359,7 +357,7 @@ def _divides_wrapping_product(a: E.PrimExpr, b: E.PrimExpr) -> bool:
     return b.value > 0 and b.value & (b.value - 1) == 0 and a.b.value % b.value == 0
 
 
-def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
+def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Facts) -> E.PrimExpr:
     a, dtype = expression.a, expression.a.dtype
     if divisor <= 0 or isinstance(a, E.IntImm):
         return floormod(a, expression.b) if divisor and isinstance(a, E.IntImm) else expression
@@ -387,7 +385,7 @@ def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analy
     return expression
 
 
-def _truncdiv(expression: E.Div, analyzer: Analyzer) -> E.PrimExpr:
+def _truncdiv(expression: E.Div, analyzer: Facts) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not dtypes.is_integer(a.dtype):
         return expression
@@ -407,7 +405,7 @@ def _truncdiv(expression: E.Div, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
-def _truncmod(expression: E.Mod, analyzer: Analyzer) -> E.PrimExpr:
+def _truncmod(expression: E.Mod, analyzer: Facts) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if isinstance(b, E.IntImm) and b.value:
         divisor = integer(abs(b.value), b.dtype)  # the remainder has the sign of a
@@ -425,7 +423,7 @@ def _truncmod(expression: E.Mod, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
-def _as_canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+def _as_canonical(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     """The canonical form of a division of indices, where it is shorter."""
     if not is_index_type(expression.dtype):
         return expression
@@ -437,7 +435,7 @@ def _length(expression: E.PrimExpr) -> int:
     return sum(1 for _ in walk(expression))
 
 
-def _cast(expression: E.Cast, analyzer: Analyzer) -> E.PrimExpr:
+def _cast(expression: E.Cast, analyzer: Facts) -> E.PrimExpr:
     value = expression.value
     if isinstance(value, E.FloatImm) and dtypes.is_bool(expression.dtype):
         return integer(int(value.value != 0), expression.dtype)
@@ -450,7 +448,7 @@ def _cast(expression: E.Cast, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
-RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
+RULES: dict[type, Callable[[Any, Facts], E.PrimExpr]] = {
     E.Add: _add,
     E.Sub: _subtract,
     E.FloorDiv: _floordiv,

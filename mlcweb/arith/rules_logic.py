@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, inf, log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
 from mlcweb.ir.node import replace
@@ -17,17 +18,14 @@ from mlcweb.tir.folding import integer, less_equal, logical_and, logical_or, sub
 from mlcweb.tir.operators import Key, operands_of, operator_name
 from mlcweb.tir.substitute import substitute
 
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
-
 
 def _connective(
     join: Callable[..., E.PrimExpr], refute: Callable[[E.PrimExpr], E.PrimExpr], decided: E.IntImm
-) -> Callable[[Any, Analyzer], E.PrimExpr]:
+) -> Callable[[Any, Facts], E.PrimExpr]:
     """The rule of `and` or `or`. Where what two operands `refute` cannot hold together, the result
     is `decided`."""
 
-    def rule(expression: Any, analyzer: Analyzer) -> E.PrimExpr:
+    def rule(expression: Any, analyzer: Facts) -> E.PrimExpr:
         a, b = expression.a, expression.b
         if isinstance(a, E.IntImm) or isinstance(b, E.IntImm):
             return join(a, b)
@@ -110,21 +108,21 @@ def bound_by_constant(condition: E.PrimExpr) -> tuple[E.PrimExpr, ConstIntBound]
     return None
 
 
-def _not(expression: E.Not, analyzer: Analyzer) -> E.PrimExpr:
+def _not(expression: E.Not, analyzer: Facts) -> E.PrimExpr:
     made = negation(expression.a)
     if isinstance(made, E.Not):
         return expression if made.a is expression.a else made
     return made if isinstance(made, E.IntImm) else analyzer.rewrite(made)
 
 
-def _choice(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+def _choice(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     condition, true_value, false_value = operands_of(expression)
     if isinstance(condition, E.IntImm):
         return true_value if condition.value else false_value
     return expression
 
 
-def _if_then_else(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+def _if_then_else(expression: E.Call, analyzer: Facts) -> E.PrimExpr:
     """Where two conditions must hold for one value, they are joined: if c: (if d: x else y) else y.
     The inner one is then asked only of variables, since it may be worked out where c is false."""
     chosen = _choice(expression, analyzer)
@@ -144,12 +142,12 @@ def _asks_of_variables(condition: E.PrimExpr) -> bool:
     return all(isinstance(node, kinds) for node in walk(condition))
 
 
-def _select(expression: E.Select, analyzer: Analyzer) -> E.PrimExpr:
+def _select(expression: E.Select, analyzer: Facts) -> E.PrimExpr:
     same = same_expression(expression.true_value, expression.false_value)
     return expression.true_value if same else _choice(expression, analyzer)
 
 
-def of_choices(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
+def of_choices(expression: Any, analyzer: Facts) -> E.PrimExpr | None:
     """Two choices by one condition, added, subtracted or compared for the larger, are one; so is a
     choice less one of its values."""
     a, b = expression.a, expression.b
@@ -173,18 +171,18 @@ def _chosen(choice: E.Select) -> tuple[E.PrimExpr, E.PrimExpr]:
     return choice.true_value, choice.false_value
 
 
-def _likely(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+def _likely(expression: E.Call, analyzer: Facts) -> E.PrimExpr:
     return expression.args[0] if isinstance(expression.args[0], E.IntImm) else expression
 
 
-def _leading_zeros(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+def _leading_zeros(expression: E.Call, analyzer: Facts) -> E.PrimExpr:
     value = expression.args[0]
     if not isinstance(value, E.IntImm) or value.value < 0:
         return expression
     return integer(dtypes.bits(value.dtype) - value.value.bit_length(), expression.dtype)
 
 
-def _absolute(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+def _absolute(expression: E.Call, analyzer: Facts) -> E.PrimExpr:
     value = expression.args[0]
     if isinstance(value, E.FloatImm):
         return E.FloatImm(value.dtype, abs(value.value))
@@ -197,7 +195,7 @@ def _absolute(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
-def _let(expression: E.Let, analyzer: Analyzer) -> E.PrimExpr:
+def _let(expression: E.Let, analyzer: Facts) -> E.PrimExpr:
     """A constant, or a variable, in the place of its name."""
     if isinstance(expression.value, (E.IntImm, E.FloatImm, E.Var)):
         body = substitute(expression.body, {expression.var: expression.value})
@@ -205,7 +203,7 @@ def _let(expression: E.Let, analyzer: Analyzer) -> E.PrimExpr:
     return expression
 
 
-def _ceil(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+def _ceil(expression: E.Call, analyzer: Facts) -> E.PrimExpr:
     """The logarithm of a constant, rounded up."""
     value = expression.args[0]
     if not (isinstance(value, E.Call) and operator_name(value) == "log2"):
@@ -216,7 +214,7 @@ def _ceil(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
     return E.FloatImm(expression.dtype, float(ceil(log2(power.value))))
 
 
-RULES: dict[Key, Callable[[Any, Analyzer], E.PrimExpr]] = {
+RULES: dict[Key, Callable[[Any, Facts], E.PrimExpr]] = {
     E.And: _connective(logical_and, lambda a: a, FALSE),
     E.Or: _connective(logical_or, negation, TRUE),
     E.Not: _not,

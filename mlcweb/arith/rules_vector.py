@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import is_index_type
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import integer
 
-if TYPE_CHECKING:
-    from mlcweb.arith.analyzer import Analyzer
-
 _DIVISIONS = (E.FloorDiv, E.FloorMod, E.Div, E.Mod)
 
 
-def of_vectors(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
+def of_vectors(expression: Any, analyzer: Facts) -> E.PrimExpr | None:
     """A binary expression of ramps and broadcasts as one of them; None where it is none."""
     cls, a, b = type(expression), expression.a, expression.b
     if not (isinstance(a, (E.Ramp, E.Broadcast)) and isinstance(b, (E.Ramp, E.Broadcast))):
@@ -42,7 +40,7 @@ def of_vectors(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
     return None
 
 
-def _of_extrema(expression: Any, analyzer: Analyzer) -> E.PrimExpr | None:
+def _of_extrema(expression: Any, analyzer: Facts) -> E.PrimExpr | None:
     """The minimum of a vector and of copies of two values is that of it and their minimum."""
     cls, a, b = type(expression), expression.a, expression.b
     if cls in (E.Min, E.Max) and type(a) is cls:
@@ -65,7 +63,7 @@ def _ramp(base: E.PrimExpr, stride: E.PrimExpr, lanes: int) -> E.PrimExpr:
     return E.Ramp(base, stride, lanes)
 
 
-def _divided(cls: Any, ramp: E.Ramp, divisor: Any, analyzer: Analyzer) -> E.PrimExpr | None:
+def _divided(cls: Any, ramp: E.Ramp, divisor: Any, analyzer: Facts) -> E.PrimExpr | None:
     """A ramp by a constant that divides its stride, or that gives all elements one quotient."""
     stride, lanes = ramp.stride, ramp.lanes
     if not (isinstance(stride, E.IntImm) and isinstance(divisor, E.IntImm) and divisor.value > 0):

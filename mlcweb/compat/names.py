@@ -131,7 +131,7 @@ _FILES: dict[tuple[str, ...], str] = {
     "schedule.instruction",
     ("lower.transform",): "lower.transform.transform lower.transform.function_pass",
     ("analysis",): "analysis.analysis",
-    ("schedule", "schedule.analysis.block_info"): "tir.block_scope tir.sblock_scope",
+    ("schedule", "schedule.references"): "tir.block_scope tir.sblock_scope",
     ("arith",): "arith.analyzer arith.bound arith.int_set arith.int_solver "
     "arith.iter_affine_map arith.pattern",
     ("te",): "te.tensor te.operation te.autodiff",
@@ -449,11 +449,11 @@ ATTRIBUTES: dict[str, str] = {
     "tir.SBlockRealize": "tir.BlockRealize",
     "tir.ScheduleState": "schedule.ScheduleState",
     "schedule.SBlockRV": "schedule.BlockRV",
-    "schedule.StmtSRef": "schedule.state.StmtSRef",
-    "schedule.state.CachedFlags": "schedule.analysis.block_info.CachedFlags",
-    "schedule.SBlockScope": "schedule.analysis.block_info.BlockScope",
+    "schedule.StmtSRef": "schedule.references.StmtSRef",
+    "schedule.state.CachedFlags": "schedule.references.CachedFlags",
+    "schedule.SBlockScope": "schedule.references.BlockScope",
     **{
-        f"schedule.{name}": f"schedule.analysis.block_info.{name}"
+        f"schedule.{name}": f"schedule.references.{name}"
         for name in ("DepKind", "Dependency", "BlockScope")
     },
     **{
@@ -468,7 +468,7 @@ ATTRIBUTES: dict[str, str] = {
             "suggest_index_map",
         )
     },
-    "tir.StmtSRef": "schedule.state.StmtSRef",
-    "tir.BlockScope": "schedule.analysis.block_info.BlockScope",
+    "tir.StmtSRef": "schedule.references.StmtSRef",
+    "tir.BlockScope": "schedule.references.BlockScope",
 }
 """The other name of a function, class or method -> its name."""

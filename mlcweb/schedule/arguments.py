@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMap
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.schedule.accessed_buffer import ACCESSES, AccessedBuffer, find_buffer
+from mlcweb.schedule.argument_types import MapArgument
 from mlcweb.schedule.errors import ArgumentError, FactorError
-from mlcweb.schedule.index_maps import as_function, map_of_record, take_index_map, take_pad_value
+from mlcweb.schedule.index_maps import map_of_record
 from mlcweb.schedule.instruction import LoopRV, Role
-from mlcweb.tir.arithmetic import constant_value, convert, subtract
-from mlcweb.tir.buffer import Range
-from mlcweb.tir.dtype import is_integer
-from mlcweb.tir.expr import PrimExpr
-from mlcweb.tir.substitute import substitute
+from mlcweb.schedule.resolver import Resolver
+from mlcweb.schedule.state import BlockPlace
+from mlcweb.tir.arithmetic import const, constant_value, convert, subtract
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.dtype import is_float, is_integer
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.substitute import substitute, variables_in
 from mlcweb.tir.tensor_intrin import name_of
-
-if TYPE_CHECKING:
-    from mlcweb.schedule.base import ScheduleBase
 
 STORAGE_SCOPES = ("global", "shared", "warp", "local", "wmma", "m16n8k8", "texture", "amx", "mma")
 
@@ -64,42 +66,42 @@ class RangesFunction:
         return f"lambda {names}: [" + ", ".join(f"({a!r}, {b!r})" for a, b in pairs) + "]"
 
 
-def _loop(sch: ScheduleBase, rv: Any, taken: Any) -> Any:
+def _loop(sch: Resolver, rv: Any, taken: Any) -> Any:
     return rv, sch._loop(rv)
 
 
-def _loops(sch: ScheduleBase, rvs: Any, taken: Any) -> Any:
+def _loops(sch: Resolver, rvs: Any, taken: Any) -> Any:
     return rvs, [sch._loop(rv) for rv in rvs]
 
 
-def _location(sch: ScheduleBase, rv: Any, taken: Any) -> Any:
+def _location(sch: Resolver, rv: Any, taken: Any) -> Any:
     return rv, sch._location(rv)
 
 
-def _block(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+def _block(sch: Resolver, value: Any, taken: Any) -> Any:
     rv = sch._as_block(value)
     return rv, sch._block(rv)
 
 
-def _blocks(sch: ScheduleBase, values: Any, taken: Any) -> Any:
+def _blocks(sch: Resolver, values: Any, taken: Any) -> Any:
     rvs = [sch._as_block(value) for value in values or ()]
     return rvs, [sch._block(rv) for rv in rvs]
 
 
-def _place(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+def _place(sch: Resolver, value: Any, taken: Any) -> Any:
     rv = value if isinstance(value, LoopRV) else sch._as_block(value)
     return rv, sch._place(rv)
 
 
-def _loop_or_block(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+def _loop_or_block(sch: Resolver, value: Any, taken: Any) -> Any:
     return (_loop if isinstance(value, LoopRV) else _block)(sch, value, taken)
 
 
-def _loop_or_blocks(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+def _loop_or_blocks(sch: Resolver, value: Any, taken: Any) -> Any:
     return (_loop if isinstance(value, LoopRV) else _blocks)(sch, value, taken)
 
 
-def _factors(sch: ScheduleBase, values: Any, taken: Any) -> Any:
+def _factors(sch: Resolver, values: Any, taken: Any) -> Any:
     if any(isinstance(value, bool) for value in values):
         raise FactorError(f"The factors {values} are not all numbers", advice="integers and None")
     factors = [None if value is None else sch._factor(value) for value in values]
@@ -108,10 +110,10 @@ def _factors(sch: ScheduleBase, values: Any, taken: Any) -> Any:
     return [value if number is None else int(number) for value, number in pairs], factors
 
 
-def _recorded_as(convert: Callable[[Any], Any]) -> Callable[[ScheduleBase, Any, Any], Any]:
+def _recorded_as(convert: Callable[[Any], Any]) -> Callable[[Resolver, Any, Any], Any]:
     """Takes a plain value: what is recorded of it is what the primitive gets."""
 
-    def take(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+    def take(sch: Resolver, value: Any, taken: Any) -> Any:
         plain = convert(value)
         return plain, plain
 
@@ -122,11 +124,11 @@ def _integers(values: Any) -> list[int]:
     return [index(value) for value in values or ()]
 
 
-def _as_it_is(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+def _as_it_is(sch: Resolver, value: Any, taken: Any) -> Any:
     return value, value
 
 
-def _storage_scope(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+def _storage_scope(sch: Resolver, value: Any, taken: Any) -> Any:
     if value and value.split(".")[0] not in STORAGE_SCOPES:
         raise ArgumentError(
             f'The input storage scope "{value}" is invalid',
@@ -135,16 +137,16 @@ def _storage_scope(sch: ScheduleBase, value: Any, taken: Any) -> Any:
     return value, value or "global"
 
 
-def _function_name(sch: ScheduleBase, name: Any, taken: Any) -> Any:
+def _function_name(sch: Resolver, name: Any, taken: Any) -> Any:
     found = sch._function_name(name)
     return found, found
 
 
-def _annotation_value(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+def _annotation_value(sch: Resolver, value: Any, taken: Any) -> Any:
     return value, _resolved(sch, value)
 
 
-def _resolved(sch: ScheduleBase, value: Any) -> Any:
+def _resolved(sch: Resolver, value: Any) -> Any:
     if isinstance(value, PrimExpr):
         resolved = sch._resolved(value)
         number = constant_value(resolved)
@@ -154,8 +156,8 @@ def _resolved(sch: ScheduleBase, value: Any) -> Any:
     return value
 
 
-def _region_number(access: str) -> Callable[[ScheduleBase, Any, dict[str, Any]], Any]:
-    def take(sch: ScheduleBase, buffer: Any, taken: dict[str, Any]) -> Any:
+def _region_number(access: str) -> Callable[[Resolver, Any, dict[str, Any]], Any]:
+    def take(sch: Resolver, buffer: Any, taken: dict[str, Any]) -> Any:
         """Which of a block's regions is the one of a buffer, given also by name."""
         if not isinstance(buffer, int):
             place = sch.state.block(taken["block"])
@@ -165,22 +167,22 @@ def _region_number(access: str) -> Callable[[ScheduleBase, Any, dict[str, Any]],
     return take
 
 
-def _buffer(sch: ScheduleBase, buffer: Any, taken: dict[str, Any]) -> Any:
+def _buffer(sch: Resolver, buffer: Any, taken: dict[str, Any]) -> Any:
     if not isinstance(buffer, AccessedBuffer):
         buffer = find_buffer(sch.state.block(taken["block"]), buffer)
     return (buffer.index, ACCESSES.index(buffer.access)), buffer
 
 
-def _access(sch: ScheduleBase, access: Any, taken: Any) -> Any:
+def _access(sch: Resolver, access: Any, taken: Any) -> Any:
     if access not in ACCESSES:
         raise ValueError(f"Invalid buf_type: {access}. Expected 'read' or 'write'.")
     return ACCESSES.index(access), access
 
 
-def _region(sch: ScheduleBase, ranges_of: Any, taken: dict[str, Any]) -> Any:
+def _region(sch: Resolver, ranges_of: Any, taken: dict[str, Any]) -> Any:
     block = sch.state.block(taken["block"]).block
     iterators = [iter_var.var for iter_var in block.iter_vars]
-    sides = as_function(ranges_of)(*iterators)
+    sides = _as_function(ranges_of)(*iterators)
     if not isinstance(sides, (list, tuple)):
         raise TypeError(f"A list is needed of the function, not {sides!r}")
     if len(iterators) != len(sides):
@@ -207,6 +209,97 @@ def _index(value: Any) -> PrimExpr:
     if not is_integer(converted.dtype):
         raise TypeError(f"{value!r} is no index")
     return converted
+
+
+def _index_map(sch: Resolver, value: Any, taken: dict[str, Any]) -> Any:
+    """A map of the indices of `buffer`, or else of the iterators of `block`."""
+    place = sch.state.block(taken["block"])
+    count, each = len(place.block.iter_vars), "iterator of the block"
+    taking = f"{place.title} has {count} iterators"
+    if "buffer" in taken:
+        buffer = taken["buffer"].at(place)
+        count, each = buffer.ndim, "dimension of the buffer"
+        taking = f'buffer "{buffer.name}" has {count} dimension(s)'
+    mapped = _mapped(value, place, count)
+    if len(mapped.initial_indices) != count:
+        raise ArgumentError(
+            f"The index map {mapped!r} takes {len(mapped.initial_indices)} indices, but the "
+            f"{taking}",
+            [place.realize],
+            f"a map with one index for each {each}",
+        )
+    known = _with_values(sch, mapped, place)
+    # TVM records the map of transform_block_layout as an attribute, which has no random variables.
+    return (known if list(taken) == ["block"] else mapped), known
+
+
+def _with_values(sch: Resolver, mapped: IndexMap, place: BlockPlace) -> IndexMap:
+    """A map with the values of random variables in it; ValueError where it has variables that
+    neither the schedule nor the function knows."""
+    used = set[Var]().union(*(variables_in(index) for index in mapped.final_indices))
+    values = {var: sch._resolved(var) for var in used.difference(mapped.initial_indices)}
+    unknown = {var for var, value in values.items() if value is var}
+    if unknown:
+        function = sch.state.function(place.function)
+        unknown.difference_update(function.params)
+        for buffer in function.buffer_map.values():
+            for value in (*buffer.shape, *buffer.strides, buffer.elem_offset):
+                unknown.difference_update(variables_in(value))
+    if unknown:
+        names = ", ".join(sorted(f'"{var.name}"' for var in unknown))
+        raise ValueError(
+            f"The map uses {names}, which is neither an index, nor an integer that this schedule "
+            "has sampled, nor a parameter of the function or its shapes"
+        )
+    return mapped.with_values(values)
+
+
+def _mapped(value: MapArgument, place: BlockPlace, ndim: int) -> IndexMap:
+    if isinstance(value, IndexMap):
+        return value
+    iter_vars = place.block.iter_vars
+    dtype = iter_vars[0].var.dtype if iter_vars else "int64"
+    return IndexMap.from_func(_as_function(value), ndim=ndim, index_dtype=dtype)
+
+
+def _as_function(value: Any) -> Callable[..., Any]:
+    """A function that a user passes; TypeError for another value."""
+    if not callable(value) or isinstance(value, type):
+        raise TypeError(f"{value!r} is not a function such as `lambda i, j: …`")
+    return value
+
+
+def _pad_value(sch: Resolver, value: Any, taken: dict[str, Any]) -> Any:
+    """A map of the new indices to the value of a new element, also of a function or a number."""
+    if value is None:
+        return None, None
+    place = sch.state.block(taken["block"])
+    buffer = taken["buffer"].at(place)
+    if callable(value) and not isinstance(value, IndexMap):
+        function = _as_function(value)
+        value = wraps(function)(lambda *indices: _in_buffer(function(*indices), buffer))
+    elif not isinstance(value, IndexMap):
+        constant = _pad_constant(value, buffer)
+        value = lambda *indices: constant  # noqa: E731
+    mapped = _mapped(value, place, len(taken["index_map"].final_indices))
+    return mapped, _with_values(sch, mapped, place)
+
+
+def _pad_constant(value: Any, buffer: Buffer) -> PrimExpr:
+    try:
+        return convert(_in_buffer(value, buffer))
+    except (DiagnosticError, ValueError):
+        raise TypeError(
+            f"{value!r} is neither a number nor a function of the new indices"
+        ) from None
+
+
+def _in_buffer(value: Any, buffer: Buffer) -> Any:
+    """A Python number, also as the only one of a list, in the buffer's type, if of that kind."""
+    if isinstance(value, (list, tuple)):
+        return [_in_buffer(item, buffer) for item in value]
+    kind = float if is_float(buffer.dtype) else int
+    return const(value, buffer.dtype) if type(value) is kind else value
 
 
 def _recorded_boolean(value: Any) -> Any:
@@ -249,9 +342,9 @@ ROLES = {
         width=2,
         replayed=lambda index, access: AccessedBuffer(ACCESSES[access], index),
     ),
-    "IndexMap": Role("MapArgument", take_index_map, replayed=map_of_record),
+    "IndexMap": Role("MapArgument", _index_map, replayed=map_of_record),
     "PadValue": Role(
-        "int | float | PrimExpr | MapArgument | None", take_pad_value, replayed=map_of_record
+        "int | float | PrimExpr | MapArgument | None", _pad_value, replayed=map_of_record
     ),
     "Access": Role("str", _access, replayed=lambda number: ACCESSES[number]),
     "Region": Role(

@@ -4,35 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any, Self
 
-from mlcweb.arith import Analyzer
 from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.errors import nesting_limit
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import report_step
-from mlcweb.schedule.argument_types import checked, type_test, wrong_type
+from mlcweb.schedule.argument_types import type_test, wrong_type
 from mlcweb.schedule.errors import DETAIL, RENDER_LEVELS, ScheduleError
 from mlcweb.schedule.instruction import (
     BlockRV,
-    ExprRV,
     Instruction,
     InstructionKind,
-    LoopRV,
     kind_of,
 )  # fmt: skip
-from mlcweb.schedule.primitives.compute_location import Location, SpecialLocation
+from mlcweb.schedule.resolver import Resolver
 from mlcweb.schedule.sampling import RandomState
-from mlcweb.schedule.state import Place, ScheduleState, StmtSRef
+from mlcweb.schedule.state import ScheduleState
 from mlcweb.schedule.trace import Trace
-from mlcweb.tir.arithmetic import const
-from mlcweb.tir.dtype import is_integer
-from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.expr import Var
 from mlcweb.tir.fresh_copy import each_once
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.stmt import Block, BlockIdentity, For
-from mlcweb.tir.substitute import substitute, variables_in
+from mlcweb.tir.stmt import BlockIdentity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +39,7 @@ class Step:
     values: tuple[BlockIdentity | Var | int | None, ...]
 
 
-class ScheduleBase(metaclass=NamedClass):
+class ScheduleBase(Resolver, metaclass=NamedClass):
     """The state of a schedule, and how a primitive is carried out on it."""
 
     def __init__(
@@ -69,14 +62,9 @@ class ScheduleBase(metaclass=NamedClass):
         self._state = state.copy()  # It is the schedule's alone.
         self._trace = Trace()
         self._random = RandomState(seed)
-        self._table: dict[Any, BlockIdentity | Var | int] = {}
-        self._function: str | None = _default_function(module)
+        self._table = {}
+        self._function = _default_function(module)
         self.error_render_level = error_render_level
-
-    @property
-    def mod(self) -> IRModule:
-        """The module as transformed so far."""
-        return self._state.module
 
     @property
     def original(self) -> IRModule:
@@ -84,23 +72,9 @@ class ScheduleBase(metaclass=NamedClass):
         return self._original
 
     @property
-    def state(self) -> ScheduleState:
-        """The immutable state behind `mod`."""
-        return self._state
-
-    @property
     def trace(self) -> Trace:
         """The steps so far."""
         return self._trace
-
-    @property
-    def func_working_on(self) -> GlobalVar | None:
-        return self.mod.get_global_var(self._function) if self._function else None
-
-    @checked
-    def work_on(self, func_name: str) -> None:
-        """Make `func_name` the function that `get_block` looks in by default."""
-        self._function = self.mod.get_global_var(func_name).name_hint
 
     def copy(self) -> Self:
         """A schedule of its own in the same state; its random numbers are forked from this one's.
@@ -139,40 +113,6 @@ class ScheduleBase(metaclass=NamedClass):
         """Show the program and the trace."""
         self.mod.show(dialect=dialect or "tir")
         self.trace.show(dialect=dialect)
-
-    def get(
-        self, rand_var_or_sref: BlockRV | LoopRV | ExprRV | StmtSRef | int
-    ) -> Block | For | int:
-        """What a random variable or reference stands for: a block, a loop or an integer."""
-        if isinstance(rand_var_or_sref, StmtSRef):
-            if rand_var_or_sref.stmt is None:
-                raise ValueError("The reference is to a statement that is no longer in the program")
-            return rand_var_or_sref.stmt
-        if isinstance(rand_var_or_sref, (BlockRV, LoopRV)):
-            return self._place(rand_var_or_sref).node
-        return self._integer(rand_var_or_sref)
-
-    def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
-        """Where a block or loop stands in the present program: it, and what is around it. A sampled
-        location that is no loop has a mark."""
-        match self._table.get(rand_var_or_stmt):
-            case SpecialLocation.INLINE:
-                return StmtSRef.inline_mark()
-            case SpecialLocation.ROOT:
-                return StmtSRef.root_mark()
-        if isinstance(rand_var_or_stmt, (BlockRV, LoopRV)):
-            return self._state.reference(self._place(rand_var_or_stmt))
-        return self._state.get_sref(rand_var_or_stmt)
-
-    @checked
-    def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
-        """Forget a random variable."""
-        if rand_var not in self._table:
-            raise IndexError(
-                f"{rand_var!r} is no random variable of this schedule; these are the loops, blocks "
-                "and integers that its methods return"
-            )
-        del self._table[rand_var]
 
     def replay(
         self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
@@ -279,84 +219,10 @@ class ScheduleBase(metaclass=NamedClass):
             taken["decision"], taken["random"] = given["decision"], self._random
         return tuple(inputs), tuple(attrs), taken
 
-    def _new(self, result: type, value: Any) -> Any:
-        """A new random variable that stands for a value; None for a factor to be inferred."""
-        if value is None:
-            return None
-        rv = Var(f"v{len(self._table)}", "int32") if result is Var else result()
-        self._table[rv] = value
-        return rv
-
-    def _block(self, rv: BlockRV) -> BlockIdentity:
-        value = self._table.get(rv)
-        if isinstance(value, BlockIdentity):
-            return value
-        raise self._unknown(rv, value, "block")
-
-    def _loop(self, rv: LoopRV) -> Var:
-        value = self._table.get(rv)
-        if isinstance(value, Var):
-            return value
-        raise self._unknown(rv, value, "loop")
-
-    def _unknown(self, rv: Any, value: Any, what: str) -> IndexError:
-        return IndexError(
-            f"{rv!r} is not a {what} of this schedule"
-            + ("" if value is None else f"; it stands for a {type(value).__name__}")
-        )
-
-    def _location(self, rv: LoopRV) -> Location:
-        value = self._table.get(rv) if isinstance(rv, LoopRV) else None
-        return value if isinstance(value, SpecialLocation) else self._loop(rv)
-
-    def _place(self, rv: BlockRV | LoopRV) -> Place:
-        if isinstance(rv, BlockRV):
-            return self._state.block(self._block(rv))
-        return self._state.loop(self._loop(rv))
-
     def _as_block(self, block: BlockRV | str) -> BlockRV:
         if isinstance(block, str):
             return self._perform(kind_of("GetBlock"), {"name": block, "func_name": None})
         return block
-
-    def _integer(self, value: ExprRV | int) -> int:
-        resolved = self._factor(value)
-        if isinstance(resolved, int):
-            if resolved.bit_length() > 63:
-                raise ValueError(f"{resolved} does not fit int64")
-            return resolved
-        if isinstance(resolved, IntImm):
-            return resolved.value
-        raise ValueError(f"{value!r} is not known to this schedule")
-
-    def _factor(self, value: ExprRV | int) -> PrimExpr | int:
-        """An integer, or an expression with the random variables in it replaced by their values."""
-        if isinstance(value, PrimExpr) and is_integer(value.dtype):
-            return self._resolved(value)
-        number: Any = value
-        try:
-            return index(number)
-        except TypeError:
-            raise TypeError(f"{value!r} is not an integer") from None
-
-    def _resolved(self, value: PrimExpr) -> PrimExpr:
-        known: dict[Var, PrimExpr] = {}
-        for var in variables_in(value):
-            number = self._table.get(var)
-            if isinstance(number, int):
-                known[var] = const(number, var.dtype)
-        return Analyzer({}).simplify(substitute(value, known))
-
-    def _function_name(self, func_name: str | None) -> str:
-        if func_name is not None:
-            return self.mod.get_global_var(func_name).name_hint
-        if self._function is None:
-            names = ", ".join(f'"{var.name_hint}"' for var in self.mod.functions)
-            raise ValueError(
-                f"get_block does not know which function to be working on of {names}: pass "
-                "func_name, or call sch.work_on(func_name) first"
-            )
-        return self._function
 
 
 def _default_function(module: IRModule) -> str | None:

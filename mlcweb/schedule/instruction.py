@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Self
 
 from mlcweb.arith.index_map import IndexMap
@@ -59,6 +60,17 @@ ExprRV = PrimExpr
 """A random variable that stands for an integer: a variable, or arithmetic on variables."""
 
 RandomVariable = BlockRV | LoopRV | Var
+
+
+class SpecialLocation(IntEnum):
+    """Locations that are no loops, with the decisions that stand for them."""
+
+    ROOT = -1
+    INLINE = -2
+
+
+Location = Var | SpecialLocation
+"""What a random variable for a loop may stand for, where it was sampled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

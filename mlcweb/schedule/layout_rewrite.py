@@ -6,19 +6,15 @@ Such a copy is marked, so that it can be made ahead of calls: TVM's layout rewri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mlcweb.ir.visitor import find_nodes
 from mlcweb.schedule.analysis.tensorize import suggest_index_map
+from mlcweb.schedule.schedule import Schedule
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad
 from mlcweb.tir.function import prim_funcs
 from mlcweb.tir.stmt import Block, BufferStore
 from mlcweb.tir.substitute import substitute
-
-if TYPE_CHECKING:
-    from mlcweb.schedule import Schedule
 
 LAYOUT_FREE = "layout_free_buffers"
 """The attribute of a function with the numbers of the parameters whose layout it may choose."""

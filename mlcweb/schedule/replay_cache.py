@@ -15,8 +15,7 @@ from mlcweb.schedule.instruction import InstructionKind
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
 
 if TYPE_CHECKING:
-    from mlcweb.schedule.base import Step
-    from mlcweb.schedule.schedule import Schedule
+    from mlcweb.schedule.base import ScheduleBase, Step
 
 MAX_STEPS = 4096
 
@@ -60,7 +59,7 @@ class ReplayCache:
 
     def replay(
         self,
-        sch: Schedule,
+        sch: ScheduleBase,
         point: TrieRoot | None,
         kind: InstructionKind,
         inputs: Sequence[Any],

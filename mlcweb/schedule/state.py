@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import takewhile
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from mlcweb.arith import Analyzer
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import NotFoundError, StaleReferenceError, UnsupportedError
+from mlcweb.schedule.references import BlockScope, CachedFlags, StmtSRef
 from mlcweb.tir.arithmetic import logical_not
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var
@@ -41,9 +43,6 @@ from mlcweb.tir.stmt import (
     find_statements,
     sequence,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from mlcweb.schedule.analysis.block_info import BlockScope, CachedFlags
 
 _BODIES: dict[type, tuple[str, ...]] = {
     AllocBuffer: ("body",),
@@ -188,42 +187,6 @@ class BlockPlace(_Located):
 
 Place = LoopPlace | BlockPlace
 Around = TypeVar("Around", bound=Stmt)
-
-
-@dataclass(frozen=True, slots=True)
-class StmtSRef:
-    """A reference to a block or loop in the program of a schedule, and to the next one around it.
-    It stays what it was when the schedule goes on. After `ScheduleState.replace` it refers to what
-    its statement has become, or to None."""
-
-    stmt: Block | For | None
-    parent: StmtSRef | None
-    _schedule: object = field(repr=False)
-
-    def same_as(self, other: object) -> bool:
-        """Whether both refer to one statement of one schedule; that of a copy is another."""
-        return (
-            isinstance(other, StmtSRef)
-            and self.stmt is other.stmt
-            and self._schedule is other._schedule
-        )
-
-    @staticmethod
-    def inline_mark() -> StmtSRef:
-        """The reference, to no statement, that stands for inlining in the place of a loop."""
-        return _INLINE_MARK
-
-    @staticmethod
-    def root_mark() -> StmtSRef:
-        """The reference, to no statement, that stands for staying where a block is."""
-        return _ROOT_MARK
-
-    def _refer(self, stmt: Block | For | None, parent: StmtSRef | None) -> None:
-        object.__setattr__(self, "stmt", stmt)
-        object.__setattr__(self, "parent", parent)
-
-
-_INLINE_MARK, _ROOT_MARK = (StmtSRef(None, None, object()) for _ in range(2))
 
 
 def _key(statement: Block | For) -> Var | BlockIdentity:
@@ -445,17 +408,13 @@ class ScheduleState:
 
     def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
         """The dependences between the blocks inside of a block."""
-        from mlcweb.schedule.analysis.block_info import block_scope
-
-        return block_scope(self, self._block_at(block_sref))
+        return provided(__name__, "block_scope")(self, self._block_at(block_sref))
 
     get_sblock_scope = get_block_scope
 
     def _get_cached_flags(self, block_sref: StmtSRef) -> CachedFlags:
         """What holds of a block, under the name that TVM's tools ask by."""
-        from mlcweb.schedule.analysis.block_info import cached_flags
-
-        return cached_flags(self, self._block_at(block_sref))
+        return provided(__name__, "cached_flags")(self, self._block_at(block_sref))
 
     def _block_at(self, block_sref: StmtSRef) -> BlockPlace:
         if not isinstance(block_sref.stmt, Block):

@@ -24,8 +24,8 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
+    from mlcweb.schedule.base import ScheduleBase
     from mlcweb.schedule.replay_cache import ReplayCache
-    from mlcweb.schedule.schedule import Schedule
 
 DecisionProvider = Callable[[Instruction, Sequence[Any], Sequence[Any], Any], Any]
 """(instruction, inputs, attributes, recorded decision) -> decision to replay with."""
@@ -122,7 +122,9 @@ class Trace(metaclass=NamedClass):
         return [steps, decisions]
 
     @staticmethod
-    def apply_json_to_schedule(json_obj: Any, sch: Schedule, *, dialect: str | None = None) -> None:
+    def apply_json_to_schedule(
+        json_obj: Any, sch: ScheduleBase, *, dialect: str | None = None
+    ) -> None:
         """Replay a trace in JSON form (of `as_json`, or of a record of TVM) onto a schedule, whose
         steps are spelled as in the record, or as in a dialect."""
         steps, decision_list = json_obj
@@ -136,7 +138,7 @@ class Trace(metaclass=NamedClass):
 
     def apply_to_schedule(
         self,
-        sch: Schedule,
+        sch: ScheduleBase,
         remove_postproc: bool = False,
         decision_provider: DecisionProvider | None = None,
         *,

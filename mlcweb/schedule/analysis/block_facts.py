@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.visitor import find_nodes
@@ -17,6 +16,8 @@ from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.products import constant_extent
 from mlcweb.schedule.analysis.scopes import scope_around, why_not_reduction
 from mlcweb.schedule.errors import StaleReferenceError
+from mlcweb.schedule.instruction import BlockRV, LoopRV
+from mlcweb.schedule.resolver import Resolver
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer, BufferRegion, compact_strides
@@ -24,30 +25,27 @@ from mlcweb.tir.expr import Add, Mul, PrimExpr, Sub, Var
 from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, SeqStmt
 from mlcweb.tir.substitute import substitute, uses, variables_in
 
-if TYPE_CHECKING:
-    from mlcweb.schedule import BlockRV, LoopRV, Schedule
-
 TILING_STRUCTURE = "meta_schedule.tiling_structure"
 """The annotation of a block that was tiled."""
 
 SPATIAL, REDUCTION = IterType.DATA_PARALLEL, IterType.COMM_REDUCE
 
 
-def place_of(sch: Schedule, block: BlockRV) -> BlockPlace:
+def place_of(sch: Resolver, block: BlockRV) -> BlockPlace:
     """Where a block stands."""
     statement = sch.get(block)
     assert isinstance(statement, Block)
     return sch.state.block(statement.identity)
 
 
-def loop_of(sch: Schedule, loop: LoopRV) -> For:
+def loop_of(sch: Resolver, loop: LoopRV) -> For:
     """A loop as it is in the program."""
     statement = sch.get(loop)
     assert isinstance(statement, For)
     return statement
 
 
-def has_block(sch: Schedule, block: BlockRV) -> bool:
+def has_block(sch: Resolver, block: BlockRV) -> bool:
     """Whether a block is still in the program."""
     try:
         sch.get(block)
@@ -66,7 +64,7 @@ def is_spatial(block: Block) -> bool:
     return all(iter_var.iter_type == SPATIAL for iter_var in block.iter_vars)
 
 
-def is_in_spatial_function(sch: Schedule, place: BlockPlace) -> bool:
+def is_in_spatial_function(sch: Resolver, place: BlockPlace) -> bool:
     """Whether no block of the function reduces."""
     func = sch.mod[place.function]
     return all(is_spatial(node) for node in find_nodes(func.body, Block))
@@ -159,7 +157,7 @@ def needs_multi_level_tiling(place: BlockPlace) -> bool:
     return unused > 0
 
 
-def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, cores: int) -> bool:
+def needs_rfactor(sch: Resolver, block: BlockRV, max_parallel: int, cores: int) -> bool:
     """Whether a reduction is so much longer than what is around it that parts of it are worth
     making side by side.
 

@@ -4,9 +4,6 @@ rearranged, and which blocks depend on which."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import NamedTuple
 
 from mlcweb.arith import detect_iter_map
 from mlcweb.schedule.analysis.block_facts import is_root
@@ -21,59 +18,10 @@ from mlcweb.schedule.analysis.scopes import (
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.analysis.units import RawPlace
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.state import BlockPlace, ScheduleState, StmtSRef
+from mlcweb.schedule.references import BlockScope, CachedFlags, Dependency, DepKind
+from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.stmt import Block
-
-
-class CachedFlags(NamedTuple):
-    """What holds of a block.
-
-    Attributes:
-        affine_binding: its loops run its iterators through their domains one to one, upwards in
-            steps of one.
-        region_cover: what it reads, the blocks before it in its scope have written, if any has.
-        stage_pipeline: inside of it, blocks read what has been written, and overwrite nothing that
-            was read.
-    """
-
-    affine_binding: bool
-    region_cover: bool
-    stage_pipeline: bool
-
-
-class DepKind(IntEnum):
-    """How a block depends on an earlier one: it reads what that wrote, writes it again, or writes
-    what that read."""
-
-    RAW = 0
-    WAW = 1
-    WAR = 2
-    OPAQUE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Dependency:
-    """That the block `dst` depends on the block `src`."""
-
-    src: StmtSRef
-    dst: StmtSRef
-    kind: DepKind
-
-
-@dataclass(frozen=True, slots=True)
-class BlockScope:
-    """The dependences between the blocks of a scope."""
-
-    dependencies: tuple[Dependency, ...]
-
-    def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
-        """What depends on a block."""
-        return [each for each in self.dependencies if each.src.same_as(block)]
-
-    def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
-        """What a block depends on."""
-        return [each for each in self.dependencies if each.dst.same_as(block)]
 
 
 def cached_flags(state: ScheduleState, place: BlockPlace) -> CachedFlags:

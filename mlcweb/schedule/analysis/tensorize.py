@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMap
@@ -20,7 +20,10 @@ from mlcweb.schedule.analysis.block_facts import extent_of, place_of
 from mlcweb.schedule.analysis.products import product_of
 from mlcweb.schedule.analysis.scopes import is_output_block as writes_output
 from mlcweb.schedule.analysis.scopes import loop_ranges
-from mlcweb.schedule.state import BlockPlace, StmtSRef
+from mlcweb.schedule.instruction import BlockRV
+from mlcweb.schedule.references import StmtSRef
+from mlcweb.schedule.resolver import Resolver
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import const, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Buffer, Range, constant_shape
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
@@ -28,11 +31,8 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import BlockRealize, For, IterVar, SeqStmt, statements_in
 from mlcweb.tir.substitute import uses_any
 
-if TYPE_CHECKING:
-    from mlcweb.schedule import BlockRV, Schedule
 
-
-def has_block(sch: Schedule, block_name: str) -> bool:
+def has_block(sch: Resolver, block_name: str) -> bool:
     """Whether the function that a schedule works on, if it does on one, has a block of a name.
     TypeError where that is no string."""
     if not isinstance(block_name, str):
@@ -41,7 +41,7 @@ def has_block(sch: Schedule, block_name: str) -> bool:
     return function is not None and bool(sch.state.blocks_named(block_name, function.name_hint))
 
 
-def is_output_block(sch: Schedule, block: BlockRV) -> bool:
+def is_output_block(sch: Resolver, block: BlockRV) -> bool:
     """Whether a block writes a buffer that lives on outside of its scope."""
     return writes_output(sch.state, place_of(sch, block))
 
@@ -138,7 +138,7 @@ class TensorizeInfo:
 
 
 def get_tensorize_loop_mapping(
-    sch: Schedule, block: BlockRV, desc_func: PrimFunc, allow_padding: bool = False
+    sch: Resolver, block: BlockRV, desc_func: PrimFunc, allow_padding: bool = False
 ) -> TensorizeInfo | None:
     """Which loops around a block those of an intrinsic's description are, innermost first and by
     their types; None where it does not fit.
@@ -221,7 +221,7 @@ class AutoTensorizeMappingInfo:
 
 
 def get_auto_tensorize_mapping_info(
-    sch: Schedule, block: BlockRV, desc_func: PrimFunc
+    sch: Resolver, block: BlockRV, desc_func: PrimFunc
 ) -> AutoTensorizeMappingInfo | None:
     """How the iterators of a block are fused so that an intrinsic computes tiles of it; None where
     it is no such product.

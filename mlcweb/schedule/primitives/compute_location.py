@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
 from mlcweb.analysis.effects import may_fail
 from mlcweb.arith import Analyzer, IntSet, union
@@ -42,6 +41,7 @@ from mlcweb.schedule.analysis.scopes import (
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.analysis.units import check_same_guards, check_within_guards, stands_in
 from mlcweb.schedule.errors import ArgumentError, BindingError, DataflowError, LoopError
+from mlcweb.schedule.instruction import Location, SpecialLocation
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.nests import loop_nest, statements_of
@@ -54,16 +54,6 @@ from mlcweb.tir.stmt import BlockIdentity, BlockRealize, Stmt, sequence
 
 LAST, FIRST = -1, -2
 """Values of `index`: as late, or as early, in the loop as dependences allow."""
-
-
-class SpecialLocation(IntEnum):
-    """Locations that are no loops, with the decisions that stand for them."""
-
-    ROOT = -1
-    INLINE = -2
-
-
-Location = Var | SpecialLocation
 
 
 @primitive("ComputeAt")

@@ -12,7 +12,8 @@ from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import scope_around
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import FactorError, ScheduleError
-from mlcweb.schedule.primitives.compute_location import LAST, Location, SpecialLocation, compute_at
+from mlcweb.schedule.instruction import Location, SpecialLocation
+from mlcweb.schedule.primitives.compute_location import LAST, compute_at
 from mlcweb.schedule.primitives.inline import compute_inline
 from mlcweb.schedule.registry import Sampled, primitive
 from mlcweb.schedule.sampling import RandomState, draw_perfect_tile
