@@ -17,16 +17,15 @@ from mlcweb.tir.arithmetic import (
     const,
     convert,
     floordiv,
-    floormod,
     is_const_int,
     maximum,
     minimum,
     multiply,
     subtract,
     truncdiv,
-    truncmod,
 )  # fmt: skip
 from mlcweb.tir.buffer import Range
+from mlcweb.tir.intrinsics import BUILDERS
 from mlcweb.tir.operators import Key, key_of
 from mlcweb.tir.substitute import uses, uses_any
 
@@ -253,12 +252,11 @@ class _Evaluator:
 
     def binary(self, expression: Any) -> IntSet:
         a, b = self.eval(expression.a), self.eval(expression.b)
-        build, combine = _BINARY[type(expression)]
         if not (a.is_point and b.is_point):
-            return combine(self, a, b)
+            return _BINARY[type(expression)](self, a, b)
         if a.min_value is expression.a and b.min_value is expression.b:
             return IntSet.point(expression)
-        return IntSet.point(build(a.min_value, b.min_value))
+        return IntSet.point(BUILDERS[type(expression)](a.min_value, b.min_value))
 
     def add(self, a: IntSet, b: IntSet) -> IntSet:
         return IntSet(_both(add, a.min_value, b.min_value), _both(add, a.max_value, b.max_value))
@@ -394,18 +392,18 @@ def _either(build: Any, a: E.PrimExpr | None, b: E.PrimExpr | None) -> E.PrimExp
     return build(a, b)
 
 
-_BINARY: dict[type, tuple[Any, Callable[[_Evaluator, IntSet, IntSet], IntSet]]] = {
-    E.Add: (add, _Evaluator.add),
-    E.Sub: (subtract, _Evaluator.subtract),
-    E.Mul: (multiply, _Evaluator.multiply),
-    E.FloorDiv: (floordiv, _Evaluator.floordiv),
-    E.FloorMod: (floormod, _Evaluator.floormod),
-    E.Div: (truncdiv, _Evaluator.truncdiv),
-    E.Mod: (truncmod, _Evaluator.truncmod),
-    E.Min: (minimum, _Evaluator.minimum),
-    E.Max: (maximum, _Evaluator.maximum),
+_BINARY: dict[type, Callable[[_Evaluator, IntSet, IntSet], IntSet]] = {
+    E.Add: _Evaluator.add,
+    E.Sub: _Evaluator.subtract,
+    E.Mul: _Evaluator.multiply,
+    E.FloorDiv: _Evaluator.floordiv,
+    E.FloorMod: _Evaluator.floormod,
+    E.Div: _Evaluator.truncdiv,
+    E.Mod: _Evaluator.truncmod,
+    E.Min: _Evaluator.minimum,
+    E.Max: _Evaluator.maximum,
 }
-"""What an operation makes of two integers, and what of two sets that are not both points."""
+"""What an operation makes of two sets that are not both points."""
 
 _RULES: dict[Key, Callable[[_Evaluator, Any], IntSet]] = {
     E.Var: _Evaluator.variable,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.operators import Key, operands_of
+from mlcweb.tir.operators import OPERATORS, Key, operands_of
 
 Limit = int | float
 """An integer, or plus or minus infinity."""
@@ -71,16 +71,14 @@ def in_type(exact: ConstIntBound, dtype: str) -> ConstIntBound:
     return exact if whole[0] <= exact[0] and exact[1] <= whole[1] else whole
 
 
-_WRAPPING = frozenset((E.Add, E.Sub, E.Mul, E.FloorDiv, E.Div))
-
-
 def may_wrap(expression: E.PrimExpr) -> bool:
     """Whether an operation may leave its type, as far as its kind tells: a division does where the
     least value is divided by -1."""
-    if type(expression) not in _WRAPPING or expression.dtype in INDEX_TYPES:
+    operator = OPERATORS.get(type(expression))
+    if operator is None or not operator.overflows or expression.dtype in INDEX_TYPES:
         return False
-    divides = isinstance(expression, (E.FloorDiv, E.Div))
-    return not (divides and isinstance(expression.b, E.IntImm) and expression.b.value != -1)
+    divisor = expression.b if operator.divides else None  # type: ignore[attr-defined]
+    return not isinstance(divisor, E.IntImm) or divisor.value == -1
 
 
 def _times(a: Limit, b: Limit) -> Limit:

@@ -262,21 +262,7 @@ def _sum(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
     return F.add(a, b)
 
 
-_BUILDERS: dict[type, Callable[[Any, Any], E.PrimExpr]] = {
-    E.Add: _sum,
-    E.Sub: F.subtract,
-    E.Mul: F.multiply,
-    E.FloorDiv: F.floordiv,
-    E.FloorMod: F.floormod,
-    E.Div: F.truncdiv,
-    E.Mod: F.truncmod,
-    E.Min: F.minimum,
-    E.Max: F.maximum,
-    E.LT: F.less,
-    E.LE: F.less_equal,
-    E.EQ: F.equal,
-    E.And: F.logical_and,
-}
+_BUILDERS = F.BUILDERS | {E.Add: _sum}
 
 
 def _condition(text: str) -> Callable[[Bound, Facts], bool]:

@@ -11,8 +11,7 @@ from mlcweb.arith.interval import is_index_type
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import integer
-
-_DIVISIONS = (E.FloorDiv, E.FloorMod, E.Div, E.Mod)
+from mlcweb.tir.operators import DIVISIONS
 
 
 def of_vectors(expression: Any, analyzer: Facts) -> E.PrimExpr | None:
@@ -35,7 +34,7 @@ def of_vectors(expression: Any, analyzer: Facts) -> E.PrimExpr | None:
     if cls is E.LT and isinstance(a, E.Ramp) and isinstance(b, E.Ramp):
         if same_expression(a.stride, b.stride):
             return E.Broadcast(analyzer.rewrite(E.LT(a.base, b.base)), a.lanes)
-    if cls in _DIVISIONS and isinstance(a, E.Ramp) and isinstance(b, E.Broadcast):
+    if cls in DIVISIONS and isinstance(a, E.Ramp) and isinstance(b, E.Broadcast):
         return _divided(cls, a, b.value, analyzer)
     return None
 

@@ -24,7 +24,7 @@ from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import reinterpret
-from mlcweb.tir.operators import operator_name
+from mlcweb.tir.operators import OPERATORS, key_of, operator_name
 from mlcweb.tir.substitute import BufferMutator
 
 SUPPORTED_SINCE = 80
@@ -236,9 +236,9 @@ class _Compute(BufferMutator):
 _SOURCES = (E.Cast, E.FloatImm, E.Call, E.BufferLoad)
 """Where numbers come from, with parameters and buffers."""
 _EXACT = (
-    E.BufferLoad, E.Var, E.FloatImm, E.Min, E.Max, E.Select, E.Let, E.Broadcast, E.Shuffle
+    *(key for key, operator in OPERATORS.items() if operator.is_exact),
+    E.BufferLoad, E.Var, E.FloatImm, E.Let, E.Broadcast, E.Shuffle,
 )  # fmt: skip
-_EXACT_CALLS = ("if_then_else", "likely", "reinterpret", "fabs")
 """What only passes numbers on."""
 
 
@@ -266,7 +266,7 @@ class _Rounding(_Compute):
         new = super().rewrite(node)
         if not (isinstance(node, E.PrimExpr) and self.is_narrow(node.dtype)):
             return new
-        if isinstance(node, _EXACT) or operator_name(node) in _EXACT_CALLS:
+        if key_of(node) in _EXACT:
             return new
         is_sum = isinstance(node, (E.Add, E.Sub))
         return self.format.rounded_sum(new) if is_sum else self.format.rounded(new)

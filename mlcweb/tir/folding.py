@@ -248,6 +248,15 @@ def logical_not(a: E.PrimExpr) -> E.PrimExpr:
     return _constant_of(int(not a.value), "bool") if type(a) is E.IntImm else E.Not(a)
 
 
+BUILDERS: dict[type, Builder] = {
+    E.Add: add, E.Sub: subtract, E.Mul: multiply, E.Div: truncdiv, E.Mod: truncmod,
+    E.FloorDiv: floordiv, E.FloorMod: floormod, E.Min: minimum, E.Max: maximum, E.EQ: equal,
+    E.NE: not_equal, E.LT: less, E.LE: less_equal, E.GT: greater, E.GE: greater_equal,
+    E.And: logical_and, E.Or: logical_or,
+}  # fmt: skip
+"""What builds a binary operator."""
+
+
 def select(condition: E.PrimExpr, true_value: E.PrimExpr, false_value: E.PrimExpr) -> E.PrimExpr:
     if type(condition) is E.IntImm:
         return true_value if condition.value else false_value

@@ -10,9 +10,10 @@ operators.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
@@ -56,6 +57,9 @@ class Operator:
         fold: Its value for constants, exact: the caller brings it into the range of its type.
         symbol: The operator of Python that it is written as; "" where it is a call.
         precedence: The precedence of that.
+        overflows: Whether what it gives for integers of a type may lie outside of it: `fold`, and
+            C for integers of fewer bits than an int.
+        is_exact: Whether what it gives for floats is an operand, but for its sign.
         divides: Whether it fails for integers where the last operand is zero. Every other operator
             may be computed where its value is not needed.
         identity: The value of a type that changes nothing, where the order of operands is free (but
@@ -70,6 +74,8 @@ class Operator:
     fold: Callable[..., Any] | None = None
     symbol: str = ""
     precedence: int = ATOM
+    overflows: bool = False
+    is_exact: bool = False
     divides: bool = False
     identity: Callable[[str], int | float] | None = None
     is_elementary: bool = False
@@ -108,20 +114,26 @@ def _least(dtype: str) -> int | float:
 
 def _rows() -> tuple[Operator, ...]:
     """The table, one operator a line."""
-    one = Operator
+    one, exact, wide = Operator, partial(Operator, is_exact=True), partial(Operator, overflows=True)
     arithmetic, comparison, bitwise = Family.ARITHMETIC, Family.COMPARISON, Family.BITWISE
     elementary = "exp exp2 exp10 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan "
     elementary += "asinh acosh atanh sigmoid erf"
+    simple = "sqrt rsqrt floor ceil round nearbyint trunc"
+
+    def functions(names: str, arity: int, is_elementary: bool) -> Iterator[Operator]:
+        for name in names.split():
+            yield wide(name, name, Family.FUNCTION, arity, is_elementary=is_elementary)
+
     return (
-        one(E.Add, "Add", arithmetic, 2, operator.add, "+", SUM, identity=lambda dtype: 0),
-        one(E.Sub, "Sub", arithmetic, 2, operator.sub, "-", SUM),
-        one(E.Mul, "Mul", arithmetic, 2, operator.mul, "*", PRODUCT, identity=lambda dtype: 1),
-        one(E.Div, "truncdiv", arithmetic, 2, _truncdiv, "/", PRODUCT, divides=True),
+        wide(E.Add, "Add", arithmetic, 2, operator.add, "+", SUM, identity=lambda dtype: 0),
+        wide(E.Sub, "Sub", arithmetic, 2, operator.sub, "-", SUM),
+        wide(E.Mul, "Mul", arithmetic, 2, operator.mul, "*", PRODUCT, identity=lambda dtype: 1),
+        wide(E.Div, "truncdiv", arithmetic, 2, _truncdiv, "/", PRODUCT, divides=True),
         one(E.Mod, "truncmod", arithmetic, 2, _truncmod, divides=True),
-        one(E.FloorDiv, "floordiv", arithmetic, 2, operator.floordiv, "//", PRODUCT, divides=True),
+        wide(E.FloorDiv, "floordiv", arithmetic, 2, operator.floordiv, "//", PRODUCT, divides=True),
         one(E.FloorMod, "floormod", arithmetic, 2, operator.mod, "%", PRODUCT, divides=True),
-        one(E.Min, "min", arithmetic, 2, _minimum, identity=_greatest),
-        one(E.Max, "max", arithmetic, 2, _maximum, identity=_least),
+        exact(E.Min, "min", arithmetic, 2, _minimum, identity=_greatest),
+        exact(E.Max, "max", arithmetic, 2, _maximum, identity=_least),
         one(E.EQ, "EQ", comparison, 2, operator.eq, "==", COMPARISON),
         one(E.NE, "NE", comparison, 2, operator.ne, "!=", COMPARISON),
         one(E.LT, "LT", comparison, 2, operator.lt, "<", COMPARISON),
@@ -134,32 +146,23 @@ def _rows() -> tuple[Operator, ...]:
         one("bitwise_and", "bitwise_and", bitwise, 2, operator.and_, "&", BIT_AND),
         one("bitwise_or", "bitwise_or", bitwise, 2, operator.or_, "|", BIT_OR),
         one("bitwise_xor", "bitwise_xor", bitwise, 2, operator.xor, "^", BIT_XOR),
-        one("bitwise_not", "bitwise_not", bitwise, 1, operator.invert, "~", UNARY),
-        one("shift_left", "shift_left", bitwise, 2, operator.lshift, "<<", SHIFT),
+        wide("bitwise_not", "bitwise_not", bitwise, 1, operator.invert, "~", UNARY),
+        wide("shift_left", "shift_left", bitwise, 2, operator.lshift, "<<", SHIFT),
         one("shift_right", "shift_right", bitwise, 2, operator.rshift, ">>", SHIFT),
-        *(one(name, name, Family.FUNCTION, 1, is_elementary=True) for name in elementary.split()),
-        *(
-            one(name, name, Family.FUNCTION, 1)
-            for name in ("sqrt", "rsqrt", "floor", "ceil", "round", "nearbyint", "trunc")
-        ),
-        one("fabs", "abs", arithmetic, 1),
-        one("abs", "abs", arithmetic, 1),
+        *functions(elementary, 1, is_elementary=True),
+        *functions(simple, 1, is_elementary=False),
+        exact("fabs", "abs", arithmetic, 1),
+        wide("abs", "abs", arithmetic, 1),
         one("popcount", "popcount", arithmetic, 1),
-        *(
-            one(name, name, Family.FUNCTION, 2, is_elementary=True)
-            for name in ("pow", "atan2", "hypot")
-        ),
-        *(
-            one(name, name, Family.FUNCTION, 2)
-            for name in ("fmod", "copysign", "nextafter", "ldexp")
-        ),
+        *functions("pow atan2 hypot", 2, is_elementary=True),
+        *functions("fmod copysign nextafter ldexp", 2, is_elementary=False),
         one("isnan", "isnan", Family.PREDICATE, 1),
         one("isinf", "isinf", Family.PREDICATE, 1),
-        one(E.Select, "Select", Family.CHOICE, 3),
-        one("if_then_else", "if_then_else", Family.CHOICE, 3),
-        one("likely", "likely", Family.LOGIC, 1),
+        exact(E.Select, "Select", Family.CHOICE, 3),
+        exact("if_then_else", "if_then_else", Family.CHOICE, 3),
+        exact("likely", "likely", Family.LOGIC, 1),
         one(E.Cast, "Cast", Family.CONVERSION, 1),
-        one("reinterpret", "reinterpret", Family.CONVERSION, 1),
+        exact("reinterpret", "reinterpret", Family.CONVERSION, 1),
     )
 
 

@@ -1,6 +1,7 @@
 """The table of operators: what it says of each, and that no layer forgets one."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -35,6 +36,23 @@ def test_every_target_knows_every_operator_or_says_why_not():
     called = {key for key in PYTHON if PYTHON[key].scalar.startswith("intrinsic_")}
     assert called == set(intrinsics)
     assert OPERATORS.keys() - WASM.keys() == {"fmod", "nextafter", "ldexp"}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_operators_overflow_that_the_table_says_so_of(dtype):
+    limits = np.iinfo(dtype)
+    numbers = [limits.min, limits.min + 1, limits.max, *range(max(-1, limits.min), 7)]
+    for row in (OPERATORS[key] for key in keys(Family.ARITHMETIC, Family.BITWISE)):
+        if row.fold is None or row.name.startswith("shift"):  # by fewer bits than there are
+            continue
+        values = [
+            row.fold(*operands)
+            for operands in product(numbers, repeat=row.arity)
+            if not (row.divides and operands[-1] == 0)
+        ]
+        leaves = any(not limits.min <= value <= limits.max for value in values)
+        never = dtype == "uint8" if row.divides else row.name == "bitwise_not" and dtype == "int8"
+        assert leaves is (row.overflows and not never), row.name
 
 
 @pytest.mark.parametrize(

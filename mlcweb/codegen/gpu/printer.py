@@ -30,7 +30,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, floordiv, floormod
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import unsupported
-from mlcweb.tir.operators import key_of, operands_of, operator_name
+from mlcweb.tir.operators import DIVISIONS, OPERATORS, key_of, operands_of, operator_name
 from mlcweb.tir.substitute import substitute, uses
 
 OTHER, SUM, PRODUCT, ATOM = range(4)
@@ -44,9 +44,6 @@ MAX_COPIES = 256
 """So many copies of a statement are written, at most, where loops are written out."""
 
 _NAMING = (S.AllocBuffer, S.LetStmt, S.DeclBuffer)
-
-_WIDENED = (E.Add, E.Sub, E.Mul, E.Div, "shift_left", "bitwise_not", "abs")
-"""Operators whose result may not fit the type of small integers."""
 
 _ASYNC = {
     "ptx_cp_async": "cp_async_",
@@ -456,7 +453,7 @@ class KernelPrinter(Dispatcher):
             )
         if key in (E.Cast, "reinterpret"):
             return self.conversion(key, operands[0], dtype), ATOM
-        if key in (E.Div, E.Mod, E.FloorDiv, E.FloorMod) and dtypes.is_float(dtype):
+        if key in DIVISIONS and dtypes.is_float(dtype):
             if key is E.Div:
                 return (
                     f"{self.text(operands[0], PRODUCT)} / {self.text(operands[1], ATOM)}",
@@ -491,7 +488,7 @@ class KernelPrinter(Dispatcher):
         """Whether C gives an operator's result another type, whose value may be another, too."""
         if key == "abs" and self.language.name == "opencl":
             return dtypes.is_integer(dtype)  # its result is unsigned
-        return key in _WIDENED and self.is_small(dtype)
+        return OPERATORS[key].overflows and self.is_small(dtype)
 
     def is_natural(self, operands: list[Any]) -> bool:
         """Whether both operands are at least zero, so that to truncate is to round down."""

@@ -20,7 +20,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import unsupported
-from mlcweb.tir.operators import NODE_OPERATORS, operands_of, operator_name
+from mlcweb.tir.operators import NODE_OPERATORS, OPERATORS, key_of, operands_of, operator_name
 
 _ATOM = re.compile(r"[\w.]+(\([^()]*\)|\[[^\[\]()]*\])?")
 
@@ -82,7 +82,8 @@ class ExpressionText(Dispatcher):
         template = form.array if vector else form.scalar
         write = self.text if template.endswith(")") else self.operand
         text = fill(template, expression, [write(operand) for operand in operands])
-        if form.may_wrap and not vector and dtypes.is_integer(expression.dtype):
+        overflows = OPERATORS[key_of(expression)].overflows
+        if overflows and not vector and dtypes.is_integer(expression.dtype):
             if self.ranges.can_overflow(expression):
                 return f"{expression.dtype}({text})"
         return text

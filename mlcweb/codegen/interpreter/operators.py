@@ -8,32 +8,28 @@ from typing import Any, NamedTuple
 
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.operators import OPERATORS, Family, Key, Operator, key_of, register_column
+from mlcweb.tir.operators import OPERATORS, Key, Operator, key_of, register_column
 
 
 class PythonForm(NamedTuple):
-    """Templates that are filled with the operands, and the types `source` and `dtype`.
-
-    The result of integers `may_wrap`: the template gives the exact number, which may lie outside of
-    its type, for scalars.
-    """
+    """Templates that are filled with the operands, and the types `source` and `dtype`. The result
+    of an operator that overflows is the exact number for scalars."""
 
     scalar: str
     array: str
-    may_wrap: bool = False
 
 
-def _both(text: str, may_wrap: bool = False) -> PythonForm:
-    return PythonForm(text, text, may_wrap)
+def _both(text: str) -> PythonForm:
+    return PythonForm(text, text)
 
 
 def _of_table(row: Operator) -> PythonForm:
     """The form of an operator that Python writes so, or of an intrinsic of the run-time support."""
     if row.symbol:
         infix = f"{{}} {row.symbol} {{}}" if row.arity == 2 else f"{row.symbol}{{}}"
-        return _both(infix, row.family in (Family.ARITHMETIC, Family.BITWISE))
+        return _both(infix)
     arguments = ", ".join(["{}"] * row.arity)
-    return _both(f"intrinsic_{row.key}({arguments})", row.family is not Family.PREDICATE)
+    return _both(f"intrinsic_{row.key}({arguments})")
 
 
 _CHOICE = PythonForm("({1} if {0} else {2})", "np.where({}, {}, {})")
@@ -42,7 +38,7 @@ FORMS: Mapping[Key, PythonForm] = register_column(
     "python",
     {key: _of_table(row) for key, row in OPERATORS.items()}
     | {
-        E.Div: _both("truncdiv({}, {})", may_wrap=True),
+        E.Div: _both("truncdiv({}, {})"),
         E.Mod: _both("truncmod({}, {})"),
         E.Min: PythonForm("minimum({}, {})", "array_minimum({}, {})"),
         E.Max: PythonForm("maximum({}, {})", "array_maximum({}, {})"),

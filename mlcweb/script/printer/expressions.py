@@ -18,6 +18,7 @@ from mlcweb.tir.builtins import FIRST, Builtin, builtin, result_type, takes_type
 from mlcweb.tir.intrinsics import BUILDERS
 from mlcweb.tir.operators import (
     ATOM,
+    BINARY_NODES,
     COMPARISON,
     NOT,
     OPERATORS,
@@ -34,9 +35,7 @@ from mlcweb.tir.target_description import TargetDescription, as_described
 Text = tuple[str, int]
 """A piece of source and the precedence of its outermost operator."""
 
-INFIX = (
-    E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod, *keys(Family.COMPARISON), E.And, E.Or,
-)  # fmt: skip
+INFIX = tuple(key for key in BINARY_NODES if OPERATORS[key].symbol and key is not E.Div)
 """Nodes that are written as operators of Python."""
 
 
