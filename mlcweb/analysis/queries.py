@@ -71,10 +71,12 @@ def undefined_vars(node: Node, defs: Iterable[E.Var] | None = None) -> list[E.Va
     undefined: dict[E.Var, None] = {}
 
     def visit(part: Node) -> None:
-        for var in _used(part):
-            if var not in defined:
-                undefined[var] = None
-        added = {var for var in S.defined_variables(part) if var not in defined}
+        data = part.buffer.data if isinstance(part, (E.BufferLoad, S.BufferStore)) else part
+        if isinstance(data, E.Var) and data not in defined:
+            undefined[data] = None
+        if not part.child_fields:
+            return
+        added = [var for var in S.defined_variables(part) if var not in defined]
         defined.update(added)
         for child in children(part):
             visit(child)
@@ -82,12 +84,6 @@ def undefined_vars(node: Node, defs: Iterable[E.Var] | None = None) -> list[E.Va
 
     visit(node)
     return list(undefined)
-
-
-def _used(node: Node) -> Iterable[E.Var]:
-    if isinstance(node, E.Var):
-        return (node,)
-    return (node.buffer.data,) if isinstance(node, (E.BufferLoad, S.BufferStore)) else ()
 
 
 def estimate_tir_flops(stmt_or_mod: PrimFunc | IRModule) -> float:

@@ -176,9 +176,8 @@ def reduces_over(realize: S.BlockRealize, variables: set[E.Var]) -> bool:
 
 def uses_barriers(loop: S.For) -> bool:
     """Whether a loop over threads is no loop as any other: below it is a barrier, threads read each
-    other's values, shared memory is
-    both written and read, other memory is passed from one statement to another, or what the
-    threads reduce to is read elsewhere."""
+    other's values, shared memory is both written and read, other memory is passed from one
+    statement to another, or what the threads reduce to is read elsewhere."""
     nodes = list(walk(loop.body))
     loads = [node for node in nodes if isinstance(node, E.BufferLoad)]
     stores = (node for node in nodes if isinstance(node, S.BufferStore))

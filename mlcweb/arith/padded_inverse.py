@@ -22,9 +22,9 @@ def index_ranges(index_map: IndexMap, domains: Mapping[Var, Range]) -> list[Rang
     found = detect_iter_map(
         index_map.final_indices, domains, True, NO_CHECK, simplify_trivial_iterators=False
     ).indices
-    if found is not None:
-        return [_range_of_sum(total, domains) for total in found]
     analyzer = Analyzer(domains)
+    if found is not None:
+        return [range_of_sum(total, analyzer) for total in found]
     ranges: list[Range | None] = []
     for index in index_map.final_indices:
         low, high = eval_set(index, domains, analyzer)
@@ -35,8 +35,8 @@ def index_ranges(index_map: IndexMap, domains: Mapping[Var, Range]) -> list[Rang
     return ranges
 
 
-def _range_of_sum(total: IterSum, domains: Mapping[Var, Range]) -> Range:
-    analyzer = Analyzer(domains)
+def range_of_sum(total: IterSum, analyzer: Analyzer) -> Range:
+    """From the least to the greatest value that a sum takes."""
     low, reach = total.constant, const(0, total.dtype)
     for split, scale in total.items():
         span = (split.extent - 1) * scale
@@ -63,12 +63,13 @@ def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[I
         Var(index.name if isinstance(index, Var) else f"axis{n}", index.dtype)
         for n, index in enumerate(index_map.final_indices)
     ]
-    ranges = [_range_of_sum(total, domains) for total in result.indices]
+    analyzer = Analyzer(domains)
+    ranges = [range_of_sum(total, analyzer) for total in result.indices]
     axis_domains = dict(zip(axes, ranges, strict=True))
     simplify = analyzer_of(axis_domains).simplify
     found = inverse_map(axes)
     inverse = {var: simplify(found.get(var, domain.min)) for var, domain in domains.items()}
-    doubtful = _not_led_back(index_map, inverse, axes, domains)
+    doubtful = _not_led_back(index_map, inverse, axes, analyzer)
     if doubtful is not None:
         # Of extents that are variables more is known where all iterations are reached.
         result = detect_iter_map(index_map.final_indices, domains, True, BIJECTIVE)
@@ -79,10 +80,10 @@ def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[I
             )
         values = InverseMap(result.indices, domains)(axes)
         inverse = {var: simplify(values.get(var, domain.min)) for var, domain in domains.items()}
-    analyzer = Analyzer(axis_domains)
+    of_axes = Analyzer(axis_domains)
     predicate: PrimExpr = const(False)
     for mark, block in _padded_marks(result.indices):
-        predicate = logical_or(predicate, _outside(mark, block, inverse, analyzer))
+        predicate = logical_or(predicate, _outside(mark, block, inverse, of_axes))
     made = IndexMap(tuple(axes), tuple(inverse[var] for var in index_map.initial_indices))
     return made, predicate
 
@@ -107,12 +108,11 @@ def _not_led_back(
     index_map: IndexMap,
     inverse: Mapping[Var, PrimExpr],
     axes: Sequence[Var],
-    domains: Mapping[Var, Range],
+    analyzer: Analyzer,
 ) -> Var | None:
     """An iterator that the inverse is not known to lead back to: where there is one, the map gives
     two elements one place."""
     there = dict(zip(axes, index_map.final_indices, strict=True))
-    analyzer = Analyzer(domains)
     for var, value in inverse.items():
         if not analyzer.can_prove_equal(substitute(value, there), var):
             return var

@@ -31,7 +31,7 @@ def detect_linear_equation(expr: Any, var_list: Sequence[E.Var]) -> list[E.PrimE
     base, analyzer = convert(expr), Analyzer()
     coefficients = []
     for variable in var_list:
-        linear = _linear(base, variable)
+        linear = linear_in(base, variable)
         if linear is None or any(uses(linear[0], other) for other in var_list):
             return []
         coefficients.append(linear[0])
@@ -50,7 +50,7 @@ def detect_clip_bound(expr: Any, var_list: Sequence[E.Var]) -> list[E.PrimExpr |
         difference = _not_negative(part)
         if difference is None or len(used) != 1:
             return []
-        linear = _linear(difference, used[0])
+        linear = linear_in(difference, used[0])
         scale = None if linear is None else analyzer.simplify(linear[0])
         if linear is None or not isinstance(scale, E.IntImm) or scale.value == 0:
             return []
@@ -212,13 +212,13 @@ def _not_negative(condition: E.PrimExpr) -> E.PrimExpr | None:
     return condition.a - condition.b if isinstance(condition, (E.GE, E.EQ)) else None
 
 
-def _linear(expression: E.PrimExpr, variable: E.Var) -> Linear | None:
+def linear_in(expression: E.PrimExpr, variable: E.Var) -> Linear | None:
     """`expression` as coefficient * variable + base; None where it is not linear."""
     if expression is variable:
         return const(1, variable.dtype), const(0, variable.dtype)
     if not isinstance(expression, (E.Add, E.Sub, E.Mul)):
         return None if uses(expression, variable) else (const(0, variable.dtype), expression)
-    a, b = _linear(expression.a, variable), _linear(expression.b, variable)
+    a, b = linear_in(expression.a, variable), linear_in(expression.b, variable)
     if a is None or b is None:
         return None
     if a[1] is expression.a and b[1] is expression.b:

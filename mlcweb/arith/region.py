@@ -30,10 +30,10 @@ def estimate_region(
 
     The result may mention variables that `domains` does not hold.
     """
-    sets = _strict_sets(region, domains, predicate, analyzer or Analyzer(domains))
+    analyzer = analyzer or Analyzer(domains)
+    sets = _strict_sets(region, domains, predicate, analyzer)
     if sets is None:
         return None
-    analyzer = analyzer or Analyzer(domains)
     return [item.cover_range(given, analyzer) for item, given in zip(sets, region, strict=True)]
 
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from mlcweb.analysis.queries import undefined_vars
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import children, walk
+from mlcweb.ir.visitor import children
 from mlcweb.lower.index_text import FUNCTIONS, UnknownIndex, index_text
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses, may_alias
 from mlcweb.lower.optimize.indices import Indices, Sum
@@ -128,25 +129,12 @@ class _Outlining:
     def region(self, loop: S.For) -> ParallelRegion:
         var = loop.loop_var
         first, last = E.Var(f"{var.name}_first", var.dtype), E.Var(f"{var.name}_last", var.dtype)
-        captured = tuple(self.captured_by(loop))
+        captured = tuple(undefined_vars(loop.body, [var]))
         buffer_map = {data: self.owners[data] for data in captured if data in self.owners}
         serial = S.ForKind.SERIAL
         body = replace(loop, min=first, extent=E.Sub(last, first), kind=serial)
         func = PrimFunc((first, last, *captured), body, buffer_map=buffer_map)
         return ParallelRegion(loop, func, captured)
-
-    def captured_by(self, loop: S.For) -> dict[E.Var, None]:
-        """What a loop uses and does not define, in order."""
-        used: dict[E.Var, None] = {}
-        defined = {loop.loop_var}
-        for node in walk(loop.body):
-            if isinstance(node, E.Var):
-                used[node] = None
-            elif isinstance(node, (E.BufferLoad, S.BufferStore)):
-                used[node.buffer.data] = None
-            elif not isinstance(node, (E.BinaryExpr, E.IntImm)):  # which are most nodes
-                defined.update(S.defined_variables(node))
-        return {var: None for var in used if var not in defined}
 
 
 class _IndexStrides:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlcweb.analysis.threads import is_allreduce, is_thread_tag
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.analysis.threads import is_allreduce, thread_tag
+from mlcweb.ir.visitor import on
 from mlcweb.lower.reduction_tree import reduction_tree
 from mlcweb.lower.thread_axes import ThreadError
-from mlcweb.lower.thread_sync import barrier
+from mlcweb.lower.thread_exchange import ThreadExchange
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, is_const_int
@@ -41,24 +41,8 @@ def lower_thread_allreduce(func: PrimFunc, barriers: bool = False, warp: int = 1
     return func.with_body(_Allreduces(barriers, warp).rewrite(func.body))
 
 
-class _Allreduces(Mutator):
-    def __init__(self, barriers: bool, warp: int) -> None:
-        self.barriers = barriers
-        self.warp = warp
-        self.reducer: CommReducer | None = None
-        self.axes: dict[str, S.For] = {}
-        self.tags: dict[E.Var, str] = {}
-
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        if loop.thread_binding is None:
-            return self.rewrite_children(loop)
-        tag, around = loop.thread_binding.thread_tag, self.axes
-        self.tags[loop.loop_var] = tag
-        self.axes = {**around, tag: loop}
-        new = self.rewrite_children(loop)
-        self.axes = around
-        return new
+class _Allreduces(ThreadExchange):
+    reducer: CommReducer | None = None
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
@@ -104,7 +88,7 @@ class _Allreduces(Mutator):
             )
         ]
         reduced = self.reduced(call.args[2 * count + 2 :], statement)
-        threads = [loop for tag, loop in self.axes.items() if is_thread_tag(tag)]
+        threads = [loop for loop in self.axes.values() if thread_tag(loop)]
         name = results[0].buffer.name
         tree = reduction_tree(
             reducer, own, name, threads, reduced, warp=self.warp, span=statement.span
@@ -113,21 +97,14 @@ class _Allreduces(Mutator):
             S.store_to(result, cast(result.dtype, value), statement.span)
             for result, value in zip(results, tree.results, strict=True)
         )
-        steps = [*tree.steps, S.sequence(*stores)]
-        if self.barriers:
-            steps = [part for step in steps for part in (step, barrier())]
-        whole = S.sequence(*steps)
-        for buffer in tree.memory:
-            whole = S.AllocBuffer(buffer, whole)
-        return whole
+        return self.in_steps([*tree.steps, S.sequence(*stores)], tree.memory)
 
     def reduced(self, threads: tuple[E.PrimExpr, ...], statement: S.Evaluate) -> list[S.For]:
         """The loops over threads that are reduced over."""
         variables = variables_in(*threads)
-        tags = [tag for tag in self.axes if any(self.tags.get(var) == tag for var in variables)]
-        others = sorted(var.name for var in variables if self.tags.get(var) not in tags)
-        loops = [self.axes[tag] for tag in tags]
-        if others or not all(map(is_thread_tag, tags)):
+        loops = [loop for loop in self.axes.values() if loop.loop_var in variables]
+        others = sorted(var.name for var in variables.difference(loop.loop_var for loop in loops))
+        if others or not all(map(thread_tag, loops)):
             names = others or [loop.loop_var.name for loop in loops]
             raise ThreadError(
                 f'T.tvm_thread_allreduce reduces over "{names[0]}", which is no loop around '

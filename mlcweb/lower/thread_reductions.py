@@ -15,7 +15,7 @@ from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.lower.optimize.accesses import Touched
 from mlcweb.lower.reduction_tree import reduction_tree
 from mlcweb.lower.thread_axes import ThreadError, kernels_in, reduced_across_threads
-from mlcweb.lower.thread_sync import barrier
+from mlcweb.lower.thread_exchange import ThreadExchange
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, is_const_int, logical_and, subtract
@@ -72,20 +72,11 @@ class _Shared(BufferMutator):
         return self.new[buffer]
 
 
-class _Reductions(Mutator):
-    def __init__(self, barriers: bool, warp: int) -> None:
-        self.barriers = barriers
-        self.warp = warp
-        self.axes: dict[str, S.For] = {}
-
+class _Reductions(ThreadExchange):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
-        if loop.thread_binding is None:
-            return self.own_loops(loop) or self.rewrite_children(loop)
-        self.axes[loop.thread_binding.thread_tag] = loop
-        new = self.rewrite_children(loop)
-        del self.axes[loop.thread_binding.thread_tag]
-        return new
+        own = self.own_loops(loop) if loop.thread_binding is None else None
+        return own or super().loop(loop)
 
     @on(S.IfThenElse)
     def branch(self, branch: S.IfThenElse) -> S.Stmt:
@@ -102,15 +93,16 @@ class _Reductions(Mutator):
         done = self.together(statement, ())
         if done is not None:
             return done
-        return self.in_steps(statement, [_by_the_first(statement.body, self.reduced(statement))])
+        return self.done(statement, [_by_the_first(statement.body, self.reduced(statement))])
 
-    def in_steps(self, reduction: S.AttrStmt, steps: Sequence[S.Stmt]) -> S.Stmt:
-        """The steps of a reduction. If this pass makes threads wait after each, the last one tells
-        that its result is for all of them."""
-        if not self.barriers:
-            return S.sequence(*steps)
-        steps = [*steps[:-1], replace(reduction, body=steps[-1])]
-        return S.sequence(*(part for step in steps for part in (step, barrier())))
+    def done(
+        self, reduction: S.AttrStmt, steps: Sequence[S.Stmt], memory: Sequence[Buffer] = ()
+    ) -> S.Stmt:
+        """A reduction in steps. If this pass makes threads wait after each, the last one tells that
+        its result is for all of them."""
+        if self.barriers:
+            steps = [*steps[:-1], replace(reduction, body=steps[-1])]
+        return self.in_steps(steps, memory)
 
     def own_loops(self, loop: S.For) -> S.Stmt | None:
         """The reduction of loops over nothing else, which a thread runs through by itself; None
@@ -151,10 +143,7 @@ class _Reductions(Mutator):
             return None
         threads = [loop for tag, loop in self.axes.items() if is_thread_tag(tag)]
         steps, buffers = _steps(statement.body, update, threads, reduced, own, self.warp)
-        whole = self.in_steps(statement, steps)
-        for buffer in buffers:
-            whole = S.AllocBuffer(buffer, whole)
-        return whole
+        return self.done(statement, steps, buffers)
 
 
 def _update_in(body: S.Stmt) -> S.BufferStore | None:

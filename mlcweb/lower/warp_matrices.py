@@ -18,6 +18,7 @@ from typing import Any
 
 from mlcweb.analysis.threads import WARP_MATRIX
 from mlcweb.arith import Analyzer
+from mlcweb.arith.pattern import linear_in
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on
@@ -41,7 +42,7 @@ from mlcweb.tir.arithmetic import (
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, decl_buffer, row_major_strides
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import operator_name
-from mlcweb.tir.substitute import substitute, uses
+from mlcweb.tir.substitute import substitute
 
 _CALLS = {
     "ptx_ldmatrix": "ldmatrix", "ptx_legacy.ldmatrix": "ldmatrix",
@@ -339,7 +340,7 @@ class _Calls(Lanes):
             return nest.element(buffer, add(add(offset, _place(buffer, first)), column))
         # Rows are so many strides apart, which is a symbol, and what is left is in the row.
         stride: Any = buffer.strides[-2]
-        parts = _in_rows(offset, stride) if isinstance(stride, E.Var) else None
+        parts = linear_in(offset, stride) if isinstance(stride, E.Var) else None
         if parts is None:
             raise _refusal(
                 call, f'has an address in "{buffer.name}" that is not followed: {offset}'
@@ -375,26 +376,6 @@ def _place(buffer: Buffer, indices: Sequence[E.PrimExpr]) -> E.PrimExpr:
     strides = row_major_strides(buffer)
     parts = (multiply(*pair) for pair in zip(indices, strides, strict=True))
     return reduce(add, parts, const(0))
-
-
-def _in_rows(offset: Any, stride: E.Var) -> tuple[E.PrimExpr, E.PrimExpr] | None:
-    """By how many strides, and by how much else an offset is away; None if it is no sum of both."""
-    zero = const(0, stride.dtype)
-    if not uses(offset, stride):
-        return zero, offset
-    if offset is stride:
-        return const(1, stride.dtype), zero
-    if not isinstance(offset, (E.Add, E.Sub, E.Mul)):
-        return None
-    if isinstance(offset, E.Mul):
-        some, other = (offset.a, offset.b) if uses(offset.a, stride) else (offset.b, offset.a)
-        parts = None if uses(other, stride) else _in_rows(some, stride)
-        return None if parts is None else (multiply(parts[0], other), multiply(parts[1], other))
-    left, right = _in_rows(offset.a, stride), _in_rows(offset.b, stride)
-    if left is None or right is None:
-        return None
-    combine = add if isinstance(offset, E.Add) else subtract
-    return combine(left[0], right[0]), combine(left[1], right[1])
 
 
 def _tiled(call: E.Call) -> int:

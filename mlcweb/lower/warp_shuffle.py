@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from math import prod
 
-from mlcweb.analysis.threads import WARP_EXCHANGE, is_shuffle, shuffles, thread_tag
+from mlcweb.analysis.threads import WARP_EXCHANGE, is_shuffle, shuffles
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import on
 from mlcweb.lower.reduction_tree import ALL_LANES
 from mlcweb.lower.thread_axes import WARP_SIZE, ThreadError
-from mlcweb.lower.thread_sync import barrier
+from mlcweb.lower.thread_exchange import ThreadExchange
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const, floormod, select
@@ -40,22 +40,9 @@ def lower_warp_shuffle(func: PrimFunc, barriers: bool = False, warp: int = 1) ->
     return func.with_body(_Shuffles(barriers, warp).rewrite(func.body))
 
 
-class _Shuffles(Mutator):
-    def __init__(self, barriers: bool, warp: int) -> None:
-        self.barriers = barriers
-        self.warp = warp
-        self.axes: dict[str, S.For] = {}
-        self.stores: list[S.BufferStore] | None = None
-        """What threads put into memory before the statement; None where not all compute a value."""
-
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        around, tag = self.axes, thread_tag(loop)
-        if tag:
-            self.axes = {**around, tag: loop}
-        new = self.rewrite_children(loop)
-        self.axes = around
-        return new
+class _Shuffles(ThreadExchange):
+    stores: list[S.BufferStore] | None = None
+    """What threads put into memory before the statement; None where not all compute a value."""
 
     @on(S.BufferStore, S.Evaluate)
     def leaf(self, statement: S.BufferStore | S.Evaluate) -> S.Stmt:
@@ -92,13 +79,7 @@ class _Shuffles(Mutator):
         if not stores:
             lanes = const(WARP_SIZE)
             return S.AttrStmt(const(0), WARP_EXCHANGE, lanes, statement, span=statement.span)
-        parts: list[S.Stmt] = [*stores, statement]
-        if self.barriers:
-            parts = [step for part in parts for step in (part, barrier())]
-        whole = S.sequence(*parts)
-        for store in stores:
-            whole = S.AllocBuffer(store.buffer, whole)
-        return whole
+        return self.in_steps([*stores, statement], [store.buffer for store in stores])
 
     @on(E.Call)
     def call(self, call: E.Call) -> Node:

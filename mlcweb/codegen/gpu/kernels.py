@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlcweb.analysis.threads import is_shared, thread_tag
+from mlcweb.analysis.queries import undefined_vars
+from mlcweb.analysis.threads import is_shared, stored_data, thread_tag
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.visitor import children, walk
+from mlcweb.ir.visitor import children, find_nodes
 from mlcweb.lower.launch_threads import lower_for_device
 from mlcweb.lower.pipeline import Observer
 from mlcweb.tir import expr as E
@@ -141,29 +142,16 @@ def _kernel(name: str, loop: S.For, owners: Mapping[E.Var, Buffer]) -> DeviceKer
         else:
             break
         body = body.body
-    nodes = list(walk(body))
-    inner = {part.buffer.data for part in nodes if isinstance(part, S.AllocBuffer)}
-    inner.update(buffer.data for buffer in shared)
-    accesses = [part for part in nodes if isinstance(part, (E.BufferLoad, S.BufferStore))]
-    data = dict.fromkeys(part.buffer.data for part in accesses)
-    data |= dict.fromkeys(
-        part for part in nodes if isinstance(part, E.Var) and part.dtype == "handle"
-    )
-    used = [var for var in owners if var in data and var not in inner]
+    free = undefined_vars(body, [buffer.data for buffer in shared])
+    used = [var for var in owners if var in free]
     shared += [owners[var] for var in used if is_shared(owners[var])]
-    defined = {part.loop_var for part in nodes if isinstance(part, S.For)}
-    defined |= {part.var for part in nodes if isinstance(part, (S.LetStmt, E.Let))}
-    extents = [part for extent in axes.values() for part in walk(extent)]
-    scalars = dict.fromkeys(
-        part
-        for part in (*nodes, *extents)
-        if isinstance(part, E.Var) and part.dtype != "handle" and part not in defined
-    )
+    extents = [var for extent in axes.values() for var in find_nodes(extent, E.Var)]
+    scalars = dict.fromkeys(var for var in (*free, *extents) if var.dtype != "handle")
     return DeviceKernel(
         name,
         tuple(owners[var] for var in used if not is_shared(owners[var])),
         tuple(var for var in scalars if var not in indices),
-        frozenset(part.buffer.data for part in accesses if isinstance(part, S.BufferStore)),
+        frozenset(stored_data(body)),
         axes,
         indices,
         tuple(shared),

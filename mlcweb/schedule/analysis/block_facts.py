@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlcweb.arith import Analyzer
+from mlcweb.arith.pattern import linear_in
 from mlcweb.ir.visitor import find_nodes
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.products import constant_extent
@@ -21,9 +22,9 @@ from mlcweb.schedule.resolver import Resolver
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer, BufferRegion, compact_strides
-from mlcweb.tir.expr import Add, Mul, PrimExpr, Sub, Var
+from mlcweb.tir.expr import Add, PrimExpr, Sub, Var
 from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, SeqStmt
-from mlcweb.tir.substitute import substitute, uses, variables_in
+from mlcweb.tir.substitute import substitute, variables_in
 
 TILING_STRUCTURE = "meta_schedule.tiling_structure"
 """The annotation of a block that was tiled."""
@@ -252,20 +253,9 @@ def reads_in_order(consumer: BlockPlace, buffer: Buffer) -> bool:
 
 def coefficient(index: PrimExpr, var: Var) -> int | None:
     """By how much an index grows with a variable; None where it does not grow evenly."""
-    if index is var:
-        return 1
-    if isinstance(index, (Add, Sub)):
-        a, b = coefficient(index.a, var), coefficient(index.b, var)
-        if a is None or b is None:
-            return None
-        return a + b if isinstance(index, Add) else a - b
-    if isinstance(index, Mul):
-        for factor, other in ((index.b, index.a), (index.a, index.b)):
-            number = constant_value(factor)
-            if number is not None:
-                inner = coefficient(other, var)
-                return None if inner is None else inner * int(number)
-    return None if uses(index, var) else 0
+    linear = linear_in(index, var)
+    number = None if linear is None else constant_value(linear[0])
+    return None if number is None else int(number)
 
 
 def bound_regions(realize: BlockRealize) -> list[BufferRegion]:

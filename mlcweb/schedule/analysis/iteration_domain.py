@@ -22,8 +22,8 @@ from mlcweb.arith import (
     union,
 )
 from mlcweb.arith.inverse_map import inverse_map, placeholders
-from mlcweb.arith.iter_expr import IterSum
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
+from mlcweb.arith.padded_inverse import range_of_sum
 from mlcweb.ir.node import replace
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import (
@@ -75,7 +75,7 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
     if not result.is_box or not all(is_const_int(n, 1) or is_const_int(n, -1) for n in scales):
         return None
     return {
-        var: domain if _same_range(run := _run(index), domain) else run
+        var: domain if _same_range(run := range_of_sum(index, analyzer), domain) else run
         for (var, domain), index in zip(domains.items(), result.indices, strict=True)
     }
 
@@ -110,17 +110,6 @@ def _same_range(run: Range, domain: Range) -> bool:
         return True
     equal = Analyzer().can_prove_equal
     return equal(run.min, domain.min) and equal(run.extent, domain.extent)
-
-
-def _run(index: IterSum) -> Range:
-    """What an iterator with this value, which goes up or down by 1, runs through."""
-    low, extent = index.constant, const(1, index.dtype)
-    for split, scale in index.items():
-        reach = subtract(split.extent, const(1, split.extent.dtype))
-        extent = reach + extent
-        if is_const_int(scale, -1):
-            low = low - reach
-    return Range(low, extent)
 
 
 def needed_iterations(
