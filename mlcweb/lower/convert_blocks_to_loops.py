@@ -21,7 +21,7 @@ from mlcweb.lower.warp_matrices import lower_warp_matrices
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, cast, const, is_const_int
+from mlcweb.tir.arithmetic import add, cast, const, floormod, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, row_major_strides
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
@@ -54,6 +54,7 @@ class BlockConversion(Mutator):
         self.views: dict[Buffer, MatchBufferRegion] = {}
         self.declared: dict[Buffer, Buffer] = {}
         self.bound: dict[E.Var, E.PrimExpr] = {}
+        self.domains: dict[E.Var, Range] = {}
 
     @on(E.Var)
     def variable(self, var: E.Var) -> E.PrimExpr:
@@ -65,7 +66,7 @@ class BlockConversion(Mutator):
         if block.init is not None:
             raise TVMError(f'Block "{block.name_hint}" has an init; lower it first', block.span)
         predicate = self.rewrite(realize.predicate)
-        named = []
+        around, named = dict(self.values), []
         for axis, binding in realize.iterators:
             value = self.rewrite(binding)
             if reads_memory(value):
@@ -79,6 +80,7 @@ class BlockConversion(Mutator):
         if self.pipelines:
             body = with_attributes(block, body)
         axes = self.axes_reduced_over(block) if self.exchanges else ()
+        self.values = around
         if axes:
             body = S.AttrStmt(
                 block.identity, CROSS_THREAD_REDUCTION, E.StringImm(" ".join(axes)), body
@@ -104,21 +106,43 @@ class BlockConversion(Mutator):
         return sorted({tag for var, tag in self.threads.items() if var in reduced})
 
     def match(self, match: MatchBufferRegion) -> None:
-        """Remember a view; its symbols get the values that its source gives them."""
+        """Remember a view; its symbols get the values that its source gives them.
+
+        Raises:
+            TVMError: what the view says of its layout does not hold of its source.
+        """
         source = self.rewrite(match.source)
         view, region = match.buffer, source.region
         strides = row_major_strides(source.buffer)
         leading = len(region) - len(view.shape)
-        known = [
-            *zip(view.shape, (part.extent for part in region[leading:]), strict=True),
-            *zip(view.strides, strides[leading:], strict=False),
-            (view.elem_offset, source.buffer.offset_of([part.min for part in region])[0]),
-            (view.data, source.buffer.data),
+        offset = source.buffer.offset_of([part.min for part in region])[0]
+        extents = [part.extent for part in region[leading:]]
+        layout = [
+            *(("shape", *pair) for pair in zip(view.shape, extents, strict=True)),
+            *(("strides", *pair) for pair in zip(view.strides, strides[leading:], strict=False)),
+            ("elem_offset", view.elem_offset, offset),
         ]
-        for symbol, value in known:
-            if isinstance(symbol, E.Var):
-                self.values[symbol] = value
+        self.values[view.data] = source.buffer.data
+        for field, stated, value in layout:
+            if isinstance(stated, E.Var):
+                self.values.setdefault(stated, value)
+            self.check_layout(match, field, self.rewrite(stated), value)
+        if view.offset_factor > 1:
+            beyond = floormod(offset, const(view.offset_factor, offset.dtype))
+            self.check_layout(match, "elem_offset % offset_factor", const(0, offset.dtype), beyond)
         self.views[view] = replace(match, source=source)
+
+    def check_layout(
+        self, match: MatchBufferRegion, field: str, stated: E.PrimExpr, value: E.PrimExpr
+    ) -> None:
+        """Refuse a view of which a field is not what its source says."""
+        if stated is not value and not Analyzer(self.domains).can_prove_equal(stated, value):
+            raise TVMError(
+                f'The view "{match.buffer.name}" of "{match.source.buffer.name}" has {field} '
+                f"{stated}, but its region has {value}; leave it open with offset_factor=1 and "
+                "symbols as strides",
+                match.buffer.span,
+            )
 
     @on(BufferRegion)
     def region(self, region: BufferRegion) -> BufferRegion:
@@ -154,6 +178,7 @@ class BlockConversion(Mutator):
     def loop(self, loop: S.For) -> S.Stmt:
         if thread_tag(loop):
             self.threads[loop.loop_var] = thread_tag(loop)
+        self.domains[loop.loop_var] = loop.domain
         return self.rewrite_children(loop)
 
     @on(S.LetStmt)

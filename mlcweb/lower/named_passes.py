@@ -178,9 +178,11 @@ class LowerMatchBuffer(BlockConversion):
 
     @on(S.BlockRealize)
     def realize(self, realize: S.BlockRealize) -> S.Stmt:
+        around = dict(self.values)
         for match in realize.block.match_buffers:
             self.match(match)
         block = replace(self.rewrite_children(realize.block), match_buffers=())
+        self.values = around
         return replace(realize, block=block)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlcweb.ir import TVMError, assert_structural_equal
-from mlcweb.lower import PASSES, lower, record_lowering, specialize
+from mlcweb.lower import PASSES, lower, record_lowering, specialize, transform
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -429,7 +429,7 @@ def main(A: T.Buffer((EXTENT,), "float64"), B: T.Buffer((4,), "int8")):
     for i in range(4):
         with T.block("B"):
             vi = T.axis.spatial(4, i)
-            V = T.match_buffer(A[vi], (), "float64")
+            V = T.match_buffer(A[vi], (), "float64", offset_factor=1)
             B[vi] = T.Cast("int8", V[()])
     for i in range(4):
         C = T.decl_buffer((2,), "int8", data=A.data, elem_offset=i)
@@ -445,3 +445,35 @@ def test_what_is_printed_of_lowered_programs_is_read_back():
         lowered = lower(func)
         assert "A_1 = T.Buffer((" in lowered.script()
         assert_structural_equal(from_source(lowered.script()), lowered)
+
+
+VIEW = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 2):
+        with T.block("fill"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            V = T.match_buffer(A[vi, vj * 4:vj * 4 + 4], (4,), LAYOUT)
+            for k in range(4):
+                V[k] = T.float32(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [
+        ("elem_offset=0", r"has elem_offset 0, but its region has v?i \* 8 \+ v?j \* 4"),
+        ("strides=[2], offset_factor=1", "has strides 2, but its region has 1"),
+        ("offset_factor=8", r"has elem_offset % offset_factor 0, but"),
+    ],
+)
+def test_a_view_that_says_another_layout_than_its_region_has_is_refused(layout, reason):
+    for run in (lower, transform.LowerMatchBuffer()):
+        with pytest.raises(TVMError, match=reason):
+            run(from_source(VIEW.replace("LAYOUT", layout)))
+
+
+@pytest.mark.parametrize("layout", ["offset_factor=4", "strides=[1], offset_factor=1"])
+def test_a_view_whose_layout_is_that_of_its_region_is_lowered(layout):
+    lowered = lower(from_source(VIEW.replace("LAYOUT", layout)))
+    assert "A_1[i * 8 + j * 4 + k] = T.float32(1)" in lowered.script()
