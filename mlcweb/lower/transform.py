@@ -37,11 +37,11 @@ from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
 from mlcweb.lower.optimize.common_subexpr_elim import name_common_subexpressions
 from mlcweb.lower.optimize.loop_partition import partition_loops
-from mlcweb.lower.optimize.vectorize import vectorize_whole
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_axes import unify_thread_bindings
 from mlcweb.lower.thread_sync import thread_sync
+from mlcweb.lower.vectorize_loop import vectorize_loop
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, For, ForKind
 from mlcweb.tir.stmt_functor import renew_defs
@@ -100,7 +100,7 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "InjectDoubleBuffer": double_buffer.inject_double_buffer,
     "InjectPTXAsyncCopy": async_copies.inject_ptx_async_copy,
     "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
-    "UnrollLoop": lambda func: simplify(_rewritten(func, unroll_loop.UnrollLoop())),
+    "UnrollLoop": lambda func: _rewritten(func, unroll_loop.UnrollLoop()),
     "ForceNarrowIndexToInt32": narrow_all_indices,
     "RenormalizeSplitPattern": simplify,
     "Simplify": stmt_simplify.stmt_simplify,
@@ -134,8 +134,7 @@ def ThreadSync(storage_scope: str) -> PrimFuncPass:
 
 def VectorizeLoop(enable_vectorize: bool = True) -> PrimFuncPass:
     """Makes vectors of the loops that are marked so, or serial loops."""
-    run = vectorize_whole if enable_vectorize else _serial_vectors
-    return _named("VectorizeLoop", lambda func: simplify(run(func)))
+    return _named("VectorizeLoop", vectorize_loop if enable_vectorize else _serial_vectors)
 
 
 def _serial_vectors(func: PrimFunc) -> PrimFunc:

@@ -15,7 +15,7 @@ from mlcweb.lower.options import UNROLL_LOOP, configured
 from mlcweb.lower.statement_simplifier import in_sequence, resequenced
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const
+from mlcweb.tir.arithmetic import add, const, is_const_int
 from mlcweb.tir.substitute import substitute, variables_in
 
 
@@ -81,15 +81,28 @@ class UnrollLoop(Mutator):
     def loop(self, loop: S.For) -> S.Stmt:
         new = self.rewrite_children(loop)
         marked = new.kind == S.ForKind.UNROLLED or self.indexes_local(new)
-        if not isinstance(new.extent, E.IntImm) or not (marked or self.is_small(new)):
+        count = new.extent.value if isinstance(new.extent, E.IntImm) else None
+        if count is None:
             self.serial += 1
             return new
-        self.steps *= new.extent.value
-        self.depth += 1
-        if not self.config.explicit_unroll:
-            return new if marked else node.replace(new, kind=S.ForKind.UNROLLED)
-        numbers = (add(new.min, const(n, new.loop_var.dtype)) for n in range(new.extent.value))
+        unrolls = marked or self.is_small(new)
+        if unrolls:
+            self.steps *= count
+            self.depth += 1
+        else:
+            self.serial += 1
+        if not self.is_single(new) and not (unrolls and self.config.explicit_unroll):
+            return node.replace(new, kind=S.ForKind.UNROLLED) if unrolls and not marked else new
+        numbers = (add(new.min, const(n, new.loop_var.dtype)) for n in range(count))
         return in_sequence(substitute(new.body, {new.loop_var: number}) for number in numbers)
+
+    def is_single(self, loop: S.For) -> bool:
+        """Whether a loop of one iteration is written out in any case."""
+        return (
+            self.config.auto_max_extent == 1
+            and loop.kind == S.ForKind.SERIAL
+            and is_const_int(loop.extent, 1)
+        )
 
     def indexes_local(self, loop: S.For) -> bool:
         if loop.kind != S.ForKind.SERIAL or not self.config.unroll_local_access:

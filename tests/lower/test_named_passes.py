@@ -13,6 +13,7 @@ import pytest
 import mlcweb as tvm
 from mlcweb import IRModule, TVMError, tir
 from mlcweb.analysis.verify import VerifyEachPass
+from mlcweb.ir.errors import InternalError
 from mlcweb.ir.transform import PassContext
 from mlcweb.lower import lower, transform
 from mlcweb.script import from_source
@@ -127,6 +128,34 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
         A[i] = D[31 - i] + T.float32(1)
 """
 
+VECTORS = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i in T.vectorized(4):
+        x: T.float32 = A[i] + T.float32(1)
+        if n > 2:
+            A[i * 2 + 8] = T.max(T.float32(3), x) * T.Cast("float32", i)
+        A[i + 28] = T.if_then_else(n > 1, x, T.float32(0))
+    for i in T.vectorized(4):
+        if i >= n:
+            A[i + 16] = T.fabs(A[i])
+        A[i + 20] = T.if_then_else(i > 1, A[i + 20], T.float32(2))
+        A[24] = A[24] + A[i]
+    for j in T.vectorized(1):
+        A[j + 40] = T.float32(5)
+"""
+
+LANES_OF_THEIR_OWN = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i in T.vectorized(4):
+        B = T.decl_buffer((8,))
+        for k in range(8):
+            B[k] = A[k * 4 + i] + T.float32(1)
+        for k in range(8):
+            A[k * 4 + i] = B[7 - k]
+"""
+
 EXPECTED: list[tuple[str, Any, dict[str, Any], str]] = [
     (NESTED, transform.HoistIfThenElse, {}, """
 if 2 < n:
@@ -226,6 +255,26 @@ for i, j in T.grid(4, 4):
 for i in range(8):
     A[i] = T.if_then_else(i < n, A[i + 10], T.float32(0))
     A[i + 8] = T.Select(i < n, T.float32(1), T.float32(0))"""),
+    (VECTORS, transform.VectorizeLoop, {}, """
+with T.LetStmt(A[0:4] + T.Broadcast(T.float32(1), 4)) as x:
+    if n > 2:
+        A[8:16:2] = T.max(T.Broadcast(T.float32(3), 4), x) * T.Cast("float32x4", T.Ramp(0, 1, 4))
+    A[28:32] = T.if_then_else(n > 1, x, T.Broadcast(T.float32(0), 4))
+for i_s in range(4):
+    if i_s >= n:
+        A[i_s + 16] = T.fabs(A[i_s])
+for i_s in range(4):
+    A[i_s + 20] = T.if_then_else(i_s > 1, A[i_s + 20], T.float32(2))
+for i_s in range(4):
+    A[24] = A[24] + A[i_s]
+for j in range(1):
+    A[j + 40] = T.float32(5)"""),
+    (LANES_OF_THEIR_OWN, transform.VectorizeLoop, {}, """
+B = T.decl_buffer((32,))
+for k in range(8):
+    B[k * 4:k * 4 + 4] = A[k * 4:k * 4 + 4] + T.Broadcast(T.float32(1), 4)
+for k in range(8):
+    A[k * 4:k * 4 + 4] = B[(7 - k) * 4:(7 - k) * 4 + 4]"""),
 ]  # fmt: skip
 
 
@@ -383,3 +432,22 @@ def test_a_condition_that_is_the_same_for_all_lanes_stays_one():
 
     made = tvm.tir.transform.VectorizeLoop()(tvm.IRModule.from_expr(before))["main"]
     tvm.ir.assert_structural_equal(made, after)
+
+
+@pytest.mark.parametrize(
+    ("loop", "reason"),
+    [
+        ("for i in T.vectorized(1, 5):\n        A[i] = 1", "begins at 1, not at 0"),
+        ("for i in T.vectorized(n):\n        A[i] = 1", "has n iterations"),
+        (
+            "for i in T.vectorized(4):\n        while A[i] < 3:\n            A[i] = A[i] + 1",
+            "while loop inside a vectorized loop",
+        ),
+    ],
+)
+def test_loops_that_are_no_vectors_are_refused(loop: str, reason: str) -> None:
+    func = from_source(
+        f'@T.prim_func\ndef main(A: T.Buffer((8,), "int32"), n: T.int32):\n    {loop}\n'
+    )
+    with pytest.raises(InternalError, match=reason):
+        transform.VectorizeLoop()(func)

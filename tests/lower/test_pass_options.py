@@ -169,10 +169,27 @@ def test_what_cannot_be_narrow_is_refused(source: str, message: str) -> None:
 def test_unroll_loop(options: dict[str, Any], expected: str) -> None:
     for given in (options, transform.UnrollLoopConfig(**options)):
         with PassContext(config={"tir.UnrollLoop": given}):
-            assert (
-                body(transform.UnrollLoop()(IRModule({"main": from_source(LOOPS)})))
-                == expected.strip()
-            )
+            unrolled = transform.UnrollLoop()(IRModule({"main": from_source(LOOPS)}))
+        assert body(transform.StmtSimplify()(unrolled)) == expected.strip()
+
+
+def test_copies_of_unrolled_loops_are_not_simplified() -> None:
+    """With `auto_max_extent` 1, loops of one iteration are written out even if nothing else is."""
+    source = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for k in range(1):
+        for i in T.unroll(2):
+            A[i + k] = T.Cast("float32", i)
+"""
+    options = {"auto_max_extent": 1, "explicit_unroll": False}
+    for option, expected in (
+        ({}, 'for k in range(1):\n    A[T.Add(0, k)] = T.Cast("float32", 0)\n'),
+        (options, 'for i in T.unroll(2):\n    A[T.Add(i, 0)] = T.Cast("float32", i)'),
+    ):
+        with PassContext(config={"tir.UnrollLoop": option}):
+            text = body(transform.UnrollLoop()(IRModule({"main": from_source(source)})))
+        assert text.startswith(expected)
 
 
 def test_undefined_values_are_not_stored() -> None:

@@ -14,7 +14,6 @@ floats are not reassociated, unless the function's attribute "mlcweb.reassociate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from math import prod
 
 from mlcweb.ir.node import Node, replace
@@ -36,7 +35,7 @@ from mlcweb.tir.buffer import decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import call
 from mlcweb.tir.operators import OPERATORS, operator_name
-from mlcweb.tir.substitute import reads_memory, uses_any
+from mlcweb.tir.substitute import reads_memory
 
 REASSOCIATE = "mlcweb.reassociate"
 """The attribute of functions whose sums may be added up in another order, in lanes of vectors."""
@@ -276,53 +275,3 @@ def _factors(term: E.PrimExpr) -> tuple[E.PrimExpr, ...]:
 
 _NARROW = ("int8", "uint8", "int16")
 """The types whose numbers int16 has, too."""
-
-ANY_VECTORS = MachineModel(
-    vector_bytes=0,
-    min_vector_bytes=0,
-    registers=0,
-    register_bytes=0,
-    vector_sums=1,
-    jammed_vectors=1,
-    scalar_sums=1,
-)
-"""A machine of which only the operators matter, which vectors of any length have."""
-
-
-def vectorize_whole(func: PrimFunc) -> PrimFunc:
-    """Make vectors of the loops that are marked `vectorized`, whole. A loop of which some statement
-    has no vector form becomes serial."""
-    return _VectorizeWhole(func).run()
-
-
-class _VectorizeWhole(Rewriter):
-    """For programs that go on being scheduled or lowered."""
-
-    keeps_threads = True
-
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        new = super().loop(loop)
-        if isinstance(new, S.For) and new.kind == S.ForKind.VECTORIZED:
-            return self.vectors(new)
-        return new
-
-    def vectors(self, loop: S.For) -> S.Stmt:
-        """A marked loop as vectors; a condition that is the same for all lanes stays one."""
-        branch = loop.body
-        if isinstance(branch, S.IfThenElse) and self.is_uniform(branch.condition, loop):
-            then_case = self.vectors(replace(loop, body=branch.then_case))
-            else_case = branch.else_case
-            if else_case is not None:
-                else_case = self.vectors(replace(loop, body=else_case))
-            return replace(branch, then_case=then_case, else_case=else_case)
-        if isinstance(loop.extent, E.IntImm):
-            lanes = loop.extent.value
-            with suppress(NoVectorForm):
-                lowering = VectorLowering(self, ANY_VECTORS, loop.loop_var, loop.min, lanes, True)
-                return lowering.statement(branch)
-        return replace(loop, kind=S.ForKind.SERIAL)
-
-    def is_uniform(self, condition: E.PrimExpr, loop: S.For) -> bool:
-        """Whether a condition has one value in all iterations, whatever they store."""
-        return not (uses_any(condition, {loop.loop_var}) or reads_memory(condition))
