@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.analysis.queries import verify_memory, verify_ssa
+from mlcweb.analysis.queries import verify_memory
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided, provided_names
 from mlcweb.ir.module import IRModule
@@ -27,6 +27,7 @@ from mlcweb.lower import (
     stmt_simplify,
     unroll_loop,
 )
+from mlcweb.lower.common_subexpr_elim import common_subexpr_elim
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -35,16 +36,15 @@ from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
-from mlcweb.lower.optimize.common_subexpr_elim import name_common_subexpressions
 from mlcweb.lower.optimize.loop_partition import partition_loops
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_axes import unify_thread_bindings
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.lower.vectorize_loop import vectorize_loop
+from mlcweb.tir.fresh_copy import convert_ssa
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, For, ForKind
-from mlcweb.tir.stmt_functor import renew_defs
 from mlcweb.tir.target_description import TargetDescription
 
 prim_func_pass = PrimFuncPass.decorator
@@ -87,7 +87,7 @@ _LOWERING: dict[str, LoweringPass] = {
     name.removeprefix(PREFIX): run
     for run in (
         lower_init_block, convert_blocks_to_loops, flatten_buffers, hoist_if_then_else,
-        hoist_expression, partition_loops, name_common_subexpressions, storage_rewrite,
+        hoist_expression, partition_loops, common_subexpr_elim, storage_rewrite,
     )
     for name in (info.name for info in run.infos)
 }  # fmt: skip
@@ -99,7 +99,7 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "InjectSoftwarePipeline": software_pipeline.inject_software_pipeline,
     "InjectDoubleBuffer": double_buffer.inject_double_buffer,
     "InjectPTXAsyncCopy": async_copies.inject_ptx_async_copy,
-    "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
+    "ConvertSSA": convert_ssa,
     "UnrollLoop": lambda func: _rewritten(func, unroll_loop.UnrollLoop()),
     "ForceNarrowIndexToInt32": narrow_all_indices,
     "RenormalizeSplitPattern": simplify,

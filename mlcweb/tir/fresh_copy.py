@@ -129,3 +129,23 @@ def _defined_in(statement: S.Stmt) -> set[Node]:
                 known = {part for side in match.source.region for part in walk(side)}
                 defined.update(part for part in find_nodes(match.buffer, Var) if part not in known)
     return defined
+
+
+def convert_ssa(func: PrimFunc) -> PrimFunc:
+    """The function where each variable is defined once; itself where that is so. What defines a
+    variable again becomes a copy with variables of its own."""
+    defined = {*func.params, *(buffer.data for buffer in func.buffer_map.values())}
+    return func.with_body(_SingleDefinitions(defined).rewrite(func.body))
+
+
+class _SingleDefinitions(Mutator):
+    """`defined` are the variables that are defined so far."""
+
+    def __init__(self, defined: set[Var]) -> None:
+        self.defined = defined
+
+    def rewrite(self, node: Any) -> Any:
+        if any(var in self.defined for var in S.defined_variables(node)):
+            node = fresh_statement(node)
+        self.defined.update(S.defined_variables(node))
+        return super().rewrite(node)

@@ -156,6 +156,25 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
             A[k * 4 + i] = B[7 - k]
 """
 
+SCOPES = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    if n > 2:
+        A[0] = T.Cast("float32", n * 3)
+    else:
+        A[1] = T.Cast("float32", n * 3 + 7)
+    for i in range(n * 2):
+        k: T.int32 = i * 4 + n
+        if i < 3:
+            A[k] = T.Cast("float32", n * 3 + 7) + A[n * 2]
+            A[k + 1] = T.Cast("float32", i * 4 + n)
+        if n != 0 and i < 2:
+            A[2] = T.Cast("float32", T.truncdiv(i, n))
+    A[3] = T.if_then_else(
+        n != 0, T.Cast("float32", T.truncdiv(8, n) + T.truncdiv(8, n)), T.float32(0)
+    )
+"""
+
 EXPECTED: list[tuple[str, Any, dict[str, Any], str]] = [
     (NESTED, transform.HoistIfThenElse, {}, """
 if 2 < n:
@@ -255,6 +274,23 @@ for i, j in T.grid(4, 4):
 for i in range(8):
     A[i] = T.if_then_else(i < n, A[i + 10], T.float32(0))
     A[i + 8] = T.Select(i < n, T.float32(1), T.float32(0))"""),
+    (SCOPES, transform.CommonSubexprElim, {}, """
+cse_v3: T.int32 = n * 3
+cse_v1: T.float32 = T.Cast("float32", cse_v3 + 7)
+if n > 2:
+    A[0] = T.Cast("float32", cse_v3)
+else:
+    A[1] = cse_v1
+cse_v4: T.int32 = n * 2
+for i in range(cse_v4):
+    cse_v2: T.int32 = i * 4 + n
+    k: T.int32 = cse_v2
+    if i < 3:
+        A[k] = cse_v1 + A[cse_v4]
+        A[k + 1] = T.Cast("float32", cse_v2)
+    if n != 0 and i < 2:
+        A[2] = T.Cast("float32", T.Div(i, n))
+A[3] = T.if_then_else(n != 0, T.Cast("float32", T.Div(8, n) + T.Div(8, n)), T.float32(0))"""),
     (VECTORS, transform.VectorizeLoop, {}, """
 with T.LetStmt(A[0:4] + T.Broadcast(T.float32(1), 4)) as x:
     if n > 2:
@@ -451,3 +487,25 @@ def test_loops_that_are_no_vectors_are_refused(loop: str, reason: str) -> None:
     )
     with pytest.raises(InternalError, match=reason):
         transform.VectorizeLoop()(func)
+
+
+def test_each_variable_is_defined_once() -> None:
+    A = tir.decl_buffer((16,), "int32", "A")
+    i = tir.Var("i", "int32")
+
+    def loop(body: tir.Stmt) -> tir.Stmt:
+        return tir.For(i, 0, 4, tir.ForKind.SERIAL, body)
+
+    store = tir.BufferStore(A, tir.BufferLoad(A, [i * 2]) + i * 2, [i * 2 + 1])
+    twice = tir.PrimFunc([A], tir.SeqStmt([loop(store), loop(store), loop(loop(store))]))
+    new = transform.ConvertSSA()(twice)
+    assert (tir.analysis.verify_ssa(twice), tir.analysis.verify_ssa(new)) == (False, True)
+    assert transform.ConvertSSA()(new) is new
+    shared = transform.CommonSubexprElim()(twice)
+    assert shared.script().count("cse_v") == 3 * 4
+    outputs = []
+    for func in (twice, new, shared):
+        array = tvm.nd.array(np.arange(16, dtype="int32"))
+        tvm.build(IRModule({"main": func}), "interpreter")["main"](array)
+        outputs.append(array.numpy().tolist())
+    assert outputs[0] == outputs[1] == outputs[2]

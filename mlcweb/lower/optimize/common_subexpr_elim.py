@@ -7,12 +7,11 @@ vectors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
 from mlcweb.ir.visitor import Mutator, Replacement, on
-from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.optimize.accesses import Accesses, may_alias
 from mlcweb.lower.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.lower.optimize.indices import Indices
@@ -20,7 +19,6 @@ from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.statement_simplifier import resequenced
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import may_trap
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 
@@ -37,33 +35,14 @@ def common_subexpr_elim(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     return func.with_body(_Sharing(func, NAMES_PER_REGISTER * machine.registers).rewrite(func.body))
 
 
-@lowering_pass("CommonSubexprElim", "CommonSubexprElimTIR")
-def name_common_subexpressions(func: PrimFunc) -> PrimFunc:
-    """Give names to all that neighbouring stores compute more than once, indices included."""
-    return func.with_body(_Elimination(func, MAX_RUN_LENGTH).rewrite(func.body))
-
-
 class _Sharing(Mutator):
-    """Says what is worth a name, for the machine; what is part of what; and what it is called."""
+    """Goes through runs of stores, with what they have in common."""
 
     def __init__(self, func: PrimFunc, max_names: int) -> None:
         self.function = func
         self.max_names = max_names
         self.indices = Indices()
         self.accesses = Accesses()
-
-    def is_worth_a_name(self, expression: E.PrimExpr) -> bool:
-        return is_worth_a_name(expression)
-
-    def operands(self, expression: E.PrimExpr) -> Sequence[E.PrimExpr]:
-        return sure_operands(expression)
-
-    def values(self, store: S.BufferStore) -> Sequence[E.PrimExpr]:
-        """What a store computes in which values may be shared."""
-        return [store.value]
-
-    def name_of(self, expression: E.PrimExpr) -> str:
-        return name_of(expression)
 
     @on(S.SeqStmt)
     def sequence(self, statement: S.SeqStmt) -> S.Stmt:
@@ -82,29 +61,6 @@ class _Sharing(Mutator):
         return _Run(self, [store]).result()
 
 
-class _Elimination(_Sharing):
-    """Names values that read no memory, as TVM does, wherever they are computed for sure."""
-
-    names = 0
-
-    def is_worth_a_name(self, expression: E.PrimExpr) -> bool:
-        if isinstance(expression, (E.StringImm, E.Ramp, E.Broadcast)):
-            return False
-        return not (self.accesses.of(expression) or may_trap(expression))
-
-    def operands(self, expression: E.PrimExpr) -> Sequence[E.PrimExpr]:
-        if isinstance(expression, E.BufferLoad):
-            return expression.indices
-        return sure_operands(expression)
-
-    def values(self, store: S.BufferStore) -> Sequence[E.PrimExpr]:
-        return [*store.indices, store.value]
-
-    def name_of(self, expression: E.PrimExpr) -> str:
-        self.names += 1
-        return f"cse_v{self.names}"
-
-
 class _Run:
     """Stores one after another. The version of a buffer counts the stores that may have changed it;
     a value is known by its expression and the versions of the buffers that it reads."""
@@ -118,7 +74,7 @@ class _Run:
 
     def result(self) -> S.Stmt:
         """The stores, after the definitions of what they share."""
-        self.in_order(lambda store: [self.count(value) for value in self.sharing.values(store)])
+        self.in_order(lambda store: self.count(store.value))
         if all(count == 1 for count in self.uses.values()):
             return S.sequence(*self.stores)
         self.definitions: list[tuple[E.Var, E.PrimExpr]] = []
@@ -126,8 +82,7 @@ class _Run:
 
         def rebuild(store: S.BufferStore) -> None:
             self.definitions = []
-            values = {value: self.rebuilt(value) for value in self.sharing.values(store)}
-            new = _with_operands(store, values)
+            new = _with_operands(store, {store.value: self.rebuilt(store.value)})
             parts.append((self.definitions, new))
 
         self.in_order(rebuild)
@@ -152,7 +107,7 @@ class _Run:
     def key(self, expression: E.PrimExpr) -> Any:
         """What a value is known by; None where it is not worth a name."""
         if isinstance(expression, (E.Var, E.IntImm, E.FloatImm)) or not (
-            self.sharing.is_worth_a_name(expression)
+            is_worth_a_name(expression)
         ):
             return None
         reads = self.sharing.accesses.of(expression)
@@ -166,7 +121,7 @@ class _Run:
             self.uses[key] = self.uses.get(key, 0) + 1
             if self.uses[key] > 1:
                 return
-        for operand in self.sharing.operands(expression):
+        for operand in sure_operands(expression):
             self.count(operand)
 
     def rebuilt(self, expression: E.PrimExpr) -> E.PrimExpr:
@@ -178,14 +133,14 @@ class _Run:
                 return self.with_names(expression)
             if var is None:
                 value = self.with_names(expression)
-                var = self.names[key] = E.Var(self.sharing.name_of(expression), expression.dtype)
+                var = self.names[key] = E.Var(name_of(expression), expression.dtype)
                 self.definitions.append((var, value))
             return var
         return self.with_names(expression)
 
     def with_names(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression with its operands rebuilt."""
-        new = {operand: self.rebuilt(operand) for operand in self.sharing.operands(expression)}
+        new = {operand: self.rebuilt(operand) for operand in sure_operands(expression)}
         return _with_operands(expression, new) if new else expression
 
 
