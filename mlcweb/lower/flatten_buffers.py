@@ -45,9 +45,10 @@ class _Flattening(Mutator):
             self.flat[buffer] = known
         return known
 
-    @on(S.AllocBuffer)
-    def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
-        self.owners[statement.buffer.data] = statement.buffer
+    @on(S.AllocBuffer, S.DeclBuffer)
+    def declaration(self, statement: S.AllocBuffer | S.DeclBuffer) -> S.Stmt:
+        if isinstance(statement, S.AllocBuffer):
+            self.owners[statement.buffer.data] = statement.buffer
         buffer, body = self.flattened(statement.buffer), self.rewrite(statement.body)
         if buffer is statement.buffer and body is statement.body:
             return statement

@@ -477,3 +477,24 @@ def test_a_view_that_says_another_layout_than_its_region_has_is_refused(layout, 
 def test_a_view_whose_layout_is_that_of_its_region_is_lowered(layout):
     lowered = lower(from_source(VIEW.replace("LAYOUT", layout)))
     assert "A_1[i * 8 + j * 4 + k] = T.float32(1)" in lowered.script()
+
+
+def test_declared_views_are_flat_as_well():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "int32")):
+    B = T.decl_buffer((4, 5), "int32")
+    C = T.decl_buffer((4, 4), "int32", data=B.data, strides=[5, 1])
+    for i, j in T.grid(4, 4):
+        C[i, j] = A[i, j] * 2
+    for i, j in T.grid(4, 4):
+        A[j, i] = B[i, j] + C[j, i]
+""")
+    flat = flatten_buffers(func)
+    assert 'C = T.decl_buffer((20,), "int32", data=B.data)' in flat.script()
+    outputs = []
+    for each in (func, flat):
+        array = nd.array(np.arange(16, dtype="int32").reshape(4, 4))
+        build(each, "interpreter")(array)
+        outputs.append(array.numpy().tolist())
+    assert outputs[0] == outputs[1]
