@@ -1,7 +1,8 @@
 """Indices in fewer bits: the passes ForceNarrowIndexToInt32 and NarrowDataType.
 
 The first makes every integer of 64 bits one of 32, and refuses a program with data of int64. The
-second narrows the loops of which all index arithmetic provably fits, and leaves the others.
+second narrows the loops, threads and names of which all index arithmetic provably fits, and leaves
+the others.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import operator_name
-from mlcweb.tir.substitute import variables_in
+from mlcweb.tir.substitute import reads_memory
 
-_WIDE = "int64"
+
+def _is_wide(dtype: str, narrow: str) -> bool:
+    """Whether a type is one of integers with more bits than another."""
+    return dtypes.kind(dtype) == "int" and dtypes.bits(dtype) > dtypes.bits(narrow)
 
 
 class _Narrowing(FreshCopy):
@@ -35,15 +39,18 @@ class _Narrowing(FreshCopy):
         self.dtype = dtype
         self.chosen = chosen
 
+    def is_wide(self, node: E.PrimExpr) -> bool:
+        return _is_wide(node.dtype, self.dtype)
+
     @on(E.Var)
     def variable(self, var: E.Var) -> E.Var:
-        if var not in self._variables and var.dtype == _WIDE and self.chosen(var):
+        if var not in self._variables and self.is_wide(var) and self.chosen(var):
             self._variables[var] = E.Var(var.name, self.dtype, span=var.span)
         return super().variable(var)
 
     @on(E.IntImm)
     def number(self, number: E.IntImm) -> E.IntImm:
-        if number.dtype != _WIDE:
+        if not self.is_wide(number):
             return number
         if not dtypes.min_value(self.dtype) <= number.value <= dtypes.max_value(self.dtype):
             raise TVMError(f"{number.value} does not fit into {self.dtype}")
@@ -51,17 +58,18 @@ class _Narrowing(FreshCopy):
 
     @on(E.Cast)
     def conversion(self, node: E.Cast) -> E.PrimExpr:
-        dtype = self.dtype if node.dtype == _WIDE else node.dtype
+        dtype = self.dtype if self.is_wide(node) else node.dtype
         return cast(dtype, self.rewrite(node.value))
 
     @on(E.Call)
     def call(self, node: E.Call) -> E.PrimExpr:
         new = self.rewrite_children(node)
         if operator_name(node) == "clz" and new.args[0].dtype != node.args[0].dtype:
-            return add(new, const(dtypes.bits(_WIDE) - dtypes.bits(self.dtype), node.dtype))
-        if node.dtype != _WIDE:
+            bits = dtypes.bits(node.args[0].dtype) - dtypes.bits(new.args[0].dtype)
+            return add(new, const(bits, node.dtype))
+        if not self.is_wide(node):
             return new
-        if any(arg.dtype == _WIDE for arg in node.args):
+        if any(map(self.is_wide, node.args)):
             return replace(new, dtype=self.dtype)
         return cast(self.dtype, new)
 
@@ -74,7 +82,7 @@ def narrow_all_indices(func: PrimFunc) -> PrimFunc:
     """
     inside = (one for part in S.statements_in(func.body) for one in S.declared_buffers(part))
     for buffer in (*func.buffer_map.values(), *inside):
-        if buffer.dtype == _WIDE:
+        if buffer.dtype == "int64":
             raise TVMError(
                 f'ForceNarrowIndexToInt32: the buffer "{buffer.name}" holds int64, which is no '
                 "index; use NarrowDataType(32)"
@@ -83,51 +91,72 @@ def narrow_all_indices(func: PrimFunc) -> PrimFunc:
 
 
 def narrow_loops(func: PrimFunc, bits: int) -> PrimFunc:
-    """Make the loops over int64 narrower of which all index arithmetic fits into `bits`."""
-    domains = {
-        node.loop_var: node.domain
-        for node in find_nodes(func.body, S.For)
-        if node.loop_var.dtype == _WIDE
-    }
+    """Make the variables narrower of which all index arithmetic fits into `bits`: those of loops
+    and threads, and names of what is computed of them."""
     dtype = f"int{bits}"
     low, high = dtypes.min_value(dtype), dtypes.max_value(dtype)
-    bound_of = Analyzer(domains).const_int_bound
+    analyzer = Analyzer()
+    chosen: set[E.Var] = set()
+    names: dict[E.Var, E.PrimExpr] = {}
+
+    def is_wide(expression: E.PrimExpr) -> bool:
+        return _is_wide(expression.dtype, dtype)
 
     def fits(expression: E.PrimExpr) -> bool:
+        if expression in names:
+            return True  # where its value does
         parts = find_nodes(expression, E.PrimExpr)
-        bounds = [bound_of(part) for part in parts if part.dtype == _WIDE]
+        bounds = [analyzer.const_int_bound(part) for part in parts if is_wide(part)]
         return all(low <= bound.min_value and bound.max_value <= high for bound in bounds)
 
-    expressions = list(_wide_expressions(func.body))
-    chosen = {var for var, dom in domains.items() if fits(dom.min) and fits(dom.extent)}
+    for node in find_nodes(func.body, S.For, S.AttrStmt, S.LetStmt):
+        if isinstance(node, S.LetStmt):
+            if is_wide(node.var) and not reads_memory(node.value):
+                names[node.var] = node.value
+        elif (domain := _domain(node)) is not None and is_wide(domain[0]):
+            analyzer.bind(*domain)
+            if fits(domain[1].min) and fits(domain[1].extent):
+                chosen.add(domain[0])
+    chosen |= names.keys()
+    expressions = list(_wide_expressions(func.body, is_wide))
     while True:
-        spoilt = {
-            var
-            for one in expressions
-            for var in variables_in(one)
-            if var in chosen and not (fits(one) and _integers(one) <= chosen)
-        }
-        if not spoilt:
+        wide = [one for one in expressions if not (fits(one) and _integers(one, is_wide) <= chosen)]
+        spoilt = {var for one in wide for var in _integers(one, is_wide)} - names.keys()
+        spoilt |= {var for var, value in names.items() if value in wide}
+        if not spoilt & chosen:
             break
         chosen -= spoilt
     return func.with_body(_LoopNarrowing(dtype, chosen, fits).rewrite(func.body))
 
 
-def _wide_expressions(node: Node) -> Iterator[E.PrimExpr]:
-    """The largest expressions of int64."""
-    if isinstance(node, E.PrimExpr) and node.dtype == _WIDE:
+def _domain(node: S.For | S.AttrStmt) -> tuple[E.Var, Range] | None:
+    """The variable of a loop or of launched threads, and its values."""
+    if isinstance(node, S.For):
+        return node.loop_var, node.domain
+    if node.attr_key == "thread_extent" and isinstance(node.node, S.IterVar):
+        return node.node.var, Range(const(0, node.value.dtype), node.value)
+    return None
+
+
+def _wide_expressions(node: Node, is_wide: Callable[[E.PrimExpr], bool]) -> Iterator[E.PrimExpr]:
+    """The largest expressions of a wide type."""
+    inside: list[Any] = [node]
+    if isinstance(node, E.PrimExpr) and is_wide(node):
         yield node
         inside = find_nodes(node, E.BufferLoad, E.Cast)
-        for part in inside:
-            for child in children(part):
-                yield from _wide_expressions(child)
-        return
-    for child in children(node):
-        yield from _wide_expressions(child)
+    for part in inside:
+        for child in children(part):
+            yield from _wide_expressions(child, is_wide)
 
 
-def _integers(expression: E.PrimExpr) -> set[E.Var]:
-    return {var for var in variables_in(expression) if var.dtype == _WIDE}
+def _integers(expression: E.PrimExpr, is_wide: Callable[[E.PrimExpr], bool]) -> set[E.Var]:
+    """The variables of a wide type in an expression, but for those in indices and conversions."""
+    if isinstance(expression, E.Var):
+        return {expression} if is_wide(expression) else set()
+    if isinstance(expression, (E.BufferLoad, E.Cast)):
+        return set()
+    parts = (part for part in children(expression) if isinstance(part, E.PrimExpr))
+    return {var for part in parts for var in _integers(part, is_wide)}
 
 
 class _LoopNarrowing(_Narrowing):
@@ -142,18 +171,22 @@ class _LoopNarrowing(_Narrowing):
     def variable(self, var: E.Var) -> E.Var:
         return super().variable(var) if var in self.loops else var
 
+    def is_narrow(self, node: E.PrimExpr) -> bool:
+        return _integers(node, self.is_wide) <= self.loops and self.fits(node)
+
     def narrow(self, node: E.PrimExpr) -> E.PrimExpr:
         """In an index or a comparison: narrow where it fits."""
-        if node.dtype != _WIDE or not _integers(node) <= self.loops or not self.fits(node):
-            return self.rewrite(node)
-        return _WithVariables(self).rewrite(node)
+        if self.is_wide(node) and self.is_narrow(node):
+            return _WithVariables(self).rewrite(node)
+        return self.rewrite(node)
 
     def rewrite(self, node: Any) -> Any:
-        if isinstance(node, E.PrimExpr) and node.dtype == _WIDE:
-            if _integers(node) & self.loops:
-                return cast(_WIDE, self.narrow(node))
+        reads = isinstance(node, (E.BufferLoad, E.Cast))
+        if reads or not isinstance(node, E.PrimExpr) or not self.is_wide(node):
+            return super().rewrite(node)
+        if not _integers(node, self.is_wide) & self.loops or not self.is_narrow(node):
             return self.rewrite_children(node) if not isinstance(node, (E.Var, E.IntImm)) else node
-        return super().rewrite(node)
+        return cast(node.dtype, self.narrow(node))
 
     @on(E.Cast)
     def conversion(self, node: E.Cast) -> E.PrimExpr:
@@ -195,7 +228,24 @@ class _LoopNarrowing(_Narrowing):
             body=self.rewrite(node.body),
         )
 
-    @on(E.Let, S.LetStmt, S.AllocBuffer, S.DeclBuffer)
+    @on(S.AttrStmt)
+    def attribute(self, node: S.AttrStmt) -> S.AttrStmt:
+        domain = _domain(node)
+        if domain is None or domain[0] not in self.loops:
+            return self.rewrite_children(node)
+        axis, extent = node.node, cast(self.dtype, self.narrow(node.value))
+        dom = axis.dom and Range(const(0, self.dtype), extent)
+        axis = replace(axis, dom=dom, var=self.variable(axis.var))
+        return replace(node, node=axis, value=extent, body=self.rewrite(node.body))
+
+    @on(S.LetStmt)
+    def let(self, node: S.LetStmt) -> S.LetStmt:
+        if node.var not in self.loops:
+            return self.rewrite_children(node)
+        value = cast(self.dtype, self.narrow(node.value))
+        return replace(node, var=self.variable(node.var), value=value, body=self.rewrite(node.body))
+
+    @on(E.Let, S.AllocBuffer, S.DeclBuffer)
     def definition(self, node: Any) -> Any:
         return self.rewrite_children(node)
 
@@ -206,3 +256,7 @@ class _WithVariables(_Narrowing):
     def __init__(self, other: _Narrowing) -> None:
         super().__init__(other.dtype, other.chosen)
         self._variables = other._variables
+
+    @on(Buffer)
+    def buffer(self, buffer: Buffer) -> Buffer:
+        return buffer

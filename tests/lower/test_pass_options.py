@@ -34,6 +34,11 @@ def main(A: T.Buffer((T.int64(4294967296),), "float32"), B: T.Buffer((T.int64(64
         A[i * T.int64(65536) + j] = T.float32(2)
     for i in range(T.int64(64)):
         B[i] = i
+    for i in range(T.int64(63)):
+        k: T.int64 = i + T.int64(1)
+        B[k] = B[i] + k
+    t = T.launch_thread("threadIdx.x", T.int64(8))
+    B[t * T.int64(8)] = B[t] + T.int64(1)
 """
 
 NARROW = """
@@ -48,7 +53,12 @@ for i in range(T.int64(128)):
 for i, j in T.grid(T.int64(65536), T.int64(65536)):
     A[i * T.int64(65536) + j] = T.float32(2)
 for i in range(64):
-    B[i] = T.Cast("int64", i)"""
+    B[i] = T.Cast("int64", i)
+for i in range(63):
+    k: T.int32 = i + 1
+    B[k] = B[i] + T.Cast("int64", k)
+with T.launch_thread("threadIdx.x", 8) as t:
+    B[t * 8] = B[t] + T.int64(1)"""
 
 BLOCKS = """
 @T.prim_func
@@ -124,6 +134,23 @@ def test_loops_over_local_memory_are_unrolled() -> None:
     loop = "    for i in range(2):\n        L[i] = A[i]\n"
     expected = IN_REGISTERS.replace(loop, "    L[0] = A[0]\n    L[1] = A[1]\n")
     tvm.ir.assert_structural_equal(unrolled["main"], from_source(expected))
+
+
+def test_narrow_indices_are_of_the_same_buffers() -> None:
+    source = """
+@T.prim_func
+def main(A: T.Buffer((12,), "int32"), B: T.Buffer((12,), "int32")):
+    for i in range(T.int64(12)):
+        B[i] = T.Cast("int32", T.truncdiv(T.Cast("int64", A[i]), T.max(i % T.int64(4), T.int64(1))))
+"""
+    outputs = []
+    for bits in (64, 16, 32):
+        func = transform.NarrowDataType(bits)(from_source(source))
+        A, B = (tvm.nd.array(np.arange(12, dtype="int32") * 5 - 20) for _ in range(2))
+        tvm.build(func, "interpreter")(A, B)
+        outputs.append(B.numpy().tolist())
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert "for i in range(12):" in func.script()
 
 
 def test_leading_zeros_are_those_of_the_wide_number() -> None:
