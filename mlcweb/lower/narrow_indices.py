@@ -143,7 +143,7 @@ def _wide_expressions(node: Node, is_wide: Callable[[E.PrimExpr], bool]) -> Iter
     inside: list[Any] = [node]
     if isinstance(node, E.PrimExpr) and is_wide(node):
         yield node
-        inside = find_nodes(node, E.BufferLoad, E.Cast)
+        inside = list(find_nodes(node, E.BufferLoad, E.Cast))
     for part in inside:
         for child in children(part):
             yield from _wide_expressions(child, is_wide)
