@@ -43,12 +43,11 @@ def under_constraints(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
 
 
 def _comparison(condition: Any, expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
-    if analyzer.chains_inequalities:
-        chains = _Chains(analyzer)
-        if chains.prove(condition):
-            return TRUE
-        if chains.prove(negation(condition)):
-            return FALSE
+    differences = _Differences(analyzer)
+    if differences.prove(condition):
+        return TRUE
+    if differences.prove(negation(condition)):
+        return FALSE
     for constraint in analyzer.constraints:
         other = _under_comparison(condition, constraint)
         if other is not None:
@@ -77,9 +76,10 @@ def _under_comparison(condition: Any, known: Any) -> E.PrimExpr | None:
     return None
 
 
-class _Chains:
-    """Differences of two terms that constraints bound from above, added up along paths from one
-    term to another: x - y <= 2 and y - z <= 3 make x - z <= 5 (Bellman and Ford)."""
+class _Differences:
+    """Differences of two terms that constraints bound from above. Where the analyzer chains
+    inequalities, they are added up along paths from one term to another: x - y <= 2 and y - z <= 3
+    make x - z <= 5 (Bellman and Ford)."""
 
     def __init__(self, analyzer: Facts) -> None:
         self.analyzer = analyzer
@@ -113,6 +113,9 @@ class _Chains:
 
     def distance(self, x: Any, y: Any) -> float:
         """The least bound of x - y."""
+        if not self.analyzer.chains_inequalities:
+            direct = (length for start, end, length in self.edges if (start, end) == (x, y))
+            return min(direct, default=0 if x == y else inf)
         reached: dict[Any, float] = {x: 0}
         for _ in self.edges:
             changed = False
@@ -136,6 +139,8 @@ class _Chains:
             return constant == 0 and self.is_same(x, y)
         if self.distance(x, y) + constant < 0 or self.distance(y, x) - constant < 0:
             return True
+        if not self.analyzer.chains_inequalities:
+            return False
         return constant == 0 and any(
             self.is_same(x, one) and self.is_same(y, other)
             for low, high, offset in self.different

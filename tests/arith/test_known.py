@@ -69,6 +69,10 @@ def test_a_condition_keeps_its_value_where_the_constraints_hold(
         (X < Y, E.EQ(Y, X), "T.bool(False)"),
         (E.EQ(X, Y), X < Y, "T.bool(False)"),
         (all_of(X < Y, Y < Z), X < Z, "x < z"),
+        (X < Y + 5, X < Y + 10, "T.bool(True)"),
+        (X <= Y + 5, Y + 6 <= X, "T.bool(False)"),
+        (X < Y + 10, X < Y + 5, "x < y + 5"),
+        (all_of(E.EQ(X, Y), E.NE(Y, Z)), E.NE(X, Z), "x != z"),
     ],
 )
 def test_comparisons_under_another_one(
