@@ -2,8 +2,10 @@
 
 The search runs whole and with one part left out, with the same seeds and the same number of trials.
 A program is timed once, whoever proposes it, so that no search is luckier than another with its
-measurements. The table has the best that was found, as a median and as a mean over the seeds and
-compared with the best of all, and how long it took to propose a program.
+measurements. The table has, as means over the seeds, the best that was found, compared with the
+best of all searches; the trials until one was within a tenth of that (all of them where none was);
+and for each program that was proposed the steps of schedules that were carried out and the
+milliseconds of the processor.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import asyncio
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 from benchmarks.kernels import WORKLOADS
@@ -33,6 +37,7 @@ from mlcweb.meta_schedule.search_strategy import (
     search_strategy,
 )
 from mlcweb.meta_schedule.space_generator import PostOrderApply
+from mlcweb.schedule.base import ScheduleBase
 from mlcweb.schedule.replay_cache import ReplayCache
 
 PARTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
@@ -49,6 +54,9 @@ PARTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "none waiting": lambda: patch.object(evolutionary_search, "MAX_WAITING", 0),
 }
 """The parts that can be left out, and how."""
+
+NEAR = 1.1
+"""A program that takes at most so many times as long as the best is near it."""
 
 
 class Times:
@@ -73,8 +81,36 @@ class Times:
         return self._known[candidate.shash]
 
 
-def search(times: Times, seed: int) -> tuple[float, float]:
-    """Seconds of the best program that a search finds, and that it takes to propose one."""
+@dataclass(slots=True)
+class Outcome:
+    """What a search came to: seconds of its programs in the order of its trials, and for each of
+    them the steps carried out and the seconds spent by the search."""
+
+    seconds: list[float]
+    steps: float
+    spent: float
+
+    def trials_until(self, limit: float) -> int:
+        """The number of the first trial of no more than `limit` seconds; of all where there is
+        none."""
+        return next((n for n, each in enumerate(self.seconds, 1) if each <= limit), TRIALS)
+
+
+@contextmanager
+def counted_steps() -> Iterator[list[int]]:
+    """Counts, in a list of one number, the steps that schedules carry out within."""
+    count, replay = [0], ScheduleBase.replay
+
+    def counted(self: ScheduleBase, *arguments: Any) -> Any:
+        count[0] += 1
+        return replay(self, *arguments)
+
+    with patch.object(ScheduleBase, "replay", counted):
+        yield count
+
+
+def search(times: Times, seed: int) -> Outcome:
+    """Search once."""
     context = TuneContext(
         times.module, target="llvm", space_generator=PostOrderApply(), rand_state=seed,
         search_strategy="evolutionary",
@@ -83,39 +119,42 @@ def search(times: Times, seed: int) -> tuple[float, float]:
     database = MemoryDatabase()
     workload = database.commit_workload(context.mod)
     context.pre_tuning(TRIALS, TRIALS, None, database, CostModel.create("numpy"))
-    best, spent, count = float("inf"), 0.0, 0
-    while True:
-        start = time.process_time()
-        candidates = context.generate_measure_candidates()
-        spent += time.process_time() - start
-        if candidates is None:
-            return best, spent / count
-        measured = [times.of(each) for each in candidates]
-        for each, seconds in zip(candidates, measured, strict=True):
-            best, count = min(best, statistics.median(seconds)), count + 1
-            record = TuningRecord(each.sch.trace, workload, seconds, program=each.shash)
-            database.commit_tuning_record(record)
-        start = time.process_time()
-        context.notify_runner_results(candidates, [RunnerResult(each) for each in measured])
-        spent += time.process_time() - start
+    outcome, spent = [], 0.0
+    with counted_steps() as steps:
+        while True:
+            start = time.process_time()
+            candidates = context.generate_measure_candidates()
+            spent += time.process_time() - start
+            if candidates is None:
+                return Outcome(outcome, steps[0] / len(outcome), spent / len(outcome))
+            measured = [times.of(each) for each in candidates]
+            for each, seconds in zip(candidates, measured, strict=True):
+                outcome.append(statistics.median(seconds))
+                record = TuningRecord(each.sch.trace, workload, seconds, program=each.shash)
+                database.commit_tuning_record(record)
+            start = time.process_time()
+            context.notify_runner_results(candidates, [RunnerResult(each) for each in measured])
+            spent += time.process_time() - start
 
 
 def compare(name: str, seeds: int, parts: list[str]) -> None:
     """Search for one workload in all ways, and print a table."""
     times = Times(WORKLOADS[name].as_written())
-    results_of: dict[str, list[tuple[float, float]]] = {part: [] for part in parts}
+    outcomes: dict[str, list[Outcome]] = {part: [] for part in parts}
     for seed in range(1, seeds + 1):
         for part in parts:
             with PARTS[part]():
-                results_of[part].append(search(times, seed))
+                outcomes[part].append(search(times, seed))
     print(f"{name}, {TRIALS} trials, {seeds} seeds, the best of all {times.best * 1e6:.1f} us")
-    for part, results in results_of.items():
-        ratios = sorted(best / times.best for best, _ in results)
-        milliseconds = statistics.mean(spent for _, spent in results) * 1e3
+    mean = statistics.mean
+    for part, results in outcomes.items():
+        ratios = sorted(min(each.seconds) / times.best for each in results)
+        until = [each.trials_until(NEAR * times.best) for each in results]
         print(
-            f"  {part:18} median {statistics.median(ratios):.3f}, "
-            f"mean {statistics.mean(ratios):.3f}, "
-            f"{milliseconds:5.1f} ms a program;  {' '.join(f'{each:.2f}' for each in ratios)}",
+            f"  {part:16} best {mean(ratios):.3f}, near after {mean(until):4.1f} trials, "
+            f"{mean(each.steps for each in results):5.1f} steps and "
+            f"{mean(each.spent for each in results) * 1e3:5.1f} ms a program;  "
+            f"{' '.join(f'{each:.2f}' for each in ratios)};  {' '.join(map(str, sorted(until)))}",
             flush=True,
         )
 

@@ -79,8 +79,6 @@ class TaskRecord(Task):
         recall: how many of the fastest records are trials as well, the first ones.
 
     Attributes:
-        flops: operations of its program; 0 where they cannot be counted.
-        baseline: seconds of the program as it stands, once it was timed.
         last_gain: the number of the trial that was the last progress.
     """
 
@@ -99,9 +97,8 @@ class TaskRecord(Task):
     ) -> None:
         super().__init__(context, weight, history.best)
         self.runner = runner
+        self.workers = runner.workers
         self.history = history
-        self.flops = 0.0
-        self.baseline: float | None = None
         self.last_gain = 0
         self._early_stopping = early_stopping
         self._recall = recall
@@ -117,19 +114,8 @@ class TaskRecord(Task):
             strategy.rng.seed(f"{context.rand_state} after {history.size}")
 
     @property
-    def name(self) -> str:
-        return self.context.task_name
-
-    @property
     def target(self) -> str:
         return str(self.context.target or "llvm")
-
-    @property
-    def gflops(self) -> float | None:
-        """The speed of the best program, in 1e9 operations a second."""
-        if not self.flops or not 0 < self.best < float("inf"):
-            return None
-        return self.flops / self.best / 1e9
 
     async def events(self, budget: Budget) -> AsyncGenerator[Event, None]:
         """All events of the search. Where the runner is closed meanwhile, what was done by then
@@ -158,8 +144,7 @@ class TaskRecord(Task):
         except RunnerClosed:
             pass
         finally:
-            self.terminated = True
-            self.context.post_tuning()
+            self.end()
         yield Ended(self.trials)
 
     async def _start(self) -> Started:

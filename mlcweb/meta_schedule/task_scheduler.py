@@ -7,6 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import Any
 
 from mlcweb.ir import TVMError
@@ -23,6 +24,7 @@ from mlcweb.meta_schedule.search import Budget, TaskRecord
 from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
 from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.meta_schedule.utils import gc_frozen
+from mlcweb.runtime.host.waiting import wait_for
 
 Listener = Callable[["TaskScheduler", "int | None", "Event | None"], None]
 """Told of each event with the number of its task; of the beginning and the end of all with None."""
@@ -46,10 +48,10 @@ class TaskScheduler(ABC):
     end.
 
     Attributes:
-        tasks: the tasks of the present search: a `TaskRecord` each, or a `PlainTask` in `tune`.
+        tasks: the tasks of the present search.
     """
 
-    tasks: Sequence[Any] = ()
+    tasks: Sequence[Task] = ()
     max_trials_global = 0
     measure_callbacks: Sequence[Any] = ()
 
@@ -119,6 +121,9 @@ class TaskScheduler(ABC):
         with gc_frozen():
             while any(not task.terminated for task in self.tasks) and not budget.is_spent:
                 number = self.next_task_id()
+                if number == -1:
+                    budget.trials = 0
+                    break
                 async for event in self._round(number, streams[number]):
                     yield number, event
             for number, task in enumerate(self.tasks):
@@ -149,6 +154,9 @@ class TaskScheduler(ABC):
     ) -> None:
         """Search to the end, and tell listeners. The other options are those of `begin`."""
         self.begin(tasks, task_weights, **options)
+        await self._follow(max_seconds)
+
+    async def _follow(self, max_seconds: float | None = None) -> None:
         try:
             self._tell(None, None)
             async with aclosing(self.events(max_seconds)) as events:
@@ -156,7 +164,8 @@ class TaskScheduler(ABC):
                     self._tell(number, event)
         finally:
             for task in self.tasks:
-                task.runner.close()
+                if isinstance(task, TaskRecord):
+                    task.runner.close()
             self._tell(None, None)
 
     def _tell(self, number: int | None, event: Event | None) -> None:
@@ -198,33 +207,28 @@ class TaskScheduler(ABC):
         self.cost_model = self.cost_model_ = cost_model
         self.measure_callbacks = list(measure_callbacks)
         self.max_trials_global = max_trials_global
-        self.tasks = records = [PlainTask(*each) for each in weighted(tasks, task_weights)]
-        for task in records:
-            task.begin(max_trials_per_task, num_trials_per_iter, self.database, cost_model)
-        done = 0
-        while done < max_trials_global and not all(task.terminated for task in records):
-            number = self.next_task_id()
-            if number == -1:
-                break
-            self.join_running_task(number)
-            done += records[number].start_round(builder, runner)
-        for number, task in enumerate(records):
-            self.join_running_task(number)
-            task.end()
+        records = []
+        for number, (context, weight) in enumerate(weighted(tasks, task_weights)):
+            context.pre_tuning(
+                max_trials_per_task, num_trials_per_iter, None, self.database, cost_model
+            )
+            tell = partial(self._call_back, number)
+            records.append(PlainTask(context, weight, builder, runner, tell))
+        self.tasks = records
+        wait_for(self._follow())
+
+    def _call_back(self, number: int, *measured: Any) -> None:
+        for callback in self.measure_callbacks:
+            callback.apply(self, number, *measured)
 
     def touch_task(self, task_id: int) -> None:
         """Hear whether a task has results: nothing happens, since all are waited for."""
         return
 
     def join_running_task(self, task_id: int) -> list[RunnerResult]:
-        """Wait for the round of a task that is run, and tell the callbacks."""
-
-        def tell(task: PlainTask, results: list[RunnerResult]) -> None:
-            arguments = task.measure_candidates, task.builder_results, results
-            for callback in self.measure_callbacks:
-                callback.apply(self, task_id, *arguments)
-
-        return self.tasks[task_id].join(tell)
+        """Wait for the round of a task that runs; what became of its candidates."""
+        task = self.tasks[task_id]
+        return task.join() if isinstance(task, PlainTask) else []
 
     def terminate_task(self, task_id: int) -> None:
         """No more candidates of a task are asked for."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from math import inf
 
 from mlcweb.ir import IRModule, structural_equal
+from mlcweb.meta_schedule.database import Workload
 from mlcweb.meta_schedule.events import Confirmed, Event, Trial
+from mlcweb.meta_schedule.plain_tasks import Task
 from mlcweb.meta_schedule.progress import line
-from mlcweb.meta_schedule.search import TaskRecord
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import normalized
 from mlcweb.playground.protocol.search import ProgramSearch, SearchNews, TrialUpdate
@@ -95,7 +96,7 @@ class _Watcher:
                     id=watched.identifier,
                     title=f"{task.name}, by the program",
                     baseline_seconds=None if task.baseline == inf else task.baseline,
-                    workers=task.runner.workers,
+                    workers=task.workers,
                     operations=task.flops,
                     unreadable=0,
                     planned=scheduler.max_trials_global if len(scheduler.tasks) == 1 else None,
@@ -111,10 +112,10 @@ class _Watcher:
             print(line(scheduler, number, clock() - self._start))
 
 
-def _watched(document: Document, task: TaskRecord) -> _Watched:
+def _watched(document: Document, task: Task) -> _Watched:
     assert task.context.mod is not None
     program = _program(document, task.context.mod)
-    search = calls.Search(program, stored_workload(task.history.workload))
+    search = calls.Search(program, stored_workload(Workload(task.context.mod)))
     return _Watched(calls.keep(document, search), search)
 
 

@@ -9,9 +9,16 @@ from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.builder import BuilderResult, PyBuilder
 from mlcweb.meta_schedule.cost_model import RandomModel
 from mlcweb.meta_schedule.database import MemoryDatabase
+from mlcweb.meta_schedule.events import Ended, Round, Trial
 from mlcweb.meta_schedule.measure_callback import AddToDatabase, MeasureCallback, UpdateCostModel
-from mlcweb.meta_schedule.search_strategy import PySearchStrategy, ReplayTrace
-from mlcweb.meta_schedule.task_scheduler import GradientBased, PyTaskScheduler, RoundRobin
+from mlcweb.meta_schedule.runner import RunnerFuture
+from mlcweb.meta_schedule.search_strategy import PySearchStrategy, ReplayTrace, RunnerResult
+from mlcweb.meta_schedule.task_scheduler import (
+    GradientBased,
+    PyTaskScheduler,
+    RoundRobin,
+    listening,
+)
 from mlcweb.testing.dummy_object import DummyBuilder, DummyRunner
 from tests.meta_schedule.database.records import Other
 from tests.meta_schedule.matmul import Matmul
@@ -125,3 +132,52 @@ def test_the_cost_model_learns_where_a_callback_says_so():
 def test_a_scheduler_must_choose():
     with pytest.raises(ValueError, match="next_task_id is not defined"):
         PyTaskScheduler().next_task_id()
+
+
+def test_listeners_hear_of_each_trial_and_its_times():
+    heard = []
+
+    def hear(scheduler, number, event):
+        heard.append((number, event))
+
+    with listening(hear):
+        tune(RoundRobin(), [task(Matmul), task(Other)], builder=Broken())
+    assert heard[0] == heard[-1] == (None, None)
+    for number in (0, 1):
+        events = [event for each, event in heard if each == number]
+        trials = [event for event in events if isinstance(event, Trial)]
+        assert [trial.index for trial in trials] == list(range(9))
+        assert [trial.round for trial in trials] == [0] * 4 + [1] * 4 + [2]
+        assert [trial.reason for trial in trials] == ["broken", None] * 4 + ["broken"]
+        assert all((trial.seconds is None) == (trial.reason == "broken") for trial in trials)
+        assert sum(isinstance(event, Round) for event in events) == 3
+        assert events[-1] == Ended(9)
+
+
+def test_rounds_of_several_tasks_run_beside_each_other():
+    log = []
+
+    class Later:
+        def run(self, runner_inputs):
+            log.append("begun")
+            return [RunnerFuture(f_result=self.result) for _ in runner_inputs]
+
+        def result(self):
+            log.append("waited for")
+            return RunnerResult([1.0])
+
+    tune(RoundRobin(), [task(Matmul), task(Other)], runner=Later())
+    assert log[:6] == ["begun", "begun", *["waited for"] * 4]
+    assert log.count("waited for") == 18
+
+
+class Once(RoundRobin):
+    turns = 0
+
+    def next_task_id(self):
+        self.turns += 1
+        return -1 if self.turns > 1 else super().next_task_id()
+
+
+def test_a_scheduler_may_end_the_search():
+    assert tune(Once(), [task(Matmul), task(Other)]) == (4, [4, 0])
