@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.runtime.build import build
+from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
 
@@ -70,7 +73,8 @@ class LocalBuilder(Builder):
 
     Attributes:
         max_workers: processes that build in a search; they are those that measure.
-        timeout_sec: seconds that one program may take there.
+        timeout_sec: seconds that `build` waits for one program. In a search by worker processes the
+            runner's limit holds; in a page, where nothing can be left behind, there is none.
         f_build: makes a module from a program, a target and its parameters: a function, or the name
             of a registered one; by default `tvm.build`, after `RemoveWeightLayoutRewriteBlock`.
         f_export: writes a module to a file and gives its path; by default one that
@@ -99,7 +103,20 @@ class LocalBuilder(Builder):
 
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
         """Build programs one after the other, in this process. What fails says why."""
-        return [self._result(item) for item in build_inputs]
+        run = self._result if in_browser() else self._result_in_time
+        return [run(item) for item in build_inputs]
+
+    def _result_in_time(self, item: BuilderInput) -> BuilderResult:
+        results: list[BuilderResult] = []
+        context = copy_context()
+        thread = Thread(target=lambda: results.append(context.run(self._result, item)), daemon=True)
+        thread.start()
+        thread.join(self.timeout_sec)
+        if results:
+            return results[0]
+        return BuilderResult(
+            None, f"LocalBuilder: Timeout, killed after {self.timeout_sec} seconds"
+        )
 
     def _result(self, item: BuilderInput) -> BuilderResult:
         build_module = hook_function(self.f_build) or (

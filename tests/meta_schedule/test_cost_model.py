@@ -22,6 +22,7 @@ from mlcweb.meta_schedule.feature_extractor import (
     RandomFeatureExtractor,
 )
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
+from mlcweb.meta_schedule.utils import shash2hex
 from mlcweb.tir import Schedule
 from tests.meta_schedule.matmul import Matmul, seconds, tiles
 from tests.meta_schedule.programs import Double
@@ -193,6 +194,24 @@ def test_what_was_learnt_is_saved(tmp_path) -> None:
     assert other.predict(context(), held_out).tolist() == (
         model.predict(context(), held_out).tolist()
     )
+
+
+def test_what_is_learnt_from_can_be_looked_at_and_survives_saving(tmp_path) -> None:
+    model, again = NumPyModel(), NumPyModel()
+    assert model.data == {} and model.data_size == 0
+    candidates, results = sampled(6, 1)
+    model.update(context(), candidates, results)
+    (group,) = model.data.values()
+    assert list(model.data) == [group.group_hash] == [shash2hex(Matmul)]
+    assert group.costs.tolist() == [min(each.run_secs) for each in results]
+    assert group.min_cost == group.costs.min()
+    assert len(group.features) == model.data_size == 6
+    model.save(str(tmp_path / "model"))
+    again.load(str(tmp_path / "model"))
+    (loaded,) = again.data.values()
+    assert loaded.group_hash == group.group_hash and (loaded.costs == group.costs).all()
+    pairs = zip(loaded.features, group.features, strict=True)
+    assert all((one == other).all() for one, other in pairs)
 
 
 def test_failed_trials_teach_nothing_and_an_empty_model_has_no_opinion() -> None:

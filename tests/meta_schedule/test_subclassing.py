@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -362,6 +363,22 @@ def test_a_builder_looks_its_functions_up_after_the_initializer():
     (failed,) = builder.build([BuilderInput(IRModule(), Target("llvm"))])
     assert failed.artifact_path is None
     assert failed.error_msg == "LocalBuilder: An exception occurred\nnot today"
+
+
+def test_a_build_that_does_not_end_stops_no_other():
+    waits = threading.Event()
+
+    def wait(mod: IRModule, target: Target, params: Any) -> Any:
+        if not mod.functions:
+            waits.wait()
+        return build(mod, "numpy")
+
+    items = [BuilderInput(mod, Target("numpy")) for mod in (IRModule(), IRModule.from_expr(matmul))]
+    late, built = LocalBuilder(timeout_sec=2.0, f_build=wait).build(items)
+    waits.set()
+    assert late.artifact_path is None
+    assert late.error_msg == "LocalBuilder: Timeout, killed after 2.0 seconds"
+    assert built.error_msg is None and built.artifact_path is not None
 
 
 def test_a_method_that_a_class_lacks_is_missed_when_it_is_called() -> None:

@@ -41,12 +41,17 @@ def followed(
 
     async def main() -> tuple[str, list[Any]]:
         begun = await search.begin(asked, earlier)
-        assert begun.baseline_seconds
-        assert begun.workers == 1
-        assert begun.unreadable == unreadable
+        assert begun.start and not begun.trials and not begun.over
+        assert begun.start.document == asked.document and begun.start.planned == asked.trials
+        assert begun.start.workload == search.workload(asked.document, asked.module, asked.function)
+        assert begun.start.baseline_seconds
+        assert begun.start.workers == 1
+        assert begun.start.unreadable == unreadable
         told = []
-        while (trial := await search.step(begun.id)) is not None:
-            told.append(trial)
+        while not (news := await search.step(begun.id)).over:
+            assert news.id == begun.id and news.start is None
+            told += news.trials
+        assert not news.trials
         search.finish(begun.id)
         return begun.id, told
 

@@ -128,10 +128,9 @@ def test_a_finished_search_ends_and_keeps_its_trials(run: Run) -> None:
 
     async def main() -> None:
         identifier = (await search.begin(settings())).id
-        trial = await search.step(identifier)
-        assert trial is not None
+        [trial] = (await search.step(identifier)).trials
         search.finish(identifier)
-        while await search.step(identifier) is not None:
+        while not (await search.step(identifier)).over:
             pass
         assert search.details(identifier, trial.index).code
         search.forget(identifier)

@@ -109,6 +109,22 @@ class _Samples:
         self.seconds = [self.seconds[n] for n in row_numbers]
 
 
+class FeatureGroup(NamedTuple):
+    """The samples of one task.
+
+    Attributes:
+        group_hash: the structural hash of its program.
+        features: a row for each.
+        costs: their seconds, float64.
+        min_cost: the least of those.
+    """
+
+    group_hash: str
+    features: list[np.ndarray]
+    costs: np.ndarray
+    min_cost: float
+
+
 def speeds(seconds: Sequence[float]) -> list[float]:
     """What is learnt of times: the logarithm to base 2 of the speed relative to the fastest."""
     best = min(seconds)
@@ -138,6 +154,22 @@ class LearnedModel(CostModel):
         self.accuracy: list[float] = []
         self._samples: dict[int, _Samples] = {}
         self._of_all: dict[int, Any] = {}
+
+    @property
+    def data(self) -> dict[str, FeatureGroup]:
+        """What is learnt from, by the hashes of the tasks' programs."""
+        import numpy as np
+
+        groups = {}
+        for task, samples in self._samples.items():
+            key, costs = f"{task:#018x}", np.array(samples.seconds)
+            groups[key] = FeatureGroup(key, list(samples.rows), costs, float(costs.min()))
+        return groups
+
+    @property
+    def data_size(self) -> int:
+        """How many samples there are."""
+        return sum(len(samples.rows) for samples in self._samples.values())
 
     @abstractmethod
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:

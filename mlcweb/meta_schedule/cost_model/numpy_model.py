@@ -122,8 +122,7 @@ class XGBModel(LearnedModel):
     def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         import numpy as np
 
-        measured = sum(len(samples.rows) for samples in self._samples.values())
-        if measured < self.num_warmup_samples:
+        if self.data_size < self.num_warmup_samples:
             return np.zeros(len(candidates))
         return super().predict(context, candidates)
 

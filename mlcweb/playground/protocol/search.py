@@ -111,22 +111,26 @@ class EarlierRecords:
 
 @dataclass(slots=True)
 class SearchStart:
-    """A search that has begun.
+    """A search that has begun, of the page or of a program.
 
     Attributes:
-        baseline_seconds: the time of the unscheduled program.
+        baseline_seconds: the time of the unscheduled program, where it is known.
         workers: how many trials are measured at one time.
         operations: arithmetic operations of a call; 0 where they cannot be counted.
         unreadable: how many earlier records were left out, because they are damaged or of another
             version.
+        planned: how many trials there will be, where that is known.
+        workload: how the page's storage knows the program.
     """
 
-    id: str
+    document: str
     title: str
     baseline_seconds: float | None
     workers: int
     operations: float
-    unreadable: int
+    planned: int | None
+    workload: WorkloadKey
+    unreadable: int = 0
 
 
 @dataclass(slots=True)
@@ -206,20 +210,11 @@ class ModelTimes:
 
 
 @dataclass(slots=True)
-class ProgramSearch(SearchStart):
-    """A search that a program of a document runs; `planned` trials, where that is known."""
-
-    document: str
-    planned: int | None
-    workload: WorkloadKey
-
-
-@dataclass(slots=True)
 class SearchNews:
-    """What Python tells of a search that a program runs by itself; `start` comes with the first
-    message."""
+    """What is new of a search: what `search.begin` and `search.step` answer, and what Python tells
+    of a search that a program runs by itself. `start` comes with the first message."""
 
     id: str
-    start: ProgramSearch | None
+    start: SearchStart | None
     trials: list[TrialUpdate]
     over: bool

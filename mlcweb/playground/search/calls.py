@@ -22,6 +22,7 @@ from mlcweb.playground import trace_view
 from mlcweb.playground.protocol.search import (
     MAX_SEARCHES,
     EarlierRecords,
+    SearchNews,
     SearchSettings,
     SearchStart,
     Strategy,
@@ -74,7 +75,7 @@ def workload(document_name: str, module_name: str, function_name: str | None = N
     return stored_workload(Workload(program.scheduled))
 
 
-async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None) -> SearchStart:
+async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None) -> SearchNews:
     """Start a search over a function of a document; those that still run are ended."""
     _check(settings)
     document = session.open(settings.document)
@@ -103,14 +104,18 @@ async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None)
     except Exception as error:
         runner.close()
         raise TVMError(f"the unscheduled program cannot be timed: {error}") from error
-    return SearchStart(
-        keep(document, Search(program, stored_workload(history.workload), events, runner)),
+    key = stored_workload(history.workload)
+    start = SearchStart(
+        document.name,
         program.title,
         statistics.median(started.baseline),
         started.workers,
         started.flops,
+        settings.trials,
+        key,
         unreadable,
     )
+    return SearchNews(keep(document, Search(program, key, events, runner)), start, [], False)
 
 
 def _check(settings: SearchSettings) -> None:
@@ -138,8 +143,8 @@ def _chosen(
     return "post-order-apply", settings.strategy
 
 
-async def step(search_id: str) -> TrialUpdate | None:
-    """Wait for the next trial that is done, and return it; None after the last.
+async def step(search_id: str) -> SearchNews:
+    """Wait for the next trial that is done; there is none after the last.
 
     Trials come in the order in which they are done. After all were sampled, the best come a second
     time, ``confirmed``, with the times that decide.
@@ -149,8 +154,8 @@ async def step(search_id: str) -> TrialUpdate | None:
         raise TVMError("this search is run by a program")
     async for event in search.events:
         if isinstance(event, Trial | Confirmed):
-            return packed_trial(search, event)
-    return None
+            return SearchNews(search_id, None, [packed_trial(search, event)], False)
+    return SearchNews(search_id, None, [], True)
 
 
 def packed_trial(search: Search, event: Trial | Confirmed) -> TrialUpdate:

@@ -15,7 +15,7 @@ from mlcweb.meta_schedule.plain_tasks import Task
 from mlcweb.meta_schedule.progress import line
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import normalized
-from mlcweb.playground.protocol.search import ProgramSearch, SearchNews, TrialUpdate
+from mlcweb.playground.protocol.search import SearchNews, SearchStart, TrialUpdate
 from mlcweb.playground.protocol.wire import tell
 from mlcweb.playground.search import calls
 from mlcweb.playground.search.program import Program
@@ -91,16 +91,14 @@ class _Watcher:
             start = None
             if not watched.begun:
                 watched.begun = True
-                start = ProgramSearch(
-                    document=self._document.name,
-                    id=watched.identifier,
-                    title=f"{task.name}, by the program",
-                    baseline_seconds=None if task.baseline == inf else task.baseline,
-                    workers=task.workers,
-                    operations=task.flops,
-                    unreadable=0,
-                    planned=scheduler.max_trials_global if len(scheduler.tasks) == 1 else None,
-                    workload=watched.search.workload,
+                start = SearchStart(
+                    self._document.name,
+                    f"{task.name}, by the program",
+                    None if task.baseline == inf else task.baseline,
+                    task.workers,
+                    task.flops,
+                    scheduler.max_trials_global if len(scheduler.tasks) == 1 else None,
+                    watched.search.workload,
                 )
             tell("search", SearchNews(watched.identifier, start, watched.waiting, over))
             watched.waiting = []

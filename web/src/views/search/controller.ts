@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals-core";
 import { message } from "../../errors";
 import { type PythonSession, Stopped } from "../../python/client";
-import type { SearchSettings, TrialUpdate } from "../../python/wire";
+import type { SearchNews, SearchSettings } from "../../python/wire";
 import { counted } from "../format";
 import { earlier, type RecordStore, type RecordWriter } from "./records";
 import type { Search } from "./search";
@@ -30,10 +30,9 @@ export class SearchController {
     this.current = search;
     const { document, module, function: name } = settings;
     await this.steer(search, `Timing ${search.title} unscheduled …`, async () => {
-      search.workload = await this.session.call("search.workload", document, module, name);
-      const { key } = search.workload;
+      const { key } = await this.session.call("search.workload", document, module, name);
       const records = reuse ? earlier(await this.store.ofWorkload(key)) : null;
-      search.begin(await this.session.call("search.begin", settings, records));
+      this.take(search, await this.session.call("search.begin", settings, records));
       const count = records?.programs.length;
       const earlierCount = count
         ? `, ${counted(count, "program")} measured in earlier searches`
@@ -76,10 +75,13 @@ export class SearchController {
     if (this.current?.state.value === "paused") this.end(this.current);
   }
 
-  /** A trial of a search came in, of this one's or of one that a program runs. */
-  take(search: Search, trial: TrialUpdate): void {
-    if (trial.record && search.workload) this.writer.add(search.workload, trial.record);
-    search.add(trial);
+  /** There is news of a search, of this one's or of one that a program runs. */
+  take(search: Search, { id, start, trials }: SearchNews): void {
+    if (start) search.begin(id, start);
+    for (const trial of trials) {
+      if (trial.record && search.workload) this.writer.add(search.workload, trial.record);
+      search.add(trial);
+    }
   }
 
   private async steer(search: Search, said: string, begin?: () => Promise<void>): Promise<void> {
@@ -106,12 +108,13 @@ export class SearchController {
   private async follow(search: Search): Promise<void> {
     while (!this.leaving) {
       const asked = performance.now();
-      const trial = await this.session.call("search.step", search.id);
+      const news = await this.session.call("search.step", search.id);
       search.spent += performance.now() - asked;
-      if (!trial) return;
-      if (trial.confirmed && !search.confirming)
+      const confirming = search.confirming;
+      this.take(search, news);
+      if (news.over) return;
+      if (search.confirming && !confirming)
         search.said.value = `${search.title}: measuring the best again, in turn`;
-      this.take(search, trial);
     }
   }
 

@@ -58,8 +58,9 @@ export class Search {
     return `${this.number}: ${this.title}${how}`;
   }
 
-  begin({ id, baselineSeconds, workers, operations, unreadable }: SearchStart): void {
-    Object.assign(this, { id, baseline: baselineSeconds, workers, operations, unreadable });
+  begin(id: string, start: SearchStart): void {
+    const { baselineSeconds: baseline, workers, operations, unreadable, workload } = start;
+    Object.assign(this, { id, baseline, workers, operations, unreadable, workload });
     this.version.value += 1;
   }
 

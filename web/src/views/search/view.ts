@@ -181,12 +181,12 @@ export function searchView(context: ViewContext): View {
   /** Those that programs run by themselves. */
   const byProgram = new Map<string, Search>();
 
-  function onNews({ id, start: begun, trials, over }: SearchNews): void {
+  /** A search that a program runs by itself. */
+  function onNews(news: SearchNews): void {
+    const { id, start: begun } = news;
     if (begun) {
       if (!owner.value) turnTo(begun.document);
       const search = new Search(begun.document, begun.title, null, begun.planned);
-      search.begin(begun);
-      search.workload = begun.workload;
       search.said.value = `${begun.title}: sampling`;
       byProgram.set(id, search);
       keep(search);
@@ -194,8 +194,8 @@ export function searchView(context: ViewContext): View {
     const running = byProgram.get(id);
     if (!running) return;
     running.spent = performance.now() - running.since;
-    for (const trial of trials) controller.take(running, trial);
-    if (over) end(id);
+    controller.take(running, news);
+    if (news.over) end(id);
   }
 
   function end(id: string): void {
