@@ -58,13 +58,9 @@ one sum of both."""
 def features(module: IRModule, unit: VectorUnit = WASM) -> np.ndarray:
     """The numbers of a scheduled program for a processor: a float64 array of shape (len(NAMES),),
     as `NAMES` tells them apart; sizes are logarithms to base 2 of one more."""
-    return features_of(nests_of(module), unit)
-
-
-def features_of(nests: Sequence[Nest], unit: VectorUnit = WASM) -> np.ndarray:
-    """`features` of a program's nests."""
     import numpy as np
 
+    nests = nests_of(module)
     if not nests:
         return np.zeros(len(NAMES))
     rows = np.array([nest_features(nest, unit) for nest in nests])

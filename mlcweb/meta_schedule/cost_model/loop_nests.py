@@ -7,16 +7,14 @@ is exact for affine indices and near enough for those of fused loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from operator import mul
 from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import children
-from mlcweb.schedule.analysis.block_facts import axis_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -25,9 +23,6 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import prim_funcs
 from mlcweb.tir.operators import DIVISIONS, OPERATORS, Family, keys
 
-LANES = 32
-"""Threads of a warp."""
-
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -35,14 +30,12 @@ class Loop:
 
     Attributes:
         unroll_limit: the most statements that a pragma lets unrolled code have; 0 without one.
-        axis: of blocks or threads that the loop is bound to; "" where it is bound to none.
     """
 
     var: E.Var
     extent: int
     kind: S.ForKind
     unroll_limit: int
-    axis: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +45,6 @@ class Access:
     Attributes:
         strides: elements that one step of a loop moves the access by.
         spans: by how much a whole loop moves each index.
-        lanes: elements from the buffer's beginning where each lane of the first warp is, while all
-            other loops are at their start; of one lane where no loop is bound to threads.
     """
 
     buffer: Buffer
@@ -62,16 +53,11 @@ class Access:
     spans: tuple[tuple[int, ...], ...]
     shape: tuple[int, ...]
     item_bytes: int
-    lanes: tuple[int, ...]
 
     def box(self, depth: int) -> list[int]:
         """How many different values each index takes in the loops from a depth on."""
-        return self.box_of(self.spans[depth:])
-
-    def box_of(self, spans: Sequence[tuple[int, ...]]) -> list[int]:
-        """How many different values each index takes in the loops of these spans."""
         return [
-            min(extent, 1 + sum(span[dim] for span in spans))
+            min(extent, 1 + sum(span[dim] for span in self.spans[depth:]))
             for dim, extent in enumerate(self.shape)
         ]
 
@@ -88,11 +74,6 @@ class Nest:
     @property
     def iterations(self) -> int:
         return prod(loop.extent for loop in self.loops)
-
-    @property
-    def threads(self) -> int:
-        """Of a block; 1 where no loop is bound to threads."""
-        return prod(loop.extent for loop in self.loops if loop.axis.startswith("threadIdx"))
 
 
 @dataclass(slots=True)
@@ -122,27 +103,14 @@ def _collect(stmt: Node | None, around: _Around) -> None:
 
 def _loop(stmt: S.For, around: _Around) -> None:
     limit = _unroll_limit(stmt.annotations, around)
-    axis = axis_of(stmt)
-    loops, bindings = around.loops, around.bindings
-    same = next(
-        (n for n, loop in enumerate(loops) if axis == loop.axis and _is_launched(axis)), None
-    )
-    if same is None:
-        extent = int(constant_value(stmt.extent) or 1)
-        loops = (*loops, Loop(stmt.loop_var, extent, stmt.kind, limit, axis))
-    else:  # One thread fetches, and another time computes: no loop in a loop.
-        bindings = (*bindings, (stmt.loop_var, loops[same].var))
-    _collect(stmt.body, _Around(loops, bindings, limit, around.is_init, around.nests))
+    extent = int(constant_value(stmt.extent) or 1)
+    loops = (*around.loops, Loop(stmt.loop_var, extent, stmt.kind, limit))
+    _collect(stmt.body, _Around(loops, around.bindings, limit, around.is_init, around.nests))
 
 
 def _unroll_limit(annotations: Mapping[str, Any], around: _Around) -> int:
     annotated = annotations.get("pragma_auto_unroll_max_step")
     return around.unroll_limit if annotated is None else int(constant_value(annotated) or 0)
-
-
-def _is_launched(axis: str) -> bool:
-    """Whether an axis is one of a launch: neither none, nor virtual threads."""
-    return axis.startswith(("blockIdx", "threadIdx"))
 
 
 def _block(stmt: S.BlockRealize, around: _Around) -> None:
@@ -211,22 +179,12 @@ _Values = dict[E.Var, int]
 
 def _points(around: _Around) -> list[_Values]:
     """The values of all variables where every loop is at its start; then, for each loop, where it
-    has made one step, and where it is at its end; then of the second lane of the first warp, and
-    of all others, the axis x running fastest."""
+    has made one step, and where it is at its end."""
     start = {loop.var: 0 for loop in around.loops}
     points = [start]
     for loop in around.loops:
         for position in (min(1, loop.extent - 1), loop.extent - 1):
             points.append({**start, loop.var: position})
-    threads = sorted(
-        (loop for loop in around.loops if loop.axis.startswith("threadIdx")),
-        key=lambda loop: loop.axis,
-    )
-    for lane in range(1, min(LANES, prod(loop.extent for loop in threads))):
-        place = dict(start)
-        for loop in threads:
-            lane, place[loop.var] = divmod(lane, loop.extent)
-        points.append(place)
     for values in points:
         for var, value in around.bindings:
             values[var] = _value(value, values)
@@ -251,9 +209,7 @@ def _access(
         strides.append(sum((a - b) * weight for a, b, weight in moved))
         spans.append(tuple(abs(a - b) for a, b in zip(end, start, strict=True)))
     item_bytes = max(1, dtypes.bits(buffer.dtype) // 8)
-    warp = (start, *places[1 + 2 * len(loops) :])
-    lanes = tuple(sum(map(mul, place, weights)) for place in warp)
-    return Access(buffer, writes, tuple(strides), tuple(spans), shape, item_bytes, lanes)
+    return Access(buffer, writes, tuple(strides), tuple(spans), shape, item_bytes)
 
 
 def _value(expr: Any, values: _Values) -> int:
