@@ -52,8 +52,6 @@ PARTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
         search_strategy.Sampler, "_conditions", lambda self, trace: []
     ),
     "no replay cache": lambda: patch.object(ReplayCache, "start", lambda self: None),
-    "no crossing": lambda: patch.object(evolutionary_search, "CROSSING", 0.0),
-    "one change": lambda: patch.object(evolutionary_search, "FURTHER", 0.0),
     "none waiting": lambda: patch.object(evolutionary_search, "MAX_WAITING", 0),
 }
 """The parts that can be left out, and how."""

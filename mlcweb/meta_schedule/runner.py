@@ -245,30 +245,18 @@ def run_evaluator(
     return [float(second) for args in repeated_args for second in evaluator(*args).results]
 
 
-class UserRunners:
-    """Lets a search measure with a runner, and build with a builder, of a program's own."""
+class UserRunner:
+    """The runner of a task that measures with a runner, and builds with a builder, of a program's
+    own."""
 
-    def __init__(self, runner: PyRunner, builder: Builder) -> None:
-        self.runner = runner
-        self.builder = builder
+    workers = 1
 
-    def open(self, workload: TrialInputs) -> _Measured:
-        """A runner for one program."""
-        infos = [
+    def __init__(self, runner: PyRunner, builder: Builder, workload: TrialInputs) -> None:
+        self.runner, self.builder = runner, builder
+        self.infos = [
             TensorInfo(dtype, tuple(content.shape))
             for dtype, content in zip(workload.dtypes, workload.inputs, strict=True)
         ]
-        return _Measured(self.runner, self.builder, infos)
-
-    def close(self) -> None:
-        """Nothing is shared."""
-
-
-class _Measured:
-    workers = 1
-
-    def __init__(self, runner: PyRunner, builder: Builder, infos: Sequence[TensorInfo]) -> None:
-        self.runner, self.builder, self.infos = runner, builder, infos
 
     async def build(self, module: IRModule, target: str) -> ModuleArtifact:
         module, layouts = with_param_layouts(module, "main")

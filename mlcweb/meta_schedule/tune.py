@@ -20,7 +20,7 @@ from mlcweb.meta_schedule.runner import (
     OpenRunner,
     PyRunner,
     Runners,
-    UserRunners,
+    UserRunner,
 )
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import TuneContext
@@ -210,7 +210,7 @@ def _runner(
     if isinstance(runner, PyRunner) and isinstance(builder, Builder):
         if isinstance(runner, LocalRunner) and runner.is_default and builder.is_default:
             return runner
-        return UserRunners(runner, builder)
+        return partial(UserRunner, runner, builder)
     if isinstance(runner, PyRunner) or not isinstance(builder, LocalBuilder):
         raise ValueError(
             f'Unknown builder "{builder}"; there are "local", LocalBuilder(…), and a PyBuilder '

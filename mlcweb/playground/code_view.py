@@ -22,6 +22,7 @@ from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.ir.visitor import children, walk
 from mlcweb.lower import PassRecord
 from mlcweb.playground.aligned import aligned
+from mlcweb.playground.compared import same_function
 from mlcweb.playground.protocol.code import (
     VECTOR_PREFIXES,
     CodeError,
@@ -68,9 +69,8 @@ def code(
         function_name: by default "main", or the first.
         fused: whether multiply-adds may be fused; by default as the engine's builds do.
     """
-    names = list(prim_funcs(session.program(program_id)[1]))
-    default = "main" if "main" in names else names[0]
-    chosen = function_name if function_name in names else default
+    module = session.program(program_id)[1]
+    names, chosen = list(prim_funcs(module)), same_function(module, function_name or "main")
     built = _build(program_id, chosen, fused)
     result = MachineCode(
         names,

@@ -129,24 +129,26 @@ class Session:
 
     def trace(self, identifier: str) -> Record:
         """A trace that can be asked for; a TVMError where it is of an earlier run."""
-        for document in self.documents.values():
-            if identifier in document.traces:
-                return document.traces[identifier]
-        raise TVMError("this trace is of an earlier run; run the program again")
+        lost = "this trace is of an earlier run; run the program again"
+        return self._held(lambda document: document.traces, identifier, lost)[1]
 
     def program(self, identifier: str) -> tuple[Document, IRModule]:
         """A program, and its document; a TVMError where it is of an earlier run."""
-        for document in self.documents.values():
-            if identifier in document.programs:
-                return document, document.programs[identifier]
-        raise TVMError("this program is of an earlier run; run it again")
+        lost = "this program is of an earlier run; run it again"
+        return self._held(lambda document: document.programs, identifier, lost)
 
     def search(self, identifier: str) -> tuple[Document, Search]:
         """A search, and its document; a TVMError where it was let go of."""
+        lost = "there is no search of this name; it was begun before Python restarted"
+        return self._held(lambda document: document.searches, identifier, lost)
+
+    def _held(
+        self, kind: Callable[[Document], Mapping[str, Held]], identifier: str, lost: str
+    ) -> tuple[Document, Held]:
         for document in self.documents.values():
-            if identifier in document.searches:
-                return document, document.searches[identifier]
-        raise TVMError("there is no search of this name; it was begun before Python restarted")
+            if identifier in kind(document):
+                return document, kind(document)[identifier]
+        raise TVMError(lost)
 
 
 session = Session()

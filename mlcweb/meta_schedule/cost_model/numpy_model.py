@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel
-from mlcweb.meta_schedule.cost_model.regression import (
-    PRIOR_ROWS,
-    BoostedTrees,
-    Linear,
-    fit_linear,
-    fit_trees,
-)
+from mlcweb.meta_schedule.cost_model.regression import fit_linear, fit_trees
 from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
@@ -24,13 +17,8 @@ if TYPE_CHECKING:
 
 
 BELOW = 0.15
-"""How much a program counts that was slower than predicted, as a share of one that was faster."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    linear: Linear
-    trees: BoostedTrees
+"""How much a program counts that was slower than predicted, as a share of one that was faster: the
+former may have been disturbed."""
 
 
 class NumPyModel(LearnedModel):
@@ -39,36 +27,18 @@ class NumPyModel(LearnedModel):
 
     Args:
         extractor: see `LearnedModel`.
-        trees: how many.
-        depth: splits from a tree's root to a leaf.
-        rate: the share of what is left that a tree corrects.
-        regularisation: pulls the weights of the linear model to zero.
-        below: how much a program that was slower than predicted counts, as a share of one that was
-            faster: the former may have been disturbed.
     """
 
-    def __init__(
-        self,
-        *,
-        extractor: FeatureExtractor | str | None = None,
-        trees: int = 30,
-        depth: int = 2,
-        rate: float = 0.25,
-        regularisation: float = PRIOR_ROWS,
-        below: float = BELOW,
-    ) -> None:
+    def __init__(self, *, extractor: FeatureExtractor | str | None = None) -> None:
         super().__init__(extractor)
-        self.below = below
-        self.regularisation = regularisation
-        self.options: dict[str, Any] = {"trees": trees, "depth": depth, "rate": rate}
 
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
-        first = fit_linear(rows, targets, regularisation=self.regularisation, below=self.below)
-        left = targets - first.predict(rows)
-        return _Sum(first, fit_trees(rows, left, below=self.below, **self.options))
+        linear = fit_linear(rows, targets, below=BELOW)
+        left = targets - linear.predict(rows)
+        return linear, fit_trees(rows, left, trees=30, rate=0.25, below=BELOW)
 
     def evaluate(self, model: Any, rows: np.ndarray) -> np.ndarray:
-        return model.linear.predict(rows) + model.trees.predict(rows)
+        return sum(part.predict(rows) for part in model)
 
 
 class XGBModel(LearnedModel):
@@ -82,7 +52,6 @@ class XGBModel(LearnedModel):
         num_tuning_cores: threads that learn.
         trees: how many.
         tree_method: how xgboost looks for splits.
-        below: see `NumPyModel`.
 
     Raises:
         ImportError: xgboost is not installed.
@@ -100,13 +69,11 @@ class XGBModel(LearnedModel):
         num_tuning_cores: int | None = None,
         trees: int = 60,
         tree_method: str | None = None,
-        below: float = BELOW,
     ) -> None:
         super().__init__(extractor)
         self._xgboost = _xgboost()
         self.num_warmup_samples = num_warmup_samples
         self._trees = trees
-        self._below = below
         self._options = {
             "max_depth": 3,
             "eta": 0.1,
@@ -127,7 +94,7 @@ class XGBModel(LearnedModel):
         return super().predict(context, candidates)
 
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
-        first = fit_linear(rows, targets, below=self._below)
+        first = fit_linear(rows, targets, below=BELOW)
         data = self._xgboost.DMatrix(rows, label=targets - first.predict(rows))
         trees = self._xgboost.train(
             self._options, data, num_boost_round=self._trees, obj=self._objective
@@ -144,7 +111,7 @@ class XGBModel(LearnedModel):
         import numpy as np
 
         apart = predictions - data.get_label()
-        counts = np.where(apart > 0, self._below, 1.0)
+        counts = np.where(apart > 0, BELOW, 1.0)
         return counts * apart, counts
 
 

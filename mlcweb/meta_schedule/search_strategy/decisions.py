@@ -57,19 +57,6 @@ def with_other_decision(trace: Trace, rng: random.Random) -> Trace | None:
     return trace.with_decision(inst, other_decision(trace, inst, rng), True)
 
 
-def crossed(one: Trace, other: Trace, rng: random.Random) -> Trace | None:
-    """A trace with the decisions of one or the other; None where their steps are not the same."""
-    pairs = list(zip(one.insts, other.insts, strict=False))
-    if len(one.insts) != len(other.insts) or any(a.kind is not b.kind for a, b in pairs):
-        return None
-    taken = {
-        a: other.get_decision(b)
-        for a, b in pairs
-        if a.kind.sampling and a.attrs == b.attrs and rng.random() < 0.5
-    }
-    return Trace(one.insts, {**one.decisions, **taken})
-
-
 def _tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
     n, limit = (int(constant_value(value) or 0) for value in attrs)
     tilings = factorisations(_extent(sch, inputs[0]), n)

@@ -22,7 +22,7 @@ from itertools import accumulate, islice
 from mlcweb.ir import TVMError, structural_hash
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, replay_text, trace_text
-from mlcweb.meta_schedule.search_strategy.decisions import crossed, with_other_decision
+from mlcweb.meta_schedule.search_strategy.decisions import with_other_decision
 from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
     RunnerResult,
@@ -31,13 +31,6 @@ from mlcweb.meta_schedule.search_strategy.search_strategy import (
 )
 from mlcweb.schedule import Schedule, ScheduleError, Trace
 from mlcweb.schedule.instruction import plain
-
-CROSSING = 0.2
-"""The share of children with two parents."""
-
-FURTHER = 0.4
-"""The probability that a child is changed once more: two changes may lead out of what none of them
-alone does."""
 
 MAX_REPLAYS = 2
 """Traces that are replayed for a generation, for each of its children at most."""
@@ -259,10 +252,8 @@ class EvolutionarySearch(SearchStrategy):
             if self.rng.random() >= self.genetic_mutate_prob:
                 # It stays as it is, and is known already.
                 continue
-            own, other = self.rng.choices(traces, cum_weights=weights, k=2)
-            changed = self._mutated(own, other)
-            while changed is not None and self.rng.random() < FURTHER:
-                changed = self._mutated(changed, other)
+            (parent,) = self.rng.choices(traces, cum_weights=weights)
+            changed = self._mutated(parent)
             if changed is None or not self.sampler.may_pass(changed):
                 continue
             key = _decided(changed)
@@ -277,18 +268,16 @@ class EvolutionarySearch(SearchStrategy):
                 self._tried.clear()
             self._tried.add(decided)
 
-    def _mutated(self, own: Trace, other: Trace) -> Trace | None:
-        if self.rng.random() < CROSSING:
-            return crossed(own, other, self.rng)
+    def _mutated(self, trace: Trace) -> Trace | None:
         mutators = self.context.mutator_probs
         if mutators:
             kinds, weights = list(mutators), list(mutators.values())
             # What mutators leave to others: their probabilities need not add up to one.
             chosen = self.rng.choices([*kinds, None], [*weights, max(0.0, 1.0 - sum(weights))])[0]
-            changed = None if chosen is None else chosen.apply(own, self.rng)
+            changed = None if chosen is None else chosen.apply(trace, self.rng)
             if changed is not None:
                 return changed
-        return with_other_decision(own, self.rng)
+        return with_other_decision(trace, self.rng)
 
 
 def _decided(trace: Trace) -> int | None:
