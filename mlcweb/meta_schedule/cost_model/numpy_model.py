@@ -38,7 +38,8 @@ class NumPyModel(LearnedModel):
         return linear, fit_trees(rows, left, trees=30, rate=0.25, below=BELOW)
 
     def evaluate(self, model: Any, rows: np.ndarray) -> np.ndarray:
-        return sum(part.predict(rows) for part in model)
+        linear, trees = model
+        return linear.predict(rows) + trees.predict(rows)
 
 
 class XGBModel(LearnedModel):
