@@ -6,7 +6,6 @@ is the same.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -83,17 +82,16 @@ class _GroupedBlocks:
             return block
         place = {id(binding): index for index, binding in enumerate(block.bindings)}
         members = sorted(map(_members, parts), key=lambda bindings: place[id(bindings[-1])])
-        uses = Counter(var for binding in block.bindings for var in used_vars(binding.value))
         bindings: list[E.Binding] = []
         for index in in_order_of_use(members):
             unit = self.units.get(members[index][0].var)
-            bindings.extend(members[index] if unit is None else self.call(unit, uses))
+            bindings.extend(members[index] if unit is None else self.call(unit, block))
         return E.DataflowBlock(bindings, span=block.span)
 
-    def call(self, unit: Unit, uses: Mapping[E.Var, int]) -> list[E.Binding]:
-        """The bindings that stand for a unit: a call, and the fields of its result if several.
-        `uses`: how many bindings of the block use each variable."""
-        results = results_of(unit, uses)
+    def call(self, unit: Unit, block: E.DataflowBlock) -> list[E.Binding]:
+        """The bindings that stand for a unit of a block: a call, and the fields of its result if
+        several."""
+        results = results_of(unit, block)
         made = grouped_function(unit, results, self.lift_constants)
         name = made.name
         if "Codegen" in unit.attrs:
@@ -104,7 +102,12 @@ class _GroupedBlocks:
         if len(results) == 1:
             return [E.VarBinding(results[0], call)]
         whole = E.DataflowVar(self.builder.get_unique_name("lv"), call.struct_info)
-        fields = [E.VarBinding(v, E.TupleGetItem(whole, i)) for i, v in enumerate(results)]
+        places = {var: place for place, var in enumerate(results)}
+        fields = [
+            E.VarBinding(var, E.TupleGetItem(whole, places[var]))
+            for var in (binding.var for binding in unit.bindings)
+            if var in places
+        ]
         return [E.VarBinding(whole, call), *fields]
 
 
@@ -112,15 +115,14 @@ def _members(part: Unit | E.Binding) -> Sequence[E.Binding]:
     return part.bindings if isinstance(part, Unit) else (part,)
 
 
-def results_of(unit: Unit, uses: Mapping[E.Var, int]) -> list[E.Var]:
-    """The variables of a unit that are used outside of it; the last one if none is."""
-    inside = Counter(var for binding in unit.bindings for var in used_vars(binding.value))
-    results: list[E.Var] = [
-        binding.var
-        for binding in unit.bindings
-        if not isinstance(binding.var, E.DataflowVar) or uses[binding.var] > inside[binding.var]
-    ]
-    return results or [unit.bindings[-1].var]
+def results_of(unit: Unit, block: E.DataflowBlock) -> list[E.Var]:
+    """The variables of a unit that are used outside of it: first those that leave the block, then
+    the others in the order in which the block uses them; the last variable if there is none."""
+    own = {binding.var: None for binding in unit.bindings}
+    others = [binding for binding in block.bindings if binding.var not in own]
+    leaving = [var for var in own if not isinstance(var, E.DataflowVar)]
+    used = [var for binding in others for var in used_vars(binding.value) if var in own]
+    return list(dict.fromkeys([*leaving, *used])) or [unit.bindings[-1].var]
 
 
 @dataclass(slots=True)
