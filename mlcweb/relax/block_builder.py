@@ -65,6 +65,9 @@ class _OpenBlock:
     def __init__(self, dataflow: bool) -> None:
         self.dataflow = dataflow
         self.bindings: list[E.Binding] = []
+        self.arguments: dict[E.RelaxExpr, E.Var] = {}
+        """What stands for the arguments that have been bound: one that is used again is computed
+        once."""
 
 
 class FunctionScope:

@@ -64,8 +64,15 @@ class Normalizer:
     def argument(self, value: E.RelaxExpr) -> E.RelaxExpr: ...
     def argument(self, value: E.RelaxExpr) -> E.RelaxExpr:
         """What stands for an expression where only leaves are allowed."""
-        new = self(value)
-        return new if is_leaf(new) else self.builder.emit(new)
+        if is_leaf(value):
+            return self(value)
+        bound = self.builder._block.arguments
+        if value not in bound:
+            new = self(value)
+            if is_leaf(new):
+                return new
+            bound[value] = self.builder.emit(new)
+        return bound[value]
 
     def arguments(self, values: Sequence[E.RelaxExpr]) -> tuple[E.RelaxExpr, ...]:
         new = tuple(self.argument(value) for value in values)

@@ -197,6 +197,24 @@ def test_what_a_call_writes_is_said_in_one_way():
     assert both.struct_info == relax.TupleStructInfo([Tensor((4,)), Tensor((2, 2), "int32")])
 
 
+def test_a_list_of_one_result_is_the_result():
+    x = relax.Var("x", Tensor((4,), "float32"))
+    call = relax.call_tir(relax.GlobalVar("f"), [x], [Tensor((4,), "float32")])
+    assert call.struct_info == Tensor((4,), "float32")
+
+
+def test_an_argument_that_is_used_twice_is_computed_once():
+    x = relax.Var("x", Tensor((4,), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        shared = relax.op.exp(x)
+        bb.emit(relax.op.add(relax.op.sin(shared), shared))
+        bb.emit_func_output(bb.emit(relax.op.add(shared, shared)))
+    text = bb.get()["main"].script()
+    assert text.count("R.exp(") == 1
+    assert "R.add(gv1, gv)" in text and "R.add(gv, gv)" in text
+
+
 def test_expressions_are_looked_at_outside_of_functions() -> None:
     n = tir.Var("n", "int64")
     x = relax.Var("x", relax.TensorStructInfo((n, 4), "float32"))

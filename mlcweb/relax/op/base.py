@@ -35,7 +35,7 @@ from mlcweb.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
-from mlcweb.tir import arithmetic
+from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import IntImm, PrimExpr
 
 OutInfo: TypeAlias = "StructInfo | ShapeLike | Sequence[StructInfo | ShapeLike]"
@@ -109,7 +109,7 @@ def written(op: Op, info: OutInfo | None, dtype: str | Sequence[str] | None) -> 
         return info
     items: Any = list(info) if isinstance(info, (list, tuple)) else []
     if items and all(isinstance(item, StructInfo) for item in items):
-        return TupleStructInfo(items)
+        return TupleStructInfo(items) if len(items) > 1 else items[0]
     if dtype is None or not isinstance(info, (list, tuple, ShapeExpr)):
         raise DTypeError(
             f'{op.name}: say what the call writes: out_sinfo=R.Tensor((n, m), "float32"), or the '
@@ -263,9 +263,9 @@ def _extents(values: Sequence[PrimExpr]) -> te.Tensor:
 
     def element(i: PrimExpr) -> PrimExpr:
         value = arithmetic.const(0, "int64")
-        for place, extent in enumerate(values):
+        for place, extent in reversed(list(enumerate(values))):
             here = arithmetic.equal(i, arithmetic.const(place, "int64"))
-            value = arithmetic.select(here, arithmetic.cast("int64", extent), value)
+            value = intrinsics.if_then_else(here, arithmetic.cast("int64", extent), value)
         return value
 
     return te.compute((arithmetic.const(len(values), "int64"),), element, "shape_to_tensor")

@@ -98,6 +98,29 @@ def test_functions_of_the_user_are_called() -> None:
     np.testing.assert_allclose(vm["forward"](tvm.nd.array(x)).numpy(), 2 * x + np.arange(4))
 
 
+def test_one_result_of_a_function_may_be_in_a_list() -> None:
+    class Own(nn.Module):
+        def forward(self, x: nn.Tensor) -> Any:
+            return nn.op.tensor_ir_op(twice, "twice", [x], [nn.Tensor.placeholder((4,), "float32")])
+
+    mod, _ = Own().export_tvm({"forward": {"x": nn.spec.Tensor((4,), "float32")}})
+    assert mod["forward"].ret_struct_info == relax.TensorStructInfo((4,), "float32")
+
+
+def test_embeddings_of_time_steps() -> None:
+    class Steps(nn.Module):
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.op.get_timestep_embedding(x, 10, scale=2)
+
+    mod, _ = Steps().export_tvm({"forward": {"x": nn.spec.Tensor((3,), "float32")}})
+    assert mod.script().count("R.exp(") == 1  # the sines and cosines are of the same angles
+    vm = relax.VirtualMachine(relax.build(mod), tvm.cpu())
+    (x,) = values((3,))
+    angles = 2 * x[:, None] * np.exp(-np.log(10000) * np.arange(5) / 4)
+    expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    np.testing.assert_allclose(vm["forward"](tvm.nd.array(x)).numpy(), expected, atol=1e-5)
+
+
 def test_effects_are_taken_and_given_where_debugging() -> None:
     model, spec = models(nn)["perceptron"]
     mod, _ = model.export_tvm(spec, debug=True)

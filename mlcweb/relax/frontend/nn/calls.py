@@ -94,4 +94,7 @@ def extern(name: str, args: Sequence[Argument], out: Out) -> Wrapped:
 
 
 def _info(out: Out) -> StructInfo:
-    return out.struct_info if isinstance(out, Tensor) else TupleStructInfo(list(map(_info, out)))
+    if isinstance(out, Tensor):
+        return out.struct_info
+    infos = list(map(_info, out))
+    return TupleStructInfo(infos) if len(infos) != 1 else infos[0]

@@ -447,17 +447,17 @@ def get_timestep_embedding(
     import math
 
     dtype, half = "float32", embedding_dim // 2
-    falling = R.multiply(R.arange(0, half, dtype=dtype), E.const(-math.log(max_period), dtype))
+    falling = R.multiply(E.const(-math.log(max_period), dtype), R.arange(0, half, dtype=dtype))
     frequencies = R.exp(R.divide(falling, E.const(half - downscale_freq_shift, dtype)))
     steps = R.expand_dims(R.astype(x._expr, dtype), 1)
     angles = R.multiply(steps, R.expand_dims(frequencies, 0))
     if scale != 1:
-        angles = R.multiply(angles, E.const(scale, dtype))
+        angles = R.multiply(E.const(scale, dtype), angles)
     parts = [R.cos(angles), R.sin(angles)] if flip_sin_to_cos else [R.sin(angles), R.cos(angles)]
     embedding = R.concat(parts, -1)
     if embedding_dim % 2:
         embedding = R.nn.pad(embedding, (0, 0, 0, 1))
-    return wrap_nested(embedding, name)
+    return wrap_nested(R.astype(embedding, dtype), name)
 
 
 def multinomial_from_uniform(
