@@ -88,8 +88,8 @@ def _against_rounding(
 
 
 def _from_constant(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E.PrimExpr | None:
-    """min(c - x, d) is c - max(x, c - d)."""
-    if isinstance(a, E.Sub) and isinstance(a.a, E.IntImm) and isinstance(b, E.IntImm):
+    """min(c - x, d) is c - max(x, c - d), but for d = 0."""
+    if isinstance(a, E.Sub) and isinstance(a.a, E.IntImm) and isinstance(b, E.IntImm) and b.value:
         return subtract(a.a, _build(_opposite(cls))(a.b, subtract(a.a, b)))
     return None
 

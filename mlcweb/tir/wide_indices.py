@@ -70,7 +70,8 @@ class WideCopy(FreshCopy):
 
     @on(Range)
     def range(self, node: Range) -> Range:
-        return Range(*_wide(self.rewrite(node.min), self.rewrite(node.extent)))
+        (low,) = _wide(self.rewrite(node.min))
+        return Range(low, cast(low.dtype, self.rewrite(node.extent)))
 
     @on(Cast)
     def conversion(self, node: Cast) -> PrimExpr:
@@ -101,7 +102,11 @@ class WideCopy(FreshCopy):
 
 
 def _wide(*values: PrimExpr) -> tuple[PrimExpr, ...]:
-    return tuple(cast(WIDE, value) if value.dtype == "int32" else value for value in values)
+    """The values as int64; elements of buffers stay what they are."""
+    return tuple(
+        cast(WIDE, value) if value.dtype == "int32" and type(value) is not BufferLoad else value
+        for value in values
+    )
 
 
 def with_wide_indices(function: PrimFunc) -> PrimFunc:

@@ -119,7 +119,7 @@ greater = _operator("greater", arithmetic.greater, "Whether a > b")
 greater_equal = _operator("greater_equal", arithmetic.greater_equal, "Whether a >= b")
 logical_and = _operator("logical_and", arithmetic.logical_and, "Whether both hold")
 logical_or = _operator("logical_or", arithmetic.logical_or, "Whether one of the two holds")
-logical_xor = _operator("logical_xor", arithmetic.not_equal, "Whether exactly one of the two holds")
+logical_xor = _operator("logical_xor", arithmetic.bitwise_xor, "Whether just one of the two holds")
 
 
 def broadcast_to(data: Tensor, shape: Any) -> Tensor:

@@ -83,6 +83,9 @@ class _Resizing:
         """What a pixel of the result is made of, along one axis."""
         how, extent, place = self.how, self.extents[axis], self.place_of(i, axis)
         if how.method == "nearest_neighbor":
+            times = _repeats(extent, self.wanted[axis])
+            if how.mode == "asymmetric" and how.rounding == "floor" and times:
+                return [(_kept(arithmetic.truncdiv(i, times), extent), None)]
             return [(_kept(_index(_ROUNDING[how.rounding](place), extent), extent), None)]
         alpha = how.alpha if how.method == "cubic" else None
         return _weighted_taps(place, extent, alpha, how.exclude_outside)
@@ -246,10 +249,13 @@ def _coordinate(
 
 
 def _ratio(extent: PrimExpr, size: PrimExpr) -> PrimExpr:
-    numbers = shapes.constant(extent), shapes.constant(size)
-    if numbers[0] is not None and numbers[1]:
-        return arithmetic.const(numbers[0] / numbers[1], "float32")
     return arithmetic.divide(arithmetic.cast("float32", extent), arithmetic.cast("float32", size))
+
+
+def _repeats(extent: PrimExpr, size: PrimExpr) -> int:
+    """How often each pixel is repeated along an axis; 0 if not a whole number of times."""
+    old, new = shapes.constant(extent), shapes.constant(size)
+    return new // old if old and new and new % old == 0 else 0
 
 
 def _index(place: PrimExpr, extent: PrimExpr) -> PrimExpr:

@@ -50,7 +50,7 @@ def take(
 def _in_mode(index: PrimExpr, extent: PrimExpr, mode: str) -> PrimExpr:
     if mode == "fast":
         return index
-    limit = arithmetic.cast(index.dtype, extent)
+    index, limit = arithmetic.match_types(index, extent)
     if mode == "clip":
         return arithmetic.minimum(arithmetic.maximum(0, index), arithmetic.subtract(limit, 1))
     if mode == "wrap":
@@ -82,9 +82,8 @@ def one_hot(
     on, off = arithmetic.cast(dtype, on_value), arithmetic.cast(dtype, off_value)
 
     def element(*index: PrimExpr) -> Any:
-        wanted = indices(*index[:place], *index[place + 1 :])
-        here = arithmetic.cast(indices.dtype, index[place])
-        return arithmetic.select(arithmetic.equal(wanted, here), on, off)
+        hot = indices(*index[:place], *index[place + 1 :])
+        return arithmetic.select(arithmetic.equal(hot, index[place]), on, off)
 
     return moved(shape, element, "T_one_hot")
 

@@ -87,15 +87,17 @@ def collapse_sum(data: Tensor, target_shape: Any) -> Tensor:
     axes = [*range(added), *ones]
     if not axes:
         return data
-    total = sum(data, axes, True)
-    if not added:
-        return total
+    iterators = {i: reduce_axis((0, data.shape[i]), f"k{i}") for i in axes}
+
+    def value(*index: PrimExpr) -> Any:
+        place = [iterators.get(added + i, at) for i, at in enumerate(index)]
+        over = [iterators[i] for i in range(added)]
+        return reducers.sum(data(*over, *place), list(iterators.values()))
+
     return compute(
-        wanted,
-        lambda *index: total(*[0] * added, *index),
-        "T_collapse_sum",
-        tag=tags.INJECTIVE,
-    )
+        wanted, value, f"{_plain(data)}_red", tag=tags.COMM_REDUCE,
+        varargs_names=shapes.axis_names(len(wanted)),
+    )  # fmt: skip
 
 
 def prod(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:

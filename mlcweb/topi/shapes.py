@@ -39,6 +39,11 @@ def size(shape: Sequence[PrimExpr]) -> PrimExpr:
     return reduce(arithmetic.multiply, shape, one)
 
 
+def simplified(extent: PrimExpr) -> PrimExpr:
+    """An extent in its shortest form: n for n + 2 - 3 + 1."""
+    return extent if isinstance(extent, IntImm) else Analyzer().simplify(extent)
+
+
 def same_extent(a: PrimExpr, b: PrimExpr) -> bool:
     """Whether two extents are known to be equal."""
     return a is b or Analyzer().can_prove_equal(a, b)

@@ -120,7 +120,7 @@ def concatenate(a_tuple: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
         _check_joinable(parts[0], part, place)
     starts = [arithmetic.const(0, index_type(parts[0]))]
     for part in parts:
-        starts.append(arithmetic.add(starts[-1], part.shape[place]))
+        starts.append(shapes.simplified(arithmetic.add(starts[-1], part.shape[place])))
 
     def element(*index: PrimExpr) -> Any:
         value = parts[0](*index)
@@ -128,7 +128,7 @@ def concatenate(a_tuple: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
             inside = [*index]
             inside[place] = arithmetic.subtract(index[place], start)
             value = intrinsics.if_then_else(
-                arithmetic.greater_equal(index[place], start), part(*inside), value
+                arithmetic.greater_equal(inside[place], 0), part(*inside), value
             )
         return value
 
@@ -241,7 +241,7 @@ def repeat(a: Tensor, repeats: int, axis: int) -> Tensor:
     """Every element along an axis so many times."""
     place = shapes.axis_of("repeat", axis, a.ndim)
     shape = [*a.shape]
-    shape[place] = arithmetic.multiply(shape[place], repeats)
+    shape[place] = arithmetic.multiply(repeats, shape[place])
 
     def element(*index: PrimExpr) -> Any:
         inside = [*index]
@@ -275,7 +275,10 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
 
     def element(*index: PrimExpr) -> Any:
         chosen = at(condition, index)
-        if not dtypes.is_bool(chosen.dtype):
+        if dtypes.is_bool(chosen.dtype):
+            chosen = arithmetic.cast(index_type(condition), chosen)
+            chosen = arithmetic.less(0, chosen)
+        else:
             chosen = arithmetic.not_equal(chosen, arithmetic.const(0, chosen.dtype))
         return arithmetic.select(chosen, *arithmetic.match_types(at(x, index), at(y, index)))
 
@@ -433,6 +436,9 @@ def shape_of(array: Tensor, dtype: str = "int32") -> Tensor:
         return value
 
     return moved((array.ndim,), lambda *index: element(index[0]), "T_shape")
+
+
+shape_of.__name__ = "shape"  # its name in topi
 
 
 def tensor_size(array: Tensor, dtype: str = "int32") -> Tensor:

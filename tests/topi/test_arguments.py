@@ -55,3 +55,10 @@ def test_paddings_are_the_same_at_both_ends_where_one_is_given(run, random):
     x = random(4)
     for operator, mode in ((nn.mirror_pad, "symmetric"), (nn.reflect_pad, "reflect")):
         np.testing.assert_array_equal(run(lambda a, f=operator: f(a, [2]), x), np.pad(x, 2, mode))
+
+
+def test_functions_are_called_by_the_names_that_they_have():
+    """Functions made of them, by `emit_te`, have these names."""
+    named = {name: getattr(topi, name) for name in ("matmul", "shape", "take", "concatenate")}
+    named |= {name: getattr(nn, name) for name in ("matmul", "pool1d", "pool2d", "pool3d")}
+    assert [function.__name__ for function in named.values()] == list(named)

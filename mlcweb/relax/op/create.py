@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import Number
 from mlcweb.relax.deduction import Context
@@ -128,7 +129,7 @@ def arange_size(start: PrimExpr, end: PrimExpr, step: PrimExpr) -> PrimExpr | in
         if all(isinstance(number, int) for number in numbers):
             return max(0, -int((low - high) // stride))
         return max(0, math.ceil((high - low) / stride))
-    return (end - start + step - 1) // step
+    return dims.simplify((end - start + step - 1) // step)
 
 
 def _infer_arange(call: Call, context: Context) -> StructInfo:
@@ -178,6 +179,11 @@ def _infer_eye(call: Call, context: Context) -> StructInfo:
 
 
 def _legalize_eye(builder: BlockBuilder, call: Call) -> Expr:
+    return _eye_by(builder, call, "eye", *call.args)
+
+
+def _eye_by(builder: BlockBuilder, call: Call, name: str, *size: object) -> Expr:
+    """The lowering of a call to a matrix of so many rows and columns."""
     dtype = dtype_of(builder, call)
 
     def eye(rows: PrimExpr, columns: PrimExpr, k: PrimExpr) -> te.Tensor:
@@ -188,7 +194,7 @@ def _legalize_eye(builder: BlockBuilder, call: Call) -> Expr:
             "eye",
         )
 
-    return builder.call_te(eye, *call.args)
+    return builder.call_te(eye, *size, primfunc_name_hint=name)
 
 
 @operator("relax.eye", "n", "m", "k", infer=_infer_eye, legalize=_legalize_eye, precision=FOLLOW)
@@ -205,7 +211,7 @@ def _infer_eye_like(call: Call, context: Context) -> StructInfo:
 
 def _legalize_eye_like(builder: BlockBuilder, call: Call) -> Expr:
     rows, columns = shape_of(builder, call)
-    return eye(rows, columns, call.args[1], dtype_of(builder, call))
+    return _eye_by(builder, call, "eye_like", rows, columns, call.args[1])
 
 
 @operator("relax.eye_like", "x", "k", infer=_infer_eye_like, legalize=_legalize_eye_like)

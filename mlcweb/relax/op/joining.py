@@ -56,7 +56,7 @@ def _infer_concat(call: Call, context: Context) -> StructInfo:
     if axis is None and ndim > 1:
         raise infer.shape_error(call, f"axis=None joins vectors; these have {ndim} dimensions")
     if ndim == -1:
-        return TensorStructInfo(None, dtype)
+        return TensorStructInfo(None, dtype, ndim=1 if axis is None else -1)
     place = infer.normalized_axis(call, place, ndim)
     if shape is None:
         return TensorStructInfo(None, dtype, ndim=ndim)

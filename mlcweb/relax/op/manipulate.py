@@ -121,6 +121,8 @@ def flatten(x: ExprLike) -> Call:
 
 def _infer_expand_dims(call: Call, context: Context) -> StructInfo:
     info, axes = infer.tensor(call, 0, context), infer.attribute(call, "axis")
+    if not axes:
+        return info
     if info.ndim == -1:
         return TensorStructInfo(None, info.dtype)
     ndim = info.ndim + len(axes)

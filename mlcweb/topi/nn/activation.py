@@ -55,15 +55,11 @@ def gelu(x: Tensor) -> Tensor:
 def gelu_tanh(x: Tensor) -> Tensor:
     """The tanh approximation of `gelu`, from the same paper."""
 
-    def element(value: PrimExpr) -> PrimExpr:
-        def number(constant: float) -> PrimExpr:
-            return arithmetic.const(constant, value.dtype)
-
-        cube = value * value * value
-        inner = number(math.sqrt(2 / math.pi)) * (value + number(0.044715) * cube)
-        return number(0.5) * value * (number(1) + intrinsics.tanh(inner))
-
-    return elementwise.elementwise(x, element, "T_gelu_tanh")
+    half = broadcast.multiply(0.5, x)
+    scaled = broadcast.multiply(math.sqrt(2 / math.pi), x)
+    square = broadcast.multiply(broadcast.multiply(0.044715, x), x)
+    inner = broadcast.multiply(scaled, broadcast.add(1.0, square))
+    return broadcast.multiply(half, broadcast.add(1.0, elementwise.tanh(inner)))
 
 
 def silu(x: Tensor) -> Tensor:
@@ -76,14 +72,9 @@ def selu(x: Tensor) -> Tensor:
     Neural Networks", 2017)."""
     alpha, scale = 1.6732632423543772, 1.0507009873554805
 
-    def element(value: PrimExpr) -> PrimExpr:
-        zero = arithmetic.const(0, value.dtype)
-        # The exponent is kept from overflowing where its result is not taken.
-        power = intrinsics.exp(arithmetic.minimum(value, zero))
-        low = (power - arithmetic.const(1, value.dtype)) * arithmetic.const(alpha, value.dtype)
-        return arithmetic.const(scale, value.dtype) * (arithmetic.maximum(value, zero) + low)
-
-    return elementwise.elementwise(x, element)
+    high = broadcast.maximum(x, 0.0)
+    low = broadcast.multiply(alpha, broadcast.subtract(elementwise.exp(x), 1.0))
+    return broadcast.multiply(scale, broadcast.add(high, broadcast.minimum(0.0, low)))
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

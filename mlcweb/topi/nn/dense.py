@@ -125,6 +125,9 @@ def general_matmul(
     return compute(shape, element, "T_matmul", tag="matmul", varargs_names=axes)
 
 
+general_matmul.__name__ = "matmul"  # TVM has one in topi and another in topi.nn
+
+
 def _matrix(shape: Sequence[PrimExpr], transposed: bool) -> tuple[PrimExpr, PrimExpr]:
     return (shape[1], shape[0]) if transposed else (shape[0], shape[1])
 

@@ -13,7 +13,7 @@ from mlcweb.tir.reducers import sum as reduce_sum
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import reduction, shapes, tags
 from mlcweb.topi.broadcast import add, divide, multiply, subtract
-from mlcweb.topi.elementwise import sqrt
+from mlcweb.topi.elementwise import cast, sqrt
 from mlcweb.topi.transform import moved, reshape
 
 Affine = Callable[[PrimExpr, Sequence[PrimExpr]], PrimExpr]
@@ -87,8 +87,10 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
     Layer Normalization", 2019)."""
     order = shapes.axes_in_order("rms_norm", axis, data.ndim)
     places = sorted(order)
-    count = _wide(shapes.size([data.shape[i] for i in places]), data.dtype)
-    total = _summed(data, places, "T_multiply_red", lambda value, _: value * value)
+    wide = "float32" if data.dtype == "float16" else data.dtype
+    values, scale = cast(data, wide), cast(weight, wide)
+    count = _count(data, places)
+    total = reduction.sum(multiply(values, values), places)
     factor = compute(
         total.shape,
         lambda *index: _inverse_root(arithmetic.divide(total(*index), count), epsilon),
@@ -98,11 +100,9 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
 
     def element(*index: PrimExpr) -> Any:
         outside = [i for place, i in enumerate(index) if place not in places]
-        scale = _wide(weight(*(index[place] for place in order)), data.dtype)
-        result = factor(*outside) * _wide(data(*index), data.dtype) * scale
-        return arithmetic.cast(data.dtype, result)
+        return factor(*outside) * values(*index) * scale(*(index[place] for place in order))
 
-    return moved(data.shape, element, "T_rms_norm")
+    return cast(moved(data.shape, element, "T_rms_norm"), data.dtype)
 
 
 def group_norm(
@@ -168,7 +168,7 @@ def _normalized(
     The variance is that of the differences, in a second pass over the data: the difference of the
     mean square and the squared mean, in one pass, would lose digits. Those of float16 are float32.
     """
-    count = _wide(shapes.size([data.shape[i] for i in places]), data.dtype)
+    count = _count(data, places)
     source = data.op.name
     total = _summed(data, places, f"{source}_sum", lambda value, _: value)
     mean = compute(
@@ -191,6 +191,11 @@ def _normalized(
         return affine(arithmetic.cast(data.dtype, normal), index)
 
     return moved(data.shape, element, name)
+
+
+def _count(data: Tensor, places: list[int]) -> PrimExpr:
+    """How many elements are summed over `places`."""
+    return shapes.size([_wide(data.shape[i], data.dtype) for i in places])
 
 
 def _summed(

@@ -28,7 +28,7 @@ def pad(
             f"pad: {len(pad_before)} and {len(after)} widths for {data.ndim} dimension(s)"
         )
     shape = [
-        arithmetic.add(arithmetic.add(extent, low), high)
+        shapes.simplified(arithmetic.add(arithmetic.add(extent, low), high))
         for extent, low, high in zip(data.shape, pad_before, after, strict=True)
     ]
     value = arithmetic.cast(data.dtype, pad_value)
@@ -37,9 +37,8 @@ def pad(
         inside: list[PrimExpr] = []
         conditions: list[PrimExpr] = []
         for i, extent, low, high in zip(index, data.shape, pad_before, after, strict=True):
-            if shapes.constant(low) != 0:
+            if shapes.constant(low) != 0 or shapes.constant(high) != 0:
                 conditions.append(arithmetic.greater_equal(i, low))
-            if shapes.constant(high) != 0:
                 conditions.append(arithmetic.less(i, arithmetic.add(extent, low)))
             inside.append(arithmetic.subtract(i, low))
         if not conditions:

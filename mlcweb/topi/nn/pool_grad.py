@@ -34,7 +34,7 @@ def pool_grad(
         return windows.distributed(grads, windows.first_greatest(grads.shape))
 
     def share(*index: PrimExpr) -> PrimExpr:
-        count = windows.count(index, ceil_mode, count_include_pad)
+        count = windows.count(index, count_include_pad)
         return arithmetic.divide(grads(*index), arithmetic.cast(data.dtype, count))
 
     return windows.distributed(compute(grads.shape, share, "pool_share"))

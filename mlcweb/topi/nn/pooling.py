@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -75,7 +75,7 @@ def pool(
         return padded(*inside)
 
     def counted(index: Sequence[PrimExpr]) -> PrimExpr:
-        return windows.count(index, ceil_mode, count_include_pad)
+        return windows.count(index, count_include_pad)
 
     return _pooled("pool", pool_type, shape, data.dtype, window, axes, counted)
 
@@ -103,17 +103,16 @@ class Windows:
             for d, extent in enumerate(self.size)
         ]
 
-    def count(self, index: Sequence[PrimExpr], ceil_mode: bool, with_padding: bool) -> PrimExpr:
-        """How many elements of a window count: never those that `ceil_mode` added behind."""
-        if with_padding and not ceil_mode:
-            return arithmetic.const(math.prod(self.size))
+    def count(self, index: Sequence[PrimExpr], with_padding: bool) -> PrimExpr:
+        """How many elements of a window count: never those that a ceiling mode added behind."""
         counts: list[PrimExpr] = []
         for d, place in enumerate(self.places):
             start = index[place] * self.strides[d] - self.low[d]
-            begin = -self.low[d] if with_padding else 0
+            begin = None if with_padding else 0
             end = arithmetic.add(self.data.shape[place], self.high[d] if with_padding else 0)
             counts.append(count_inside(start, begin, end, self.size[d], self.dilation[d]))
-        return arithmetic.maximum(shapes.size(counts), 1)
+        number = shapes.size(counts)
+        return number if with_padding else arithmetic.maximum(number, 1)
 
 
 def _pooled(
@@ -140,8 +139,18 @@ def _pooled(
     )  # fmt: skip
 
 
-pool1d = pool2d = pool3d = pool
-"""TVM's names for `pool` with a layout of three, four and five letters."""
+def _pool_called(name: str) -> Callable[..., Tensor]:
+    """`pool`, by TVM's name for images of a rank."""
+
+    @wraps(pool)
+    def apply(*args: Any, **options: Any) -> Tensor:
+        return pool(*args, **options)
+
+    apply.__name__ = apply.__qualname__ = name
+    return apply
+
+
+pool1d, pool2d, pool3d = map(_pool_called, ("pool1d", "pool2d", "pool3d"))
 
 
 def max_pool2d(

@@ -27,12 +27,16 @@ def numbers(operator: str, what: str, value: Any, count: int) -> list[int]:
 
 
 def count_inside(
-    start: PrimExpr, begin: PrimExpr | int, end: PrimExpr | int, size: int, dilation: int
+    start: PrimExpr, begin: PrimExpr | int | None, end: PrimExpr | int, size: int, dilation: int
 ) -> PrimExpr:
-    """How many of the `size` positions start, start + dilation, … lie in [begin, end)."""
-    first = arithmetic.floordiv(arithmetic.maximum(begin - start, 0) + dilation - 1, dilation)
-    last = arithmetic.minimum(arithmetic.floordiv(end - 1 - start, dilation), size - 1)
-    return last - first + 1
+    """How many of the `size` positions start, start + dilation, … lie in [begin, end); `begin` is
+    None where none lies before."""
+    first = start
+    if begin is not None:
+        skipped = arithmetic.truncdiv(begin + (dilation - 1) - start, dilation)
+        first = start + arithmetic.maximum(skipped, 0) * dilation
+    last = arithmetic.minimum(start + (size - 1) * dilation, end - 1)
+    return arithmetic.truncdiv(last - first, dilation) + 1
 
 
 def paddings(
@@ -120,4 +124,4 @@ class Window:
 
 def _count(extent: PrimExpr, padding: int, width: PrimExpr, stride: int) -> PrimExpr:
     room = arithmetic.subtract(arithmetic.add(extent, padding), width)
-    return arithmetic.add(arithmetic.floordiv(room, stride), 1)
+    return shapes.simplified(arithmetic.add(arithmetic.floordiv(room, stride), 1))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlcweb import relax
+from mlcweb import relax, tir
 from mlcweb.relax import op
 
 
@@ -188,3 +188,17 @@ def test_created_like_another(check, random):
 def test_hamming_window(periodic, check):
     expected = np.hamming(10 + periodic)[:10].astype("float32")
     check(lambda: op.hamming_window(10, periodic, 0.54, 0.46, "float32"), [], expected)
+
+
+def test_shapes_that_are_deduced_in_part():
+    x = relax.Var("x", relax.TensorStructInfo(None, "float32"))
+    assert infer(op.concat([x, x], axis=None)).ndim == 1
+    shape = relax.Var("s", relax.ShapeStructInfo(ndim=3))
+    y = relax.Var("y", relax.TensorStructInfo(shape, "float32"))
+    assert infer(op.expand_dims(y, [])).shape is shape
+    m = tir.Var("m", "int64")
+    assert str(infer(op.arange(m)).shape) == "R.shape([m])"
+
+
+def infer(call):
+    return relax.BlockBuilder().normalize(call).struct_info
