@@ -14,7 +14,7 @@ from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
 from mlcweb.runtime.device import Device
 from mlcweb.runtime.ndarray import NDArray, empty
-from mlcweb.runtime.registry import register_func
+from mlcweb.runtime.registry import get_global_func, register_func
 from mlcweb.tir import dtype as dtypes
 
 if TYPE_CHECKING:
@@ -25,6 +25,20 @@ if TYPE_CHECKING:
 @register_func("vm.builtin.ensure_zero_offset", override=True)
 def _same(value: object) -> object:
     return value
+
+
+@register_func("vm.builtin.invoke_debug_func", override=True)
+def _debug(effect: object, name: str, place: str, *args: object) -> object:
+    """Call a registered function with the place of the call in a model; gives back the effect."""
+    get_global_func(name)(place, *args)
+    return effect
+
+
+@register_func("vm.builtin.debug_print", override=True)
+def _debug_print(place: str, value: object) -> None:
+    if isinstance(value, NDArray):
+        value = f"shape = {value.shape}, dtype = {value.dtype}, data =\n{value.numpy()}"
+    print(f"{place}: {value}")
 
 
 @register_func("vm.builtin.register_py_func", override=True)

@@ -11,6 +11,7 @@ import mlcweb as tvm
 from mlcweb import relax, te
 from mlcweb.ir.structural import structural_equal
 from mlcweb.relax.frontend import nn
+from mlcweb.runtime.registry import register_func, remove_global_func
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
 from tests.relax.frontend.nn_models import ANSWERS, models
@@ -163,5 +164,34 @@ def test_tensors_outside_of_tracing_are_refused() -> None:
 
 
 def test_what_is_not_here_says_what_is() -> None:
-    with pytest.raises(NotImplementedError, match=r"R\.print in a function that is not pure"):
-        nn.op.print_(None)
+    with pytest.raises(NotImplementedError, match="there is one device here"):
+        nn.op.ccl_allreduce(None)
+
+
+class Printing(nn.Module):
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        y = x + x
+        nn.op.print_(y)
+        nn.op.debug_func("tests.seen", y, 3, "text", _line_info="model.py:7")
+        return y
+
+
+def test_models_print_and_call_functions_where_debugging(capsys: Any) -> None:
+    seen: list[Any] = []
+    register_func("tests.seen", lambda place, y, *rest: seen.append((place, y.numpy(), *rest)))
+    spec = {"forward": {"x": nn.spec.Tensor((2,), "float32")}}
+    try:
+        forward = Printing().jit(spec, out_format="numpy", debug=True)["forward"]
+        for number in (1, 2):
+            x = np.full(2, number, "float32")
+            np.testing.assert_array_equal(forward(x), 2 * x)
+    finally:
+        remove_global_func("tests.seen")
+    assert [(place, y.tolist(), *rest) for place, y, *rest in seen] == [
+        ("model.py:7", [2, 2], 3, "text"),
+        ("model.py:7", [4, 4], 3, "text"),
+    ]
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert "test_nn.py:" in first and "shape = (2,), dtype = float32" in first
+    with pytest.raises(RuntimeError, match="debug mode is on"):
+        Printing().export_tvm(spec)

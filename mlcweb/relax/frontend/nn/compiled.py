@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 FORMATS = ("torch", "numpy", "tvm")
 
 
-def compiled(module: Module, spec: object, device: Device | str, out_format: str) -> Compiled:
+def compiled(
+    module: Module, spec: object, device: Device | str, out_format: str, debug: bool = False
+) -> Compiled:
     """The model's methods as functions of arrays; see `Module.jit`."""
     if out_format not in FORMATS:
         raise ValueError(f"out_format is one of {', '.join(FORMATS)}, not {out_format!r}")
-    mod, params = export(ModuleSpec.from_raw(spec, module), debug=False)
+    mod, params = export(ModuleSpec.from_raw(spec, module), debug)
     values = [param.data for _, param in params if param.data is not None]
     if len(values) < len(params):
         missing = [name for name, param in params if param.data is None]
@@ -33,16 +35,20 @@ def compiled(module: Module, spec: object, device: Device | str, out_format: str
         )
     build = provided("mlcweb.relax", "build")
     machine = provided("mlcweb.relax", "VirtualMachine")(build(mod), device)
-    return Compiled(machine, values, out_format)
+    return Compiled(machine, values, out_format, machine["_initialize_effect"]() if debug else None)
 
 
 class Compiled:
     """`model["forward"](x)` runs a method on arrays of NumPy or PyTorch, or NDArrays."""
 
-    def __init__(self, vm: VirtualMachine, params: list[NDArray], out_format: str) -> None:
+    def __init__(
+        self, vm: VirtualMachine, params: list[NDArray], out_format: str, effects: Any = None
+    ) -> None:
         self.vm = vm
         self.params = params
         self.out_format = out_format
+        self.effects = effects
+        """What methods take and give back where debugging, else None."""
 
     def __getitem__(self, method: str) -> Callable[..., Any]:
         function = self.vm[method]
@@ -51,7 +57,10 @@ class Compiled:
         def run(*args: object) -> object:
             values = map(detached, args)
             arrays = [array(v) if hasattr(v, "__array_interface__") else v for v in values]
-            return self._output(function(*arrays, *self.params))
+            if self.effects is None:
+                return self._output(function(*arrays, *self.params))
+            result, self.effects = function(*arrays, *self.effects, *self.params)
+            return self._output(result)
 
         return run
 

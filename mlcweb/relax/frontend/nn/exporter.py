@@ -93,6 +93,7 @@ class _Method:
                     ]
                     result = _expression(self.spec.method(*args))
                 finally:
+                    IOEffect.current = None
                     for (_, param), expr in zip(self.params, before, strict=True):
                         param._expr = expr
                 if self.effects:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from mlcweb.ir.dialect import also_named
 from mlcweb.ir.module import IRModule
@@ -49,6 +49,9 @@ class Effect:
 class IOEffect(Effect):
     """The order of what is printed."""
 
+    current: ClassVar[IOEffect | None] = None
+    """That of the method that is being traced."""
+
     def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[E.Var]:
         return [builder.emit(null_value(), f"{name_hint}.io")]
 
@@ -60,6 +63,7 @@ class IOEffect(Effect):
 
     def set_state(self, state_vars: list[E.Var]) -> None:
         (self.effect,) = state_vars
+        IOEffect.current = self
 
     def finalize(self) -> list[E.Var]:
         result, self.effect = self.effect, None
@@ -158,13 +162,13 @@ class Module:
     ) -> Compiled:
         """The model compiled, with the values of its parameters: `model["forward"](x)`, of arrays.
 
-        `out_format`: "numpy" or "torch", what the methods give.
+        `out_format`: "numpy" or "torch", what the methods give. `debug`: let `nn.op.print_` print.
 
         Raises: ValueError: a parameter has no value.
         """
         from mlcweb.relax.frontend.nn.compiled import compiled
 
-        return compiled(self, spec, device, out_format)
+        return compiled(self, spec, device, out_format, debug)
 
 
 def named(root: object, prefix: str, kind: type[Value]) -> Iterator[tuple[str, Value]]:

@@ -14,6 +14,7 @@ from mlcweb.relax.frontend.nn.calls import (
     tensor_ir_inplace_op,
     tensor_ir_op,
 )  # fmt: skip
+from mlcweb.relax.frontend.nn.debugging import debug_func, print_
 from mlcweb.relax.frontend.nn.tensor import Tensor, wrap_nested
 from mlcweb.relax.op.registry import several
 from mlcweb.tir.expr import PrimExpr
@@ -24,11 +25,12 @@ Axes: TypeAlias = "int | list[int] | None"
 
 __all__ = [
     "add", "arange", "argsort", "astype", "broadcast_to", "chunk", "concat", "conv1d",
-    "conv1d_transpose", "conv2d", "conv3d", "cumsum", "divide", "empty", "equal", "exp", "extern",
+    "conv1d_transpose", "conv2d", "conv3d", "cumsum", "debug_func", "divide",
+    "empty", "equal", "exp", "extern",
     "floor", "full", "gelu", "get_timestep_embedding", "greater", "greater_equal", "group_norm",
     "interpolate", "layer_norm", "less", "less_equal", "log", "matmul", "max", "maximum", "min",
     "minimum", "multinomial_from_uniform", "multiply", "negative", "not_equal", "ones", "pad",
-    "permute", "permute_dims", "prelu", "relu", "relu6", "repeat", "reshape", "rms_norm",
+    "permute", "permute_dims", "prelu", "print_", "relu", "relu6", "repeat", "reshape", "rms_norm",
     "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "sort", "split",
     "sqrt", "square", "squeeze", "subtract", "sum", "take", "tanh", "tensor_expr_op",
     "tensor_ir_inplace_op", "tensor_ir_op", "topk", "triu", "unsqueeze", "where", "zeros",
@@ -481,8 +483,6 @@ def multinomial_from_uniform(
 
 
 _ABSENT = {
-    "print_": "R.print in a function that is not pure prints values",
-    "debug_func": "R.call_packed in a function that is not pure calls a registered function",
     "ccl_allreduce": "there is one device here",
     "ccl_allgather": "there is one device here",
     "ccl_broadcast_from_worker0": "there is one device here",
