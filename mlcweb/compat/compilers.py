@@ -24,7 +24,7 @@ def get_cc() -> str | None:
     named = os.environ.get("CXX") or os.environ.get("CC")
     if sys.platform == "emscripten":
         return None
-    return named or next((found for name in COMPILERS if (found := shutil.which(name))), None)
+    return named or next((path for name in COMPILERS if (path := shutil.which(name))), None)
 
 
 def _compiler(named: str | None, instead: str) -> str:
@@ -128,13 +128,13 @@ def create_llvm(
     compiler = cc or find_clang()[0]
     with tempfile.TemporaryDirectory() as folder:
         files = []
-        for number, given in enumerate(_listed(inputs)):
+        for number, text in enumerate(_listed(inputs)):
             path = Path(folder) / f"input{number}.cc"
-            if not Path(given).suffix or "\n" in given:
-                path.write_text(given)
+            if not Path(text).suffix or "\n" in text:
+                path.write_text(text)
                 files.append(str(path))
             else:
-                files.append(given)
+                files.append(text)
         result = output or str(Path(folder) / "output.ll")
         _run([compiler, "-O3", "-emit-llvm", "-S", *(options or ()), *files, "-o", result])
         return Path(result).read_text()

@@ -70,15 +70,15 @@ class AliasFinder(MetaPathFinder):
     ) -> dict[str, ModuleType]:
         """The submodules of an alias for which others of our modules answer than the files of that
         name. The import system, if it loaded them, would set them over these files."""
-        found: dict[str, ModuleType] = {}
+        modules: dict[str, ModuleType] = {}
         for name in self.tree.modules:
             owner, _, child = name.rpartition(".")
             own = vars(module).get(child)
             if owner == self.tree.resolve(relative) and isinstance(own, ModuleType):
                 other = self.tree.module(name)
                 if own.__name__ == self.tree.full(name) and other is not None:
-                    found[f"{fullname}.{child}"] = other
-        return found
+                    modules[f"{fullname}.{child}"] = other
+        return modules
 
     def _callable(self, relative: str, module: ModuleType) -> ModuleType:
         """The module; where its package has a function of that name, which the import system is
@@ -123,10 +123,10 @@ class PackageFinder(MetaPathFinder):
         if relative.startswith("stand_ins."):
             return None  # they say by themselves what they lack
         if self.last:
-            found = self.tree.extra(relative)
-            if found is None:
+            extra = self.tree.extra(relative)
+            if extra is None:
                 raise self.tree.missing(relative)
-            return ModuleSpec(fullname, AliasLoader(found), is_package=True)
+            return ModuleSpec(fullname, AliasLoader(extra), is_package=True)
         if relative not in self.tree.owners:
             return None
         for finder in sys.meta_path:

@@ -53,13 +53,13 @@ def _name(cls: type) -> str:
 
 def _classes(base: type) -> dict[str, type]:
     """The classes below one, by name: no others are made of a text."""
-    found: dict[str, type] = {}
+    classes: dict[str, type] = {}
     pending = [base]
     for cls in pending:  # which grows
         if "node_class" not in vars(cls):  # a constructor with other parameters than fields
-            found[_name(cls)] = cls
+            classes[_name(cls)] = cls
         pending += cls.__subclasses__()
-    return found
+    return classes
 
 
 def to_table(value: Any) -> dict[str, Any]:
@@ -83,10 +83,10 @@ def from_table(table: Mapping[str, Any]) -> Any:
     blocks: dict[int, BlockIdentity] = {}
     classes, enums = _classes(Node), _classes(Enum)
 
-    def of(name: str, known: Mapping[str, type]) -> Any:
-        if name not in known or not name.startswith("mlcweb."):
+    def of(name: str, classes: Mapping[str, type]) -> Any:
+        if name not in classes or not name.startswith("mlcweb."):
             raise TVMError(f"This JSON has a {name}, which is no class of the IR")
-        return known[name]
+        return classes[name]
 
     def read(value: Any) -> Any:
         if isinstance(value, list):

@@ -30,7 +30,7 @@ class TempDirectory:
         return str(self.path / name)
 
     def listdir(self) -> list[str]:
-        return sorted(found.name for found in self.path.iterdir())
+        return sorted(entry.name for entry in self.path.iterdir())
 
     def remove(self) -> None:
         if self._folder is not None:

@@ -92,8 +92,8 @@ class Tree:
         while head and head not in self.names:
             head, _, part = head.rpartition(".")
             dot, tail = ".", f"{part}.{tail}" if tail else part
-        known = f"{self.names[head]}{dot}{tail}" if head else relative
-        return f"{self.alias}.{known}" if known else self.alias
+        shown_name = f"{self.names[head]}{dot}{tail}" if head else relative
+        return f"{self.alias}.{shown_name}" if shown_name else self.alias
 
     def full(self, relative: str) -> str:
         return f"{self.package}.{relative}" if relative else self.package
@@ -144,9 +144,9 @@ class Tree:
     def _find(self, view: str, attribute: str) -> Any:
         if attribute == "__all__":
             return sorted(self.public(view))
-        found = self.name_in(view, attribute)
-        if found is not None:
-            return found
+        value = self.name_in(view, attribute)
+        if value is not None:
+            return value
         if (view, attribute) not in self._searched:  # homes may be views of each other
             self._searched.add((view, attribute))
             try:
@@ -246,9 +246,9 @@ class Tree:
         about the very name that `from m import x` asks for.
         """
         parent = relative.rpartition(".")[0]
-        known = [n for n in (*self.modules, *self.views) if n.rpartition(".")[0] == parent]
+        children = [n for n in (*self.modules, *self.views) if n.rpartition(".")[0] == parent]
         module = sys.modules.get(self.full(self.resolve(parent)))
-        names = [*(n.rpartition(".")[2] for n in known), *_public(module)]
+        names = [*(n.rpartition(".")[2] for n in children), *_public(module)]
         owner = self.module(parent) if parent else None
         close = difflib.get_close_matches(relative.rpartition(".")[2], names, n=1, cutoff=0.8)
         meant = f"; did you mean {self.shown(parent)}.{close[0]}?" if close else ""

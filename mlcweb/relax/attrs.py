@@ -25,8 +25,8 @@ class Attrs(Mapping[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name not in self._values:
-            known = ", ".join(self._values) or "none"
-            raise AttributeError(f"The call has no attribute {name}; its attributes: {known}")
+            names = ", ".join(self._values) or "none"
+            raise AttributeError(f"The call has no attribute {name}; its attributes: {names}")
         return self._values[name]
 
     def __setattr__(self, name: str, value: object) -> None:

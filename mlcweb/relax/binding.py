@@ -44,8 +44,8 @@ class Substitution(Mutator):
             info = self.rewrite(var.struct_info)
             if info is not var.struct_info:
                 self.variables[var] = replace(var, struct_info=info)
-        known = self.variables.get(var, var)
-        return known if isinstance(known, E.Var) else var
+        replacement = self.variables.get(var, var)
+        return replacement if isinstance(replacement, E.Var) else var
 
     @on(E.VarBinding)
     def binding(self, binding: E.VarBinding) -> Node:
@@ -100,15 +100,15 @@ def bind_params(func: E.Function, binding_map: E.ByParameter) -> E.Function:
     The keys are parameters or their names. Symbolic extents that the values determine are replaced
     as well. Raises: DiagnosticError for an unknown name, or a value that does not fit.
     """
-    given: dict[E.Var, E.Expr] = {}
+    bound: dict[E.Var, E.Expr] = {}
     values: dict[PrimVar, PrimExpr] = {}
     for key, value in binding_map.items():
         param = _parameter(func, key)
         value = value if isinstance(value, E.Expr) else E.Constant(host_array(value))
         _unify(param, value, values)
-        given[param] = value
-    rest = [param for param in func.params if param not in given]
-    new = Refinement(given, values).rewrite(replace(func, params=tuple(rest)))
+        bound[param] = value
+    rest = [param for param in func.params if param not in bound]
+    new = Refinement(bound, values).rewrite(replace(func, params=tuple(rest)))
     return E.Function(new.params, new.body, None, func.is_pure, func.attrs, span=func.span)
 
 
@@ -116,8 +116,8 @@ def _parameter(func: E.Function, key: E.Var | str) -> E.Var:
     for param in func.params:
         if param is key or (isinstance(key, str) and param.name_hint == key):
             return param
-    known = ", ".join(param.name_hint for param in func.params)
-    raise DiagnosticError(f'The function has no parameter "{key}"; it has {known}')
+    names = ", ".join(param.name_hint for param in func.params)
+    raise DiagnosticError(f'The function has no parameter "{key}"; it has {names}')
 
 
 def _unify(param: E.Var, value: E.Expr, values: dict[PrimVar, PrimExpr]) -> None:
@@ -138,17 +138,17 @@ def bind_symbolic_vars(func: E.Function, binding_map: E.ByExtent) -> E.Function:
     there = symbolic_vars_used(func)
     values: dict[PrimVar, PrimExpr] = {}
     for key, value in binding_map.items():
-        found = [var for var in there if var is key or (isinstance(key, str) and var.name == key)]
-        if not found:
+        symbols = [var for var in there if var is key or (isinstance(key, str) and var.name == key)]
+        if not symbols:
             names = ", ".join(var.name for var in there) or "none"
             raise DiagnosticError(f'The function has no symbolic extent "{key}"; it has {names}')
-        if len(found) > 1:
+        if len(symbols) > 1:
             raise DiagnosticError(
-                f'{len(found)} symbolic extents are named "{key}": give variables'
+                f'{len(symbols)} symbolic extents are named "{key}": give variables'
             )
-        if found[0] in values:
-            raise DiagnosticError(f'The symbolic extent "{found[0].name}" is given twice')
-        values[found[0]] = extent(value)
+        if symbols[0] in values:
+            raise DiagnosticError(f'The symbolic extent "{symbols[0].name}" is given twice')
+        values[symbols[0]] = extent(value)
     new = Substitution({}, values).rewrite(func)
     before = free_symbolic_vars(func)
     for var in free_symbolic_vars(new):

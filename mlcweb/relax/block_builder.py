@@ -163,10 +163,10 @@ class BlockBuilder(metaclass=NamedClass):
         private: bool = False,
     ) -> FunctionScope:
         """A scope in which a function is built. `params` may wait until `emit_func_output`."""
-        given = None if params is None else _parameters(params)
+        parameters = None if params is None else _parameters(params)
         if not private:
             attrs = {**(attrs or {}), "global_symbol": name}
-        return FunctionScope(self, name, given, attrs or {}, pure)
+        return FunctionScope(self, name, parameters, attrs or {}, pure)
 
     def dataflow(self) -> DataflowScope:
         """A scope for bindings without side effects."""
@@ -325,9 +325,9 @@ class BlockBuilder(metaclass=NamedClass):
         if scope.finished:
             raise BuilderError(f'emit_func_output was called twice in "{scope.name}"')
         if (scope.params is None) == (params is None):
-            given = "neither given" if params is None else "given twice"
+            state = "neither given" if params is None else "given twice"
             raise BuilderError(
-                f'The parameters of "{scope.name}" are {given}: pass them either to bb.function or '
+                f'The parameters of "{scope.name}" are {state}: pass them either to bb.function or '
                 "to emit_func_output"
             )
         own = scope.params if params is None else _parameters(params)
@@ -362,9 +362,9 @@ class BlockBuilder(metaclass=NamedClass):
         """Add a function under a name made unique. One that is there already is not added again."""
         alike = self._by_kind.setdefault(_kind(func), [])
         for var in alike:
-            known = self._module.functions.get(var)
-            if known is not None and self._hash(known) == self._hash(func):
-                if structural_equal(known, func):
+            existing = self._module.functions.get(var)
+            if existing is not None and self._hash(existing) == self._hash(func):
+                if structural_equal(existing, func):
                     return var
         var = GlobalVar(self._global_names.fresh(func_name))
         alike.append(var)

@@ -77,9 +77,9 @@ class Context:
         have the same."""
         if call.sinfo_args:
             return info
-        given = [self.struct_info(arg) for arg in call.args if isinstance(arg, E.Expr)]
-        devices = {device for each in given for device in devices_of(each)}
-        if len(devices) != 1 or any(info is each for each in given):
+        infos = [self.struct_info(arg) for arg in call.args if isinstance(arg, E.Expr)]
+        devices = {device for each in infos for device in devices_of(each)}
+        if len(devices) != 1 or any(info is each for each in infos):
             return info
         return on_device(info, devices.pop())
 
@@ -148,8 +148,8 @@ def seq_struct_info(seq: E.SeqExpr) -> StructInfo:
 def result_struct_info(params: Sequence[E.Var], body: E.SeqExpr) -> StructInfo:
     """What a function gives, in terms of its parameters alone."""
     info = Context().struct_info(body.body)
-    known = {var for p in params if p.struct_info for var in dims.prim_vars(p.struct_info)}
-    return erase(info, lambda var: var in known, lambda var: any(var is p for p in params))
+    symbols = {var for p in params if p.struct_info for var in dims.prim_vars(p.struct_info)}
+    return erase(info, lambda var: var in symbols, lambda var: any(var is p for p in params))
 
 
 def with_known_result(func: E.Function) -> E.Function:

@@ -91,9 +91,9 @@ def substitute_extents(node: NodeType, values: Mapping[PrimVar, PrimExpr]) -> No
 
 def prim_vars(node: Node) -> Iterator[PrimVar]:
     """The symbolic extents in a struct info or expression, in the order of the text."""
-    for found in _everything(node):
-        if isinstance(found, PrimVar):
-            yield found
+    for part in _everything(node):
+        if isinstance(part, PrimVar):
+            yield part
 
 
 def _everything(node: Node) -> Iterator[Node]:

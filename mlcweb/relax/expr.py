@@ -89,11 +89,11 @@ class DeducedExpr(Expr):
 
         @property
         def struct_info(self) -> StructInfo:
-            known = self.struct_info_
-            if known is None:
-                known = STRUCT_INFO[type(self)](self)
-                remember(self, known)
-            return known
+            info = self.struct_info_
+            if info is None:
+                info = STRUCT_INFO[type(self)](self)
+                remember(self, info)
+            return info
 
 
 def remember(expr: Expr, info: StructInfo | None) -> None:

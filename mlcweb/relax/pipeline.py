@@ -49,7 +49,7 @@ def get_pipeline(name: str = "zero", **options: object) -> Pass:
         UnknownPipeline: lists those that there are.
     """
     if name not in PIPELINE_MAP:
-        there = ", ".join(f'"{known}"' for known in sorted(PIPELINE_MAP))
+        there = ", ".join(f'"{other}"' for other in sorted(PIPELINE_MAP))
         raise UnknownPipeline(f'Unknown pipeline "{name}"; there are {there}')
     return PIPELINE_MAP[name](**options)
 
@@ -117,7 +117,7 @@ def fused(mod: IRModule) -> IRModule:
         return mod
     legal = transform.LegalizeOps()(mod)
     pattern = PassInfo(0, "AnnotateTIROpPattern")
-    annotated = ModulePass(lambda legal, ctx: annotate(legal, known=mod.functions), pattern)(legal)
+    annotated = ModulePass(lambda legal, ctx: annotate(legal, skip=mod.functions), pattern)(legal)
     folded = transform.FoldConstant()(annotated)
     lowered = transform.FuseTIR()(transform.FuseOps()(folded))
     lowered = transform.DeadCodeElimination()(lowered)

@@ -141,12 +141,12 @@ class TensorStructInfo(StructInfo):
             dtypes.parse(self.dtype)
         if not isinstance(ndim, int) or ndim < -1:
             raise DiagnosticError(f"ndim is how many dimensions there are, or -1, not {ndim!r}")
-        known = _count_of(shape)
-        if known >= 0 and ndim not in (-1, known):
+        rank = _count_of(shape)
+        if rank >= 0 and ndim not in (-1, rank):
             raise ShapeError(f"A tensor of shape {shape} does not have {ndim} dimension(s)")
         self.shape = shape
         self.vdevice = vdevice
-        self.ndim = known if known >= 0 else ndim
+        self.ndim = rank if rank >= 0 else ndim
         self.span = span
 
     @property

@@ -194,13 +194,13 @@ def _maker_of(layout: Layout, device: Device) -> Callable[[], NDArray]:
 
 
 @lru_cache
-def _written_out(params: int, made: int, results: str) -> Callable[..., Callable[..., object]]:
-    """Makes such functions of `params` arrays, which allocate `made` new ones. It is written out as
-    text, since loops would take longer than small kernels."""
+def _written_out(params: int, count: int, results: str) -> Callable[..., Callable[..., object]]:
+    """Makes such functions of `params` arrays, which allocate `count` new ones. It is written out
+    as text, since loops would take longer than small kernels."""
     arrays = [f"array{i}" for i in range(params)]
-    news = [f"new{i}" for i in range(made)]
+    news = [f"new{i}" for i in range(count)]
     layouts = [f"layout{i}" for i in range(params)]
-    makers = [f"make{i}" for i in range(made)]
+    makers = [f"make{i}" for i in range(count)]
     same = [f"{a}.layout is {b}" for a, b in zip(arrays, layouts, strict=True)]
     every = (*arrays, *news)
     text = f"""

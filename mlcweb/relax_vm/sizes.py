@@ -83,18 +83,18 @@ class Matching:
         return self.sizes
 
     def extent(
-        self, extent: PrimExpr, found: int, value: object, info: S.StructInfo, place: str
+        self, extent: PrimExpr, actual: int, value: object, info: S.StructInfo, place: str
     ) -> None:
         if isinstance(extent, PrimVar) and extent not in self.sizes:
-            self.sizes[extent] = found
+            self.sizes[extent] = actual
             self._source[extent] = place
             return
         if not isinstance(extent, (IntImm, PrimVar)):
-            self._later.append((extent, found, value, info, place))
+            self._later.append((extent, actual, value, info, place))
             return
         expected = size(extent, self.sizes)
         assert expected is not None
-        if expected != found:
+        if expected != actual:
             raise self._mismatch(extent, expected, value, info, place)
 
     def _mismatch(

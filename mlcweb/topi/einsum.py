@@ -63,11 +63,11 @@ def einsum(subscripts: str, *operands: Tensor) -> Tensor:
     extents: dict[str, PrimExpr] = {}
     for operand, term in zip(operands, terms, strict=True):
         for letter, extent in zip(term, operand.shape, strict=True):
-            known = extents.setdefault(letter, extent)
-            if shapes.constant(known) == 1:
+            first = extents.setdefault(letter, extent)
+            if shapes.constant(first) == 1:
                 extents[letter] = extent
-            elif shapes.constant(extent) != 1 and not shapes.same_extent(known, extent):
-                raise DiagnosticError(f"einsum: the axis {letter} is both {known!r} and {extent!r}")
+            elif shapes.constant(extent) != 1 and not shapes.same_extent(first, extent):
+                raise DiagnosticError(f"einsum: the axis {letter} is both {first!r} and {extent!r}")
     summed = [letter for letter in extents if letter not in result]
     axes = {letter: reduce_axis((0, extents[letter]), letter) for letter in summed}
 

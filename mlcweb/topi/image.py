@@ -64,20 +64,20 @@ class _Resizing:
         self.data, self.layout, self.how = data, layout, how
         self.corners = list(roi or (*[0.0] * self.rank, *[1.0] * self.rank))
         self.extents = [data.shape[layout.index(letter)] for letter in self.letters]
-        self.wanted = shapes.as_shape(list(size))
-        if len(self.wanted) != self.rank:
+        self.size = shapes.as_shape(list(size))
+        if len(self.size) != self.rank:
             raise DiagnosticError(f"{operator}: a size has {self.rank} extent(s), not {list(size)}")
 
     def shape(self, letters: str) -> list[PrimExpr]:
         """The shape with the new extents along some axes."""
-        sizes = dict(zip(self.letters, self.wanted, strict=True))
+        sizes = dict(zip(self.letters, self.size, strict=True))
         old = zip(self.layout, self.data.shape, strict=True)
         return [sizes[letter] if letter in letters else extent for letter, extent in old]
 
     def place_of(self, i: PrimExpr, axis: int) -> PrimExpr:
         """The coordinate of a pixel of the result along one axis."""
         start, end = self.corners[axis], self.corners[axis + self.rank]
-        return _coordinate(i, self.extents[axis], self.wanted[axis], self.how.mode, start, end)
+        return _coordinate(i, self.extents[axis], self.size[axis], self.how.mode, start, end)
 
     def taps(self, i: PrimExpr, axis: int) -> Taps:
         """What a pixel of the result is made of, along one axis."""
@@ -95,12 +95,12 @@ class _Resizing:
         if not axes:
             return source(*index)
         place = self.layout.index(axes[0])
-        found = []
+        terms = []
         for position, weight in self.taps(index[place], self.letters.index(axes[0])):
             inside = [*index[:place], position, *index[place + 1 :]]
             value = self.mixed(source, axes[1:], inside)
-            found.append(value if weight is None else arithmetic.cast("float32", value) * weight)
-        return _total(found)
+            terms.append(value if weight is None else arithmetic.cast("float32", value) * weight)
+        return _total(terms)
 
     def extrapolated(self, value: PrimExpr, index: Sequence[PrimExpr], other: float) -> PrimExpr:
         """The value, or `other` where `index` lies outside of the image."""
@@ -201,9 +201,9 @@ def _weighted_taps(
 def _check_resize(operator: str, data: Tensor, layout: str, letters: str, how: _Method) -> None:
     check_layout(operator, layout, letters)
     shapes.need_rank(operator, data, len(letters), layout)
-    for value, known in ((how.method, METHODS), (how.mode, MODES), (how.rounding, _ROUNDING)):
-        if value not in known:
-            raise DiagnosticError(f'{operator}: there is no "{value}", but {", ".join(known)}')
+    for value, allowed in ((how.method, METHODS), (how.mode, MODES), (how.rounding, _ROUNDING)):
+        if value not in allowed:
+            raise DiagnosticError(f'{operator}: there is no "{value}", but {", ".join(allowed)}')
 
 
 def _total(values: Any) -> PrimExpr:

@@ -82,8 +82,8 @@ def one_hot(
     on, off = arithmetic.cast(dtype, on_value), arithmetic.cast(dtype, off_value)
 
     def element(*index: PrimExpr) -> Any:
-        hot = indices(*index[:place], *index[place + 1 :])
-        return arithmetic.select(arithmetic.equal(hot, index[place]), on, off)
+        position = indices(*index[:place], *index[place + 1 :])
+        return arithmetic.select(arithmetic.equal(position, index[place]), on, off)
 
     return moved(shape, element, "T_one_hot")
 

@@ -76,11 +76,11 @@ def sum(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 def collapse_sum(data: Tensor, target_shape: Any) -> Tensor:
     """The sums over the axes along which a tensor of the shape is broadcast to that of `data`."""
-    wanted = [arithmetic.convert(extent) for extent in target_shape]
-    added = data.ndim - len(wanted)
+    target = [arithmetic.convert(extent) for extent in target_shape]
+    added = data.ndim - len(target)
     ones = [
         added + place
-        for place, extent in enumerate(wanted)
+        for place, extent in enumerate(target)
         if arithmetic.is_const_int(extent, 1)
         and not arithmetic.is_const_int(data.shape[added + place], 1)
     ]
@@ -95,8 +95,8 @@ def collapse_sum(data: Tensor, target_shape: Any) -> Tensor:
         return reducers.sum(data(*over, *place), list(iterators.values()))
 
     return compute(
-        wanted, value, f"{_plain(data)}_red", tag=tags.COMM_REDUCE,
-        varargs_names=shapes.axis_names(len(wanted)),
+        target, value, f"{_plain(data)}_red", tag=tags.COMM_REDUCE,
+        varargs_names=shapes.axis_names(len(target)),
     )  # fmt: skip
 
 
@@ -170,8 +170,8 @@ def _position(
         raise DiagnosticError(f"{operator}: there is no axis to reduce over")
 
     def combine(x: Any, y: Any) -> Any:
-        wanted = arithmetic.greater(x[0], y[0]) if last else arithmetic.less(x[0], y[0])
-        same = arithmetic.logical_and(arithmetic.equal(x[1], y[1]), wanted)
+        before = arithmetic.greater(x[0], y[0]) if last else arithmetic.less(x[0], y[0])
+        same = arithmetic.logical_and(arithmetic.equal(x[1], y[1]), before)
         keep = arithmetic.logical_or(better(x[1], y[1]), same)
         return (
             arithmetic.select(keep, x[0], y[0]),
@@ -192,9 +192,9 @@ def _position(
     shape = _reduced_shape(data, axes, keepdims)
     name = f"{_plain(data)}_red"
     names = _axis_names(data, axes, keepdims)
-    found, _ = compute(shape, value, f"{name}_temp", tag=tags.COMM_REDUCE_IDX, varargs_names=names)
+    place, _ = compute(shape, value, f"{name}_temp", tag=tags.COMM_REDUCE_IDX, varargs_names=names)
     return compute(
-        shape, lambda *index: found(*index), name, tag=tags.COMM_REDUCE_IDX, varargs_names=names
+        shape, lambda *index: place(*index), name, tag=tags.COMM_REDUCE_IDX, varargs_names=names
     )
 
 

@@ -115,10 +115,10 @@ def axes_in_order(operator: str, axis: Any, ndim: int) -> list[int]:
     """As `axes_of`, in the order in which they are given."""
     if axis is None:
         return list(range(ndim))
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = [axis_of(operator, one, ndim) for one in given]
+    listed = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [axis_of(operator, one, ndim) for one in listed]
     if len(set(axes)) != len(axes):
-        raise DiagnosticError(f"{operator}: an axis is named twice in {list(given)}")
+        raise DiagnosticError(f"{operator}: an axis is named twice in {list(listed)}")
     return axes
 
 

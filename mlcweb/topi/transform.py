@@ -24,11 +24,11 @@ def moved(shape: Any, element: Callable[..., Any], name: str) -> Tensor:
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     """The dimensions in another order; reversed without `axes`."""
-    given = list(range(a.ndim))[::-1] if axes is None else list(axes)
-    order = [shapes.axis_of("transpose", axis, a.ndim) for axis in given]
+    listed = list(range(a.ndim))[::-1] if axes is None else list(axes)
+    order = [shapes.axis_of("transpose", axis, a.ndim) for axis in listed]
     if sorted(order) != list(range(a.ndim)):
         raise DiagnosticError(
-            f"transpose: {given} does not name each of the {a.ndim} dimension(s) once"
+            f"transpose: {listed} does not name each of the {a.ndim} dimension(s) once"
         )
 
     def element(*index: PrimExpr) -> Any:
@@ -45,14 +45,14 @@ def reshape(a: Tensor, newshape: Any) -> Tensor:
 
 def _whole_shape(a: Tensor, shape: list[PrimExpr]) -> list[PrimExpr]:
     unknown = [i for i, extent in enumerate(shape) if shapes.constant(extent) == -1]
-    known = shapes.size([extent for i, extent in enumerate(shape) if i not in unknown])
+    total = shapes.size([extent for i, extent in enumerate(shape) if i not in unknown])
     count = shapes.size(a.shape)
     if len(unknown) > 1:
         raise DiagnosticError(f"reshape: only one extent of {shapes.show(shape)} can be -1")
     if unknown:
-        shape[unknown[0]] = arithmetic.floordiv(count, known)
-        known = arithmetic.multiply(known, shape[unknown[0]])
-    ours, theirs = shapes.constant(known), shapes.constant(count)
+        shape[unknown[0]] = arithmetic.floordiv(count, total)
+        total = arithmetic.multiply(total, shape[unknown[0]])
+    ours, theirs = shapes.constant(total), shapes.constant(count)
     if ours is not None and theirs is not None and ours != theirs:
         raise DiagnosticError(
             f"reshape: {shapes.show(a.shape)} has {theirs} elements, {shapes.show(shape)} has "

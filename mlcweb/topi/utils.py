@@ -24,10 +24,10 @@ class InvalidShapeError(ValueError):
 
 def get_const_int(expr: Any) -> int:
     """The number that an extent is; a ValueError where it is symbolic."""
-    found = shapes.constant(simplify(expr))
-    if found is None:
+    number = shapes.constant(simplify(expr))
+    if number is None:
         raise ValueError(f"Expect value to be constant int, but {expr} is symbolic")
-    return int(found)
+    return int(number)
 
 
 def get_const_float(expr: Any) -> float:
@@ -42,8 +42,8 @@ def get_const_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
     """The extents of a shape as numbers; symbolic ones stay as they are."""
     if isinstance(in_tuple, Tensor):
         raise TypeError("A tuple of extents is wanted, such as tensor.shape, not a tensor")
-    found = [shapes.constant(e if isinstance(e, Var) else simplify(e)) for e in in_tuple]
-    return tuple(simplify(e) if n is None else int(n) for e, n in zip(in_tuple, found, strict=True))
+    ints = [shapes.constant(e if isinstance(e, Var) else simplify(e)) for e in in_tuple]
+    return tuple(simplify(e) if n is None else int(n) for e, n in zip(in_tuple, ints, strict=True))
 
 
 def get_float_tuple(in_tuple: Sequence[Any]) -> tuple[float, ...]:
@@ -157,8 +157,8 @@ def const_matrix(
     matrix: Any, name: str = "const_matrix", attrs: dict[str, Any] | None = None
 ) -> Tensor:
     """A tensor of the elements of an array of two dimensions."""
-    given = {"const_matrix": True, "schedule_rule": "None"} if attrs is None else attrs
-    return _constant(matrix, name, given)
+    matrix_attrs = {"const_matrix": True, "schedule_rule": "None"} if attrs is None else attrs
+    return _constant(matrix, name, matrix_attrs)
 
 
 def _constant(array: Any, name: str, attrs: dict[str, Any] | None) -> Tensor:

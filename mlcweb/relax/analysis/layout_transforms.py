@@ -48,9 +48,9 @@ def suggest_layout_transforms(
         )
     dtype = next((extent.dtype for buffer in buffers for extent in buffer.shape), "int64")
     layouts: dict[Buffer, IndexMap] = {}
-    for buffer, given in zip(buffers[len(buffers) - count :], write_buffer_transforms, strict=True):
-        layout = given if isinstance(given, IndexMap) else None
-        layout = layout or IndexMap.from_func(given, index_dtype=dtype)  # type: ignore[arg-type]
+    for buffer, rule in zip(buffers[len(buffers) - count :], write_buffer_transforms, strict=True):
+        layout = rule if isinstance(rule, IndexMap) else None
+        layout = layout or IndexMap.from_func(rule, index_dtype=dtype)  # type: ignore[arg-type]
         if len(layout.initial_indices) != len(buffer.shape):
             raise TVMError(
                 f"suggest_layout_transforms: {layout!r} takes {len(layout.initial_indices)} "

@@ -16,19 +16,19 @@ def callees(mod: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
         var: dict.fromkeys(n for n in walk(f.body) if isinstance(n, GlobalVar) and n in graphs)
         for var, f in graphs.items()
     }
-    return {var: list(found) for var, found in named.items()}
+    return {var: list(names) for var, names in named.items()}
 
 
 def reached(start: GlobalVar, called: dict[GlobalVar, list[GlobalVar]]) -> set[GlobalVar]:
     """The functions that one calls, directly or through others."""
-    found: set[GlobalVar] = set()
+    reachable: set[GlobalVar] = set()
     waiting = [start]
     while waiting:
         for callee in called[waiting.pop()]:
-            if callee not in found:
-                found.add(callee)
+            if callee not in reachable:
+                reachable.add(callee)
                 waiting.append(callee)
-    return found
+    return reachable
 
 
 def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
@@ -60,10 +60,10 @@ def computable_at_compile_time(func: E.Function) -> list[E.Var]:
             "The function does not say how many of its parameters are inputs: give it the "
             'attribute "num_input"'
         )
-    known = dict.fromkeys(func.params[int(func.attrs["num_input"]) :])
+    constants = dict.fromkeys(func.params[int(func.attrs["num_input"]) :])
     for block in func.body.blocks:
         for binding in block.bindings:
             used = used_vars(binding.value)
-            if used and all(var in known for var in used):
-                known[binding.var] = None
-    return list(known)
+            if used and all(var in constants for var in used):
+                constants[binding.var] = None
+    return list(constants)

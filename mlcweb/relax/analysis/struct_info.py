@@ -69,11 +69,11 @@ def unify(
     """Whether `base` includes `derived`, with its symbolic extents standing for `values`. One that
     has no value yet takes, and adds to `values`, the extent that it meets first."""
 
-    def extents(expected: PrimExpr, given: PrimExpr) -> BaseCheckResult:
+    def extents(expected: PrimExpr, actual: PrimExpr) -> BaseCheckResult:
         if isinstance(expected, PrimVar) and expected not in values:
-            values[expected] = given
+            values[expected] = actual
             return PASS
-        return _compare_extents(dims.substitute_extents(expected, values), given)
+        return _compare_extents(dims.substitute_extents(expected, values), actual)
 
     return _check(base, derived, extents)
 
@@ -121,8 +121,8 @@ def _check_values(
 def _check_shape(
     base: ShapeStructInfo, derived: ShapeStructInfo, extents: Extents
 ) -> BaseCheckResult:
-    known = _check_ndim(base, derived)
-    return known if known is not PASS else _check_values(base.values, derived.values, extents)
+    by_rank = _check_ndim(base, derived)
+    return by_rank if by_rank is not PASS else _check_values(base.values, derived.values, extents)
 
 
 def _check_tensor(
@@ -253,25 +253,25 @@ def tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
 def definable_tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
     """The symbolic extents that are extents of their own, which a value determines."""
     if isinstance(info, TupleStructInfo):
-        found = [var for part in info.fields for var in definable_tir_vars_in_struct_info(part)]
+        variables = [var for part in info.fields for var in definable_tir_vars_in_struct_info(part)]
     elif isinstance(info, (TensorStructInfo, ShapeStructInfo)):
-        found = [value for value in info.values or () if isinstance(value, PrimVar)]
+        variables = [value for value in info.values or () if isinstance(value, PrimVar)]
     elif isinstance(info, PrimStructInfo):
-        found = [info.value] if isinstance(info.value, PrimVar) else []
+        variables = [info.value] if isinstance(info.value, PrimVar) else []
     else:
-        found = []
-    return list(dict.fromkeys(found))
+        variables = []
+    return list(dict.fromkeys(variables))
 
 
 @also_named(ty="info", sinfo="info")
 def collect_non_negative_expressions(info: StructInfo) -> list[PrimExpr]:
     """The symbolic extents of tensors and shapes, each once, which no value makes negative."""
-    found: list[PrimExpr] = []
+    exprs: list[PrimExpr] = []
     for part in _parts(info):
         for value in getattr(part, "values", None) or ():
-            if not isinstance(value, IntImm) and not any(structural_equal(value, x) for x in found):
-                found.append(value)
-    return found
+            if not isinstance(value, IntImm) and not any(structural_equal(value, x) for x in exprs):
+                exprs.append(value)
+    return exprs
 
 
 def _parts(info: StructInfo) -> Iterator[StructInfo]:
@@ -364,9 +364,9 @@ def derive_call_ret_struct_info(
         )
     values: dict[PrimVar, PrimExpr] = {}
     for number, (param, arg) in enumerate(zip(info.params, call.args, strict=True)):
-        given = scope.struct_info(arg)
-        if unify(param, given, values) <= FAIL_L1:
+        actual = scope.struct_info(arg)
+        if unify(param, actual, values) <= FAIL_L1:
             raise DTypeError(
-                f"{name}: argument {number} type mismatch: expected {param}, given {given}"
+                f"{name}: argument {number} type mismatch: expected {param}, given {actual}"
             )
     return erase_to_well_defined(info.ret, values)

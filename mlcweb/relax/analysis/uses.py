@@ -22,7 +22,7 @@ RESET_ITEM = "vm.builtin.tuple_reset_item"
 
 
 def _bindings(node: Node) -> list[E.Binding]:
-    return [found for found in walk(node) if isinstance(found, E.Binding)]
+    return [part for part in walk(node) if isinstance(part, E.Binding)]
 
 
 def get_var2val(func: E.Function) -> dict[E.Var, E.Value]:
@@ -32,10 +32,10 @@ def get_var2val(func: E.Function) -> dict[E.Var, E.Value]:
 
 def name_to_binding(func: E.Function) -> dict[str, list[E.Binding]]:
     """The bindings of a function by the name of their variable."""
-    found: dict[str, list[E.Binding]] = {}
+    by_name: dict[str, list[E.Binding]] = {}
     for binding in _bindings(func):
-        found.setdefault(binding.var.name_hint, []).append(binding)
-    return found
+        by_name.setdefault(binding.var.name_hint, []).append(binding)
+    return by_name
 
 
 def udchain(dfb: E.BindingBlock) -> dict[E.Var, list[E.Var]]:

@@ -64,11 +64,11 @@ def all_global_vars(expr: E.Expr) -> list[GlobalVar]:
 
 def symbolic_vars_used(expr: Node) -> list[PrimVar]:
     """The symbolic extents in values and struct infos inside of an expression."""
-    found: dict[PrimVar, None] = {}
+    used: dict[PrimVar, None] = {}
 
     def visit(node: Node) -> None:
         if isinstance(node, PrimVar):
-            found[node] = None
+            used[node] = None
         elif isinstance(node, E.Function):
             for param in node.params:
                 of_info(param.struct_info)
@@ -81,25 +81,25 @@ def symbolic_vars_used(expr: Node) -> list[PrimVar]:
 
     def of_info(info: StructInfo) -> None:
         if info is not None:
-            found.update(dict.fromkeys(dims.prim_vars(info)))
+            used.update(dict.fromkeys(dims.prim_vars(info)))
 
     visit(expr)
-    return list(found)
+    return list(used)
 
 
 def defined_symbolic_vars(func: E.Function) -> list[PrimVar]:
     """The symbolic extents that a function's parameters and match_casts determine."""
     from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info as definable
 
-    found: dict[PrimVar, None] = {}
+    defined: dict[PrimVar, None] = {}
     for node in walk(func):
         if isinstance(node, E.Function):
             for param in node.params:
                 if param.struct_info is not None:
-                    found.update(dict.fromkeys(definable(param.struct_info)))
+                    defined.update(dict.fromkeys(definable(param.struct_info)))
         elif isinstance(node, E.MatchCast):
-            found.update(dict.fromkeys(definable(node.struct_info)))
-    return list(found)
+            defined.update(dict.fromkeys(definable(node.struct_info)))
+    return list(defined)
 
 
 def free_symbolic_vars(func: E.Function) -> list[PrimVar]:

@@ -73,8 +73,8 @@ def _may_be(buffer: Buffer, info: StructInfo | None) -> bool:
     if info.ndim not in (-1, len(buffer.shape)):
         return False
     pairs = zip(buffer.shape, info.values or (), strict=False)
-    known = [(E.constant_int(a), E.constant_int(b)) for a, b in pairs]
-    return all(None in pair or pair[0] == pair[1] for pair in known)
+    numbers = [(E.constant_int(a), E.constant_int(b)) for a, b in pairs]
+    return all(None in pair or pair[0] == pair[1] for pair in numbers)
 
 
 class _Check:

@@ -67,10 +67,10 @@ class PatternContext:
 
     def patterns(self) -> list[DFPattern]:
         """The patterns that something is said of, in the order in which it was."""
-        found: dict[DFPattern, None] = {}
+        ordered: dict[DFPattern, None] = {}
         for use in self._uses:
-            found.update({use.producer: None, use.consumer: None})
-        return list(found)
+            ordered.update({use.producer: None, use.consumer: None})
+        return list(ordered)
 
     def match_dfb(
         self,
@@ -86,10 +86,10 @@ class PatternContext:
         """
         search = _Search(self._uses, self._same_shape, dfb)
         first = None
-        for found in search.matches(self.patterns()):
-            if start_hint is None or start_hint in found.values():
-                return found
-            first = first or found
+        for bound in search.matches(self.patterns()):
+            if start_hint is None or start_hint in bound.values():
+                return bound
+            first = first or bound
         return None if must_include_hint else first
 
 
@@ -122,28 +122,28 @@ class _Search:
         return any({use.producer, use.consumer} == {a, b} for use in self.uses)
 
     def extend(
-        self, found: dict[DFPattern, E.Var], rest: Sequence[DFPattern]
+        self, bound: dict[DFPattern, E.Var], rest: Sequence[DFPattern]
     ) -> Iterator[dict[DFPattern, E.Var]]:
         if not rest:
-            if self.shapes_agree(found):
-                yield found
+            if self.shapes_agree(bound):
+                yield bound
             return
         pattern = rest[0]
         for var in self.variables:
-            if isinstance(pattern, CallPattern) and self.is_taken(var, found):
+            if isinstance(pattern, CallPattern) and self.is_taken(var, bound):
                 continue
             if extract(pattern, var, self.values) is None:
                 continue
-            more = {**found, pattern: var}
+            more = {**bound, pattern: var}
             if all(self.holds(use, more) for use in self.uses if pattern in _ends(use)):
                 yield from self.extend(more, rest[1:])
 
-    def is_taken(self, var: E.Var, found: dict[DFPattern, E.Var]) -> bool:
+    def is_taken(self, var: E.Var, bound: dict[DFPattern, E.Var]) -> bool:
         """Whether another call is this variable's already."""
-        return any(known is var for other, known in found.items() if isinstance(other, CallPattern))
+        return any(value is var for other, value in bound.items() if isinstance(other, CallPattern))
 
-    def holds(self, use: _Use, found: dict[DFPattern, E.Var]) -> bool:
-        producer, consumer = found.get(use.producer), found.get(use.consumer)
+    def holds(self, use: _Use, bound: dict[DFPattern, E.Var]) -> bool:
+        producer, consumer = bound.get(use.producer), bound.get(use.consumer)
         if producer is None or consumer is None:
             return True
         if consumer not in self.users.get(producer, ()):
@@ -162,11 +162,11 @@ class _Search:
         used = [node for node in walk(self.values[consumer]) if isinstance(node, E.Var)]
         return index < len(used) and used[index] is producer
 
-    def shapes_agree(self, found: dict[DFPattern, E.Var]) -> bool:
+    def shapes_agree(self, bound: dict[DFPattern, E.Var]) -> bool:
         for patterns in self.same_shape:
-            infos = [found[p].struct_info for p in patterns if p in found]
-            known = [i.values for i in infos if isinstance(i, TensorStructInfo)]
-            shapes = [values for values in known if values is not None]
+            infos = [bound[p].struct_info for p in patterns if p in bound]
+            extents = [i.values for i in infos if isinstance(i, TensorStructInfo)]
+            shapes = [values for values in extents if values is not None]
             if len(shapes) < len(infos) or any(
                 not dims.same_shape(shapes[0], shape) for shape in shapes[1:]
             ):

@@ -15,29 +15,29 @@ from mlcweb.relax.dpl import pattern as P
 from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 
 Values: TypeAlias = Mapping[E.Var, E.Value]
-Found: TypeAlias = dict[P.DFPattern, E.RelaxExpr]
+Bound: TypeAlias = dict[P.DFPattern, E.RelaxExpr]
 """What the parts of a pattern stand for so far. Never changed, so that going back is free."""
 
 COMMUTATIVE = ("relax.add", "relax.multiply")
 """Operators whose operands match in either order."""
 
 
-def extract(pattern: P.DFPattern, expr: E.RelaxExpr, var2val: Values | None = None) -> Found | None:
+def extract(pattern: P.DFPattern, expr: E.RelaxExpr, var2val: Values | None = None) -> Bound | None:
     """What the parts of a pattern match; None where the expression does not match."""
     return next(_match(pattern, expr, {}, var2val or {}), None)
 
 
 def _match(
-    pattern: P.DFPattern, expr: E.RelaxExpr, found: Found, values: Values
-) -> Iterator[Found]:
+    pattern: P.DFPattern, expr: E.RelaxExpr, bound: Bound, values: Values
+) -> Iterator[Bound]:
     """The ways in which an expression matches."""
     if not isinstance(pattern, P.VarPattern):
         expr = _value(expr, values)
-    if pattern in found:
-        if found[pattern] is expr:
-            yield found
+    if pattern in bound:
+        if bound[pattern] is expr:
+            yield bound
         return
-    for result in _MATCHERS[type(pattern)](pattern, expr, found, values):
+    for result in _MATCHERS[type(pattern)](pattern, expr, bound, values):
         yield {**result, pattern: expr}
 
 
@@ -51,36 +51,36 @@ def _value(expr: E.RelaxExpr, values: Values) -> E.RelaxExpr:
 def _all(
     patterns: Sequence[P.DFPattern],
     exprs: Sequence[E.RelaxExpr],
-    found: Found,
+    bound: Bound,
     values: Values,
-) -> Iterator[Found]:
+) -> Iterator[Bound]:
     if not patterns:
-        yield found
+        yield bound
         return
-    for result in _match(patterns[0], exprs[0], found, values):
+    for result in _match(patterns[0], exprs[0], bound, values):
         yield from _all(patterns[1:], exprs[1:], result, values)
 
 
-def _test(holds: Callable[..., bool]) -> Callable[..., Iterator[Found]]:
+def _test(holds: Callable[..., bool]) -> Callable[..., Iterator[Bound]]:
     """A matcher that looks at the expression alone."""
 
     def match(
-        pattern: P.DFPattern, expr: E.RelaxExpr, found: Found, values: Values
-    ) -> Iterator[Found]:
+        pattern: P.DFPattern, expr: E.RelaxExpr, bound: Bound, values: Values
+    ) -> Iterator[Bound]:
         if holds(pattern, expr):
-            yield found
+            yield bound
 
     return match
 
 
-def _also(holds: Callable[..., bool]) -> Callable[..., Iterator[Found]]:
+def _also(holds: Callable[..., bool]) -> Callable[..., Iterator[Bound]]:
     """A matcher that looks at the expression, and matches it against the pattern inside."""
 
     def match(
-        pattern: P.Refinement, expr: E.RelaxExpr, found: Found, values: Values
-    ) -> Iterator[Found]:
+        pattern: P.Refinement, expr: E.RelaxExpr, bound: Bound, values: Values
+    ) -> Iterator[Bound]:
         if holds(pattern, expr):
-            yield from _match(pattern.pattern, expr, found, values)
+            yield from _match(pattern.pattern, expr, bound, values)
 
     return match
 
@@ -118,8 +118,8 @@ def _info(expr: E.RelaxExpr) -> StructInfo | None:
 
 def _has_shape(pattern: P.ShapePattern, expr: E.RelaxExpr) -> bool:
     info = _info(expr)
-    known = info.values if isinstance(info, TensorStructInfo) else None
-    return known is not None and dims.same_shape(pattern.shape, known)
+    extents = info.values if isinstance(info, TensorStructInfo) else None
+    return extents is not None and dims.same_shape(pattern.shape, extents)
 
 
 def _has_dtype(pattern: P.DataTypePattern, expr: E.RelaxExpr) -> bool:
@@ -148,14 +148,14 @@ def _plain(value: object) -> object:
 
 
 def _call(
-    pattern: P.CallPattern, expr: E.RelaxExpr, found: Found, values: Values
-) -> Iterator[Found]:
+    pattern: P.CallPattern, expr: E.RelaxExpr, bound: Bound, values: Values
+) -> Iterator[Bound]:
     if not isinstance(expr, E.Call):
         return
     count = len(pattern.args)
     if len(expr.args) < count or (len(expr.args) > count and not pattern.varg_default_wildcard):
         return
-    for result in _match(pattern.op, expr.op, found, values):
+    for result in _match(pattern.op, expr.op, bound, values):
         for args in _orders(expr, count):
             yield from _all(pattern.args, args, result, values)
 
@@ -167,12 +167,12 @@ def _orders(call: E.Call, count: int) -> Iterator[Sequence[E.RelaxExpr]]:
 
 
 def _function(
-    pattern: P.FunctionPattern, expr: E.RelaxExpr, found: Found, values: Values
-) -> Iterator[Found]:
+    pattern: P.FunctionPattern, expr: E.RelaxExpr, bound: Bound, values: Values
+) -> Iterator[Bound]:
     if isinstance(expr, E.Function) and len(pattern.params) == len(expr.params):
         inside = {**values, **_bound(expr)}
         body = expr.body.body
-        for result in _all(pattern.params, expr.params, found, values):
+        for result in _all(pattern.params, expr.params, bound, values):
             yield from _match(pattern.body, body, result, inside)
 
 
@@ -185,44 +185,44 @@ def _fields(expr: E.RelaxExpr, count: int) -> Sequence[E.RelaxExpr] | None:
 
 
 def _tuple(
-    pattern: P.TuplePattern, expr: E.RelaxExpr, found: Found, values: Values
-) -> Iterator[Found]:
+    pattern: P.TuplePattern, expr: E.RelaxExpr, bound: Bound, values: Values
+) -> Iterator[Bound]:
     fields = _fields(expr, len(pattern.fields))
     if fields is not None:
-        yield from _all(pattern.fields, fields, found, values)
+        yield from _all(pattern.fields, fields, bound, values)
 
 
 def _unordered(
-    pattern: P.UnorderedTuplePattern, expr: E.RelaxExpr, found: Found, values: Values
-) -> Iterator[Found]:
+    pattern: P.UnorderedTuplePattern, expr: E.RelaxExpr, bound: Bound, values: Values
+) -> Iterator[Bound]:
     fields = _fields(expr, len(pattern.fields))
     if fields is not None:
         for order in permutations(fields):
-            yield from _all(pattern.fields, order, found, values)
+            yield from _all(pattern.fields, order, bound, values)
 
 
 def _item(
-    pattern: P.TupleGetItemPattern, expr: E.RelaxExpr, found: Found, values: Values
-) -> Iterator[Found]:
+    pattern: P.TupleGetItemPattern, expr: E.RelaxExpr, bound: Bound, values: Values
+) -> Iterator[Bound]:
     if isinstance(expr, E.TupleGetItem) and pattern.index in (None, expr.index):
-        yield from _match(pattern.tuple_value, expr.tuple_value, found, values)
+        yield from _match(pattern.tuple_value, expr.tuple_value, bound, values)
 
 
-def _or(pattern: P.OrPattern, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
-    yield from _match(pattern.left, expr, found, values)
-    yield from _match(pattern.right, expr, found, values)
+def _or(pattern: P.OrPattern, expr: E.RelaxExpr, bound: Bound, values: Values) -> Iterator[Bound]:
+    yield from _match(pattern.left, expr, bound, values)
+    yield from _match(pattern.right, expr, bound, values)
 
 
-def _and(pattern: P.AndPattern, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
-    yield from _all((pattern.left, pattern.right), (expr, expr), found, values)
+def _and(pattern: P.AndPattern, expr: E.RelaxExpr, bound: Bound, values: Values) -> Iterator[Bound]:
+    yield from _all((pattern.left, pattern.right), (expr, expr), bound, values)
 
 
-def _not(pattern: P.NotPattern, expr: E.RelaxExpr, found: Found, values: Values) -> Iterator[Found]:
-    if next(_match(pattern.to_reject, expr, found, values), None) is None:
-        yield found
+def _not(pattern: P.NotPattern, expr: E.RelaxExpr, bound: Bound, values: Values) -> Iterator[Bound]:
+    if next(_match(pattern.to_reject, expr, bound, values), None) is None:
+        yield bound
 
 
-_MATCHERS: dict[type, Callable[..., Iterator[Found]]] = {
+_MATCHERS: dict[type, Callable[..., Iterator[Bound]]] = {
     P.ExprPattern: _test(_is_expr),
     P.VarPattern: _test(_is_var),
     P.DataflowVarPattern: _test(_is_dataflow_var),

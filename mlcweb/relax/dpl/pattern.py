@@ -23,7 +23,7 @@ from mlcweb.tir.expr import PrimExpr
 
 if TYPE_CHECKING:
     from mlcweb.relax.dpl.context import PatternSeq
-    from mlcweb.relax.dpl.match import Found
+    from mlcweb.relax.dpl.match import Bound
 
 Used: TypeAlias = "DFPattern | PatternSeq"
 Arguments: TypeAlias = "DFPattern | Sequence[DFPattern] | None"
@@ -88,7 +88,7 @@ class DFPattern:
 
     def extract_matched_expr(
         self, expr: Expr, var2val: Mapping[Var, Expr] | None = None
-    ) -> Found | None:
+    ) -> Bound | None:
         """What each part of the pattern matched; None where the expression does not match."""
         from mlcweb.relax.dpl.match import extract
 
@@ -362,8 +362,8 @@ def is_tuple(
     fields: Sequence[DFPattern], unordered: bool = False
 ) -> TuplePattern | UnorderedTuplePattern:
     """A tuple of these fields."""
-    made = tuple(map(to_pattern, fields))
-    return UnorderedTuplePattern(made) if unordered else TuplePattern(made)
+    patterns = tuple(map(to_pattern, fields))
+    return UnorderedTuplePattern(patterns) if unordered else TuplePattern(patterns)
 
 
 def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:

@@ -12,7 +12,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import contains_impure_call, remove_all_unused, used_vars
 from mlcweb.relax.binding import Substitution
 from mlcweb.relax.dpl.context import PatternContext
-from mlcweb.relax.dpl.match import Found, extract
+from mlcweb.relax.dpl.match import Bound, extract
 from mlcweb.relax.dpl.order import in_order_of_use
 from mlcweb.relax.dpl.pattern import (
     CallPattern,
@@ -71,10 +71,10 @@ class _Matching(PyExprMutator):
         if isinstance(value, (E.Call, E.TupleGetItem, E.Tuple)):
             self.holders.setdefault(id(value), var)
 
-    def made_of(self, expr: E.Value, found: Found) -> E.Value:
+    def made_of(self, expr: E.Value, bound: Bound) -> E.Value:
         """What the rewriter makes of an expression. A sequence gives its bindings up to here."""
         new = self.rewriter(
-            expr, {part: self.holders.get(id(value), value) for part, value in found.items()}
+            expr, {part: self.holders.get(id(value), value) for part, value in bound.items()}
         )
         if not isinstance(new, E.Expr):
             raise TVMError(f"A rewriter returns an expression, not {new!r}")
@@ -82,20 +82,20 @@ class _Matching(PyExprMutator):
 
     def inlined(self, seq: E.SeqExpr) -> E.Value:
         """What a sequence gives, after its bindings, which are emitted here."""
-        known: dict[E.Var, E.RelaxExpr] = {}
+        definitions: dict[E.Var, E.RelaxExpr] = {}
         result: E.Value = seq.body
         bindings = [binding for block in seq.blocks for binding in block.bindings]
         if bindings and bindings[-1].var is result and isinstance(bindings[-1], E.VarBinding):
             result = bindings.pop().value
         for binding in bindings:
-            value = Substitution(known, {}).rewrite(binding.value)
+            value = Substitution(definitions, {}).rewrite(binding.value)
             name = binding.var.name_hint
-            known[binding.var] = (
+            definitions[binding.var] = (
                 self.builder_.match_cast(value, binding.struct_info, name)
                 if isinstance(binding, E.MatchCast)
                 else self.builder_.emit(value, name)
             )
-        return Substitution(known, {}).rewrite(result)
+        return Substitution(definitions, {}).rewrite(result)
 
 
 class _Rewriting(_Matching):
@@ -148,11 +148,11 @@ class _ImplicitTuples(_Matching):
             if last in backwards and len(set(backwards)) == len(backwards):
                 yield backwards[::-1]
 
-    def unused(self, fields: Sequence[E.Var], found: Found) -> bool:
+    def unused(self, fields: Sequence[E.Var], bound: Bound) -> bool:
         """Whether nothing but the match itself uses the fields so far."""
         inside = {
             self.holders.get(id(value))
-            for part, value in found.items()
+            for part, value in bound.items()
             if isinstance(part, (CallPattern, TupleGetItemPattern))
         }
         return not any(
@@ -197,11 +197,11 @@ def rewrite_bindings(
     blocks: list[E.BindingBlock] = []
     for block in func.body.blocks:
         while isinstance(block, E.DataflowBlock):
-            found = ctx.match_dfb(block)
-            if found is None:
+            bound = ctx.match_dfb(block)
+            if bound is None:
                 break
             values = {binding.var: binding.value for binding in block.bindings}
-            new = _replaced(block, rewriter(found, values))
+            new = _replaced(block, rewriter(bound, values))
             if new is block:
                 break
             block = mutator.visit_binding_block(new)

@@ -121,9 +121,9 @@ class PatternMatchingRewriter(Pass):
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         own = self._with_own_names({var.name_hint for var in mod.functions})
         missing = own._subroutines()
-        known = mod.with_functions({**missing, **mod.functions})
+        extended = mod.with_functions({**missing, **mod.functions})
         functions = {
-            var: own._function(func, known) if isinstance(func, E.Function) else func
+            var: own._function(func, extended) if isinstance(func, E.Function) else func
             for var, func in mod.functions.items()
         }
         waiting = list(functions.values())

@@ -126,11 +126,11 @@ def _shape(values: Expr | Sequence[PrimExpr | int]) -> Expr:
     return values if isinstance(values, Expr) else ShapeExpr(values)
 
 
-def given_sinfo_args(given: InfoArgs) -> tuple[StructInfo, ...]:
+def given_sinfo_args(infos: InfoArgs) -> tuple[StructInfo, ...]:
     """Struct infos as a call has them, from none, one or several."""
-    if given is None:
+    if infos is None:
         return ()
-    return (given,) if isinstance(given, StructInfo) else tuple(given)
+    return (infos,) if isinstance(infos, StructInfo) else tuple(infos)
 
 
 @builder("relax.call_packed")
@@ -202,8 +202,8 @@ def call_builtin_with_ctx(func: Expr | str, args: ExprLike, *, sinfo_args: InfoA
 
 def _infer_assert(call: Call, context: Context) -> StructInfo:
     info = context.struct_info(call.args[0])
-    known = isinstance(info, (TensorStructInfo, PrimStructInfo)) and info.dtype in ("bool", "")
-    if not known or (isinstance(info, TensorStructInfo) and info.ndim > 0):
+    is_bool = isinstance(info, (TensorStructInfo, PrimStructInfo)) and info.dtype in ("bool", "")
+    if not is_bool or (isinstance(info, TensorStructInfo) and info.ndim > 0):
         raise infer.dtype_error(call, f"condition must be a bool, but it is {info}")
     return TupleStructInfo(())
 

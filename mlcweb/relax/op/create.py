@@ -111,13 +111,13 @@ ones_like = _constant_tensor_like("ones_like", 1)
 
 
 def _prim_values(call: Call) -> list[PrimExpr]:
-    found = []
+    values = []
     for index, argument in enumerate(call.args):
         if not isinstance(argument, PrimValue):
             name = infer.argument_name(call, index)
             raise infer.dtype_error(call, f"{name} must be a number, but it is {argument}")
-        found.append(argument.value)
-    return found
+        values.append(argument.value)
+    return values
 
 
 def arange_size(start: PrimExpr, end: PrimExpr, step: PrimExpr) -> PrimExpr | int:

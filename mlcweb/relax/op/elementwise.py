@@ -111,8 +111,8 @@ def _layout_binary(call: Call, layouts: Sequence[Layout]) -> Decision | None:
     few, many = (first, second) if len(first) <= len(second) else (second, first)
     new = len(many) - len(few)
     result = (*range(new), *(axis + new for axis in few))
-    wanted: list[Layout] = [few if len(each) == len(few) else result for each in (first, second)]
-    return Decision(wanted, result)
+    inputs: list[Layout] = [few if len(each) == len(few) else result for each in (first, second)]
+    return Decision(inputs, result)
 
 
 def _binary(name: str, deduce: Infer = infer.elementwise) -> Callable[[ExprLike, ExprLike], Call]:

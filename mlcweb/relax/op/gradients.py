@@ -66,8 +66,8 @@ def _unary(name: str, part: Callable[[Expr, Expr, Expr], Expr]) -> None:
 
 def _binary(name: str, parts: Parts) -> None:
     def gradient(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
-        given = [_ready(builder, part) for part in parts(var, call.args, grad)]
-        return [_fit(part, arg, var) for part, arg in zip(given, call.args, strict=True)]
+        ready = [_ready(builder, part) for part in parts(var, call.args, grad)]
+        return [_fit(part, arg, var) for part, arg in zip(ready, call.args, strict=True)]
 
     register_gradient(name, gradient)
 

@@ -217,11 +217,11 @@ def _infer_affine_grid(call: Call, context: Context) -> StructInfo:
         )
     if info.values is None or size.values is None:
         return TensorStructInfo(None, info.dtype, ndim=-1 if size.ndim < 0 else size.ndim + 2)
-    wanted = size.ndim, size.ndim + 1
-    for extent, number in zip(info.values[1:], wanted, strict=True):
+    matrix = size.ndim, size.ndim + 1
+    for extent, number in zip(info.values[1:], matrix, strict=True):
         if getattr(extent, "value", number) != number:
             raise infer.shape_error(
-                call, f"{infer.described(call, 0, info)} must be matrices of {wanted}"
+                call, f"{infer.described(call, 0, info)} must be matrices of {matrix}"
             )
     return TensorStructInfo([info.values[0], size.ndim, *size.values], info.dtype)
 

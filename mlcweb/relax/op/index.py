@@ -74,11 +74,11 @@ def _numbers(call: Call, index: int) -> list[PrimExpr]:
     """The scalars of a tuple argument."""
     argument = call.args[index]
     fields = argument.fields if isinstance(argument, Tuple) else ()
-    found = [field.value for field in fields if isinstance(field, PrimValue)]
-    if not isinstance(argument, Tuple) or len(found) != len(fields):
+    numbers = [field.value for field in fields if isinstance(field, PrimValue)]
+    if not isinstance(argument, Tuple) or len(numbers) != len(fields):
         name = infer.argument_name(call, index)
         raise infer.dtype_error(call, f"{name} must be a tuple of numbers, but it is {argument}")
-    return found
+    return numbers
 
 
 def slice_arguments(call: Call) -> tuple[list[int], list[PrimExpr], list[PrimExpr], list[PrimExpr]]:
@@ -157,10 +157,10 @@ def strided_slice(
 
     Positions count and are cut as in a slice of Python, unless `assume_inbound`.
     """
-    given = [_number_tuple(values) for values in (axes, begin, end)]
+    tuples = [_number_tuple(values) for values in (axes, begin, end)]
     if strides is not None:
-        given.append(_number_tuple(strides))
-    return call(strided_slice, x, *given, assume_inbound=assume_inbound)
+        tuples.append(_number_tuple(strides))
+    return call(strided_slice, x, *tuples, assume_inbound=assume_inbound)
 
 
 def _infer_dynamic_slice(call: Call, context: Context) -> StructInfo:
@@ -319,8 +319,8 @@ def _infer_index_tensor(call: Call, context: Context) -> StructInfo:
         )
     where = infer.broadcast(call, indices, "int64")
     if info.values is None or where.values is None:
-        known = info.ndim != -1 and where.ndim != -1
-        ndim = where.ndim + info.ndim - len(indices) if known else -1
+        has_ranks = info.ndim != -1 and where.ndim != -1
+        ndim = where.ndim + info.ndim - len(indices) if has_ranks else -1
         return TensorStructInfo(None, info.dtype, ndim=ndim)
     return TensorStructInfo([*where.values, *info.values[len(indices) :]], info.dtype)
 

@@ -83,8 +83,8 @@ def operands(call: Call, context: Context) -> list[TensorStructInfo]:
 def numbers(call: Call, context: Context) -> list[str]:
     """The types of two arguments that both are numbers; none of other arguments."""
     infos = [context.struct_info(arg) for arg in call.args]
-    found = [info.dtype for info in infos if isinstance(info, PrimStructInfo)]
-    return found if len(found) == len(infos) == len(op_of(call).arguments) == 2 else []
+    dtypes = [info.dtype for info in infos if isinstance(info, PrimStructInfo)]
+    return dtypes if len(dtypes) == len(infos) == len(op_of(call).arguments) == 2 else []
 
 
 def tensors_of_tuple(call: Call, index: int, context: Context) -> list[TensorStructInfo]:
@@ -95,12 +95,12 @@ def tensors_of_tuple(call: Call, index: int, context: Context) -> list[TensorStr
         raise dtype_error(call, f"{name} must be a tuple of tensors, but it is {info}")
     if not info.fields:
         raise dtype_error(call, f"{name} is an empty tuple; at least one tensor is needed")
-    found: list[TensorStructInfo] = []
+    tensors: list[TensorStructInfo] = []
     for number, field in enumerate(info.fields):
         if not isinstance(field, TensorStructInfo):
             raise dtype_error(call, f"{name}[{number}] must be a tensor, but it is {field}")
-        found.append(field)
-    return found
+        tensors.append(field)
+    return tensors
 
 
 def shape(call: Call, index: int, context: Context) -> ShapeStructInfo:
@@ -150,8 +150,8 @@ def shape_of(value: RelaxExpr) -> tuple[PrimExpr, ...]:
 
 def dtype_or(call: Call, other: str, name: str = "dtype") -> str:
     """The element type that the attribute `name` gives; `other` where it gives none."""
-    wanted = attribute(call, name)
-    return other if wanted in ("", "void", None) else wanted
+    dtype = attribute(call, name)
+    return other if dtype in ("", "void", None) else dtype
 
 
 def need_float(call: Call, index: int, info: TensorStructInfo) -> None:
@@ -233,23 +233,23 @@ def described(call: Call, index: int, info: TensorStructInfo) -> str:
 def common_dtype(call: Call, infos: Sequence[TensorStructInfo | str]) -> str:
     """The element type that all arguments have, or "" where one is unknown."""
     dtypes = [info if isinstance(info, str) else info.dtype for info in infos]
-    known = set(dtypes)
-    if "" in known:
+    distinct = set(dtypes)
+    if "" in distinct:
         return ""
-    if len(known) > 1:
-        found = ", ".join(
+    if len(distinct) > 1:
+        listed = ", ".join(
             f"{argument_name(call, index)} {dtype}" for index, dtype in enumerate(dtypes)
         )
-        raise dtype_error(call, f"the arguments must have one element type; they have: {found}")
-    return known.pop()
+        raise dtype_error(call, f"the arguments must have one element type; they have: {listed}")
+    return distinct.pop()
 
 
 def elementwise(call: Call, context: Context) -> StructInfo:
     """One tensor, or several that are broadcast: the result has their element type. Of numbers
     alone it is a number."""
-    given = numbers(call, context)
-    if given:
-        return PrimStructInfo(common_dtype(call, given))
+    dtypes = numbers(call, context)
+    if dtypes:
+        return PrimStructInfo(common_dtype(call, dtypes))
     infos = operands(call, context)
     return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
 
@@ -357,8 +357,8 @@ def normalized_axes(
     call: Call, axes: Sequence[int] | int, ndim: int, name: str = "axis"
 ) -> list[int]:
     """Axes counted from the front, each at most once."""
-    given = [axes] if isinstance(axes, int) else list(axes)
-    found = [normalized_axis(call, int(axis), ndim, name) for axis in given]
-    if len(set(found)) != len(found):
-        raise shape_error(call, f"{name} {given} names an axis twice")
-    return found
+    listed = [axes] if isinstance(axes, int) else list(axes)
+    places = [normalized_axis(call, int(axis), ndim, name) for axis in listed]
+    if len(set(places)) != len(places):
+        raise shape_error(call, f"{name} {listed} names an axis twice")
+    return places

@@ -36,29 +36,30 @@ def _infer_call_tir_inplace(call: Call, context: Context) -> StructInfo:
         )  # fmt: skip
     if all(place == -1 for place in places):
         raise infer.shape_error(call, "no result is written into an argument; use call_tir")
-    given = arguments.fields if isinstance(arguments, TupleStructInfo) else (arguments,)
+    inputs = arguments.fields if isinstance(arguments, TupleStructInfo) else (arguments,)
     chosen = [place for place in places if place != -1]
-    if len(set(chosen)) != len(chosen) or any(not 0 <= place < len(given) for place in chosen):
+    if len(set(chosen)) != len(chosen) or any(not 0 <= place < len(inputs) for place in chosen):
         raise infer.shape_error(
-            call, f"inplace_indices {list(places)} must be different ones of {len(given)} "
+            call, f"inplace_indices {list(places)} must be different ones of {len(inputs)} "
             "argument(s), or -1"
         )  # fmt: skip
-    for place, wanted in zip(places, results, strict=True):
-        if place != -1 and not _is_like(given[place], wanted):
+    for place, info in zip(places, results, strict=True):
+        if place != -1 and not _is_like(inputs[place], info):
             raise infer.shape_error(
-                call, f"the argument {place} is {given[place]}; the result that is written into it "
-                f"is {wanted}"
-            )  # fmt: skip
+                call,
+                f"the argument {place} is {inputs[place]}; the result that is written into it is "
+                f"{info}",
+            )
     return result
 
 
-def _is_like(given: StructInfo, wanted: StructInfo) -> bool:
-    if not isinstance(given, TensorStructInfo) or not isinstance(wanted, TensorStructInfo):
+def _is_like(actual: StructInfo, expected: StructInfo) -> bool:
+    if not isinstance(actual, TensorStructInfo) or not isinstance(expected, TensorStructInfo):
         return False
-    if given.dtype != wanted.dtype or given.values is None or wanted.values is None:
+    if actual.dtype != expected.dtype or actual.values is None or expected.values is None:
         return False
-    return len(given.values) == len(wanted.values) and all(
-        dims.equal(a, b) for a, b in zip(given.values, wanted.values, strict=True)
+    return len(actual.values) == len(expected.values) and all(
+        dims.equal(a, b) for a, b in zip(actual.values, expected.values, strict=True)
     )
 
 

@@ -23,8 +23,8 @@ def _common(
     The shape is None where it is not known, or not known to be the same."""
     types = {info.dtype for info in infos}
     if len(types - {""}) > 1:
-        found = ", ".join(info.dtype or "unknown" for info in infos)
-        raise infer.dtype_error(call, f"all tensors must have one element type, not {found}")
+        dtypes = ", ".join(info.dtype or "unknown" for info in infos)
+        raise infer.dtype_error(call, f"all tensors must have one element type, not {dtypes}")
     ranks = {info.ndim for info in infos} - {-1}
     shapes = ", ".join(dims.shape_text(info.values, info.ndim) for info in infos)
     if len(ranks) > 1:
@@ -114,29 +114,31 @@ def stack(tensors: ExprLike, axis: int = 0) -> Call:
 
 def _infer_split(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
-    axis, given = infer.attribute(call, "axis"), infer.attribute(call, "indices_or_sections")
+    axis, sections = infer.attribute(call, "axis"), infer.attribute(call, "indices_or_sections")
     place = infer.normalized_axis(call, axis, info.ndim) if info.ndim != -1 else 0
-    count = given if isinstance(given, int) else len(given) + 1
+    count = sections if isinstance(sections, int) else len(sections) + 1
     if count < 1:
-        raise infer.shape_error(call, f"indices_or_sections is {given}: at least 1 part is needed")
+        raise infer.shape_error(
+            call, f"indices_or_sections is {sections}: at least 1 part is needed"
+        )
     if info.values is None:
         return TupleStructInfo([TensorStructInfo(None, info.dtype, ndim=info.ndim)] * count)
     length = info.values[place]
-    if isinstance(given, int):
+    if isinstance(sections, int):
         each = dims.simplify((length + (count - 1)) // count)
         cuts = [dims.simplify(each * number) for number in range(1, count)]
     else:
-        cuts = [extent(cut) for cut in given]
+        cuts = [extent(cut) for cut in sections]
     number = constant_int(length)
     parts = []
     for start, end in zip([extent(0), *cuts], [*cuts, length], strict=True):
         size = dims.simplify(end - start)
-        low, high, known = constant_int(start), constant_int(end), constant_int(size)
+        low, high, width = constant_int(start), constant_int(end), constant_int(size)
         if number is not None and low is not None and high is not None:
-            known = max(0, min(high, number) - min(low, number))
-        elif known is not None and known < 0:
-            known = 0
-        parts.append(size if known is None else extent(known))
+            width = max(0, min(high, number) - min(low, number))
+        elif width is not None and width < 0:
+            width = 0
+        parts.append(size if width is None else extent(width))
     shape = info.values
     return TupleStructInfo([
         TensorStructInfo([*shape[:place], part, *shape[place + 1 :]], info.dtype) for part in parts
@@ -144,11 +146,11 @@ def _infer_split(call: Call, context: Context) -> StructInfo:
 
 
 def _legalize_split(builder: BlockBuilder, call: Call) -> Expr:
-    given, axis = attribute(call, "indices_or_sections"), attribute(call, "axis")
-    if given in (1, []):
+    sections, axis = attribute(call, "indices_or_sections"), attribute(call, "axis")
+    if sections in (1, []):
         same = builder.call_te(topi.identity, call.args[0], primfunc_name_hint="split")
         return Tuple([builder.emit(same)])
-    return builder.call_te(topi.split, call.args[0], given, axis)
+    return builder.call_te(topi.split, call.args[0], sections, axis)
 
 
 def _layout_split(call: Call, layouts: Sequence[Layout]) -> Decision | None:
@@ -166,12 +168,12 @@ def _layout_split(call: Call, layouts: Sequence[Layout]) -> Decision | None:
 def split(x: ExprLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> Call:
     """A tuple of parts along an axis: so many of one size (the last may be smaller), or cut before
     each of the given positions."""
-    given = (
+    sections = (
         indices_or_sections
         if isinstance(indices_or_sections, int)
         else [int(cut) for cut in indices_or_sections]
     )
-    return call(split, x, indices_or_sections=given, axis=int(axis))
+    return call(split, x, indices_or_sections=sections, axis=int(axis))
 
 
 def _infer_meshgrid(call: Call, context: Context) -> StructInfo:
@@ -184,8 +186,8 @@ def _infer_meshgrid(call: Call, context: Context) -> StructInfo:
     if infer.attribute(call, "indexing") == "xy" and len(order) > 1:
         order[:2] = [1, 0]
     lengths = [infos[i].values for i in order]
-    known = [values[0] for values in lengths if values is not None]
-    shape = known if len(known) == len(infos) else None
+    extents = [values[0] for values in lengths if values is not None]
+    shape = extents if len(extents) == len(infos) else None
     return TupleStructInfo([TensorStructInfo(shape, info.dtype, ndim=len(infos)) for info in infos])
 
 

@@ -96,10 +96,10 @@ def along_axis(call: Call, layouts: Sequence[Layout]) -> Decision | None:
 
 def together(call: Call, layouts: Sequence[Layout]) -> Decision | None:
     """Arguments of one rank all lie as the first that was converted."""
-    known = [layout for layout in layouts if isinstance(layout, tuple)]
-    if len({len(order) for order in known}) != 1 or len(known) < len(layouts):
+    orders = [layout for layout in layouts if isinstance(layout, tuple)]
+    if len({len(order) for order in orders}) != 1 or len(orders) < len(layouts):
         return None
-    order = next((each for each in known if each != tuple(sorted(each))), known[0])
+    order = next((each for each in orders if each != tuple(sorted(each))), orders[0])
     axis = {} if "axis" not in (call.attrs or {}) else {"axis": moved(call, "axis", order)}
     return Decision([order for _ in layouts], order, axis)
 

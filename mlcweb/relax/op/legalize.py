@@ -111,6 +111,6 @@ def number(value: RelaxExpr) -> RelaxExpr | PrimExpr:
     return value if literal is None else const(literal, str(value.data.dtype))
 
 
-def reordered(tensor: te.Tensor, layout: str, wanted: str) -> te.Tensor:
+def reordered(tensor: te.Tensor, layout: str, target: str) -> te.Tensor:
     """A tensor in another layout."""
-    return tensor if layout == wanted else topi.layout_transform(tensor, layout, wanted)
+    return tensor if layout == target else topi.layout_transform(tensor, layout, target)

@@ -117,14 +117,14 @@ def _infer_einsum(call: Call, context: Context) -> StructInfo:
         if info.values is None:
             return TensorStructInfo(None, dtype, ndim=len(result))
         for letter, extent in zip(term, info.values, strict=True):
-            known = extents.setdefault(letter, extent)
-            if getattr(known, "value", None) == 1:
+            first = extents.setdefault(letter, extent)
+            if getattr(first, "value", None) == 1:
                 extents[letter] = extent
-            elif getattr(extent, "value", None) != 1 and dims.differ(known, extent):
+            elif getattr(extent, "value", None) != 1 and dims.differ(first, extent):
                 shapes = ", ".join(dims.shape_text(i.values, i.ndim) for i in infos)
                 raise infer.shape_error(
                     call,
-                    f"the axis {letter} is both {infer.text(known)} and {infer.text(extent)}: "
+                    f"the axis {letter} is both {infer.text(first)} and {infer.text(extent)}: "
                     f"{shapes}",
                 )
     return TensorStructInfo([extents[letter] for letter in result], dtype)

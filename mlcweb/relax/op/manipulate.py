@@ -53,14 +53,14 @@ def permute_dims(x: ExprLike, axes: Sequence[int] | None = None) -> Call:
 
 
 def _infer_reshape(call: Call, context: Context) -> StructInfo:
-    info, wanted = infer.tensor(call, 0, context), infer.shape(call, 1, context)
-    if info.values is not None and wanted.values is not None:
-        old, new = dims.product(info.values), dims.product(wanted.values)
+    info, target = infer.tensor(call, 0, context), infer.shape(call, 1, context)
+    if info.values is not None and target.values is not None:
+        old, new = dims.product(info.values), dims.product(target.values)
         if dims.differ(old, new):
             raise infer.shape_error(
                 call,
                 f"{infer.described(call, 0, info)} has {infer.text(old)} elements, "
-                f"the shape {dims.shape_text(wanted.values)} has {infer.text(new)}",
+                f"the shape {dims.shape_text(target.values)} has {infer.text(new)}",
             )
     return infer.of_shape(call, 1, context, info.dtype)
 
@@ -99,10 +99,10 @@ def _completed(x: ExprLike, shape: Sequence[PrimExpr]) -> ShapeExpr:
     whole = [old[i] if i in copies else value for i, value in enumerate(shape)]
     if -1 in numbers:
         place = numbers.index(-1)
-        known = dims.product([*whole[:place], *whole[place + 1 :]])
-        if constant_int(known) == 0:
+        rest = dims.product([*whole[:place], *whole[place + 1 :]])
+        if constant_int(rest) == 0:
             raise DiagnosticError(f"relax.reshape: -1 in {text} may be anything: 0 is an extent")
-        whole[place] = dims.simplify(dims.product(old) // known)
+        whole[place] = dims.simplify(dims.product(old) // rest)
     return ShapeExpr(whole)
 
 
@@ -221,9 +221,9 @@ def squeeze(x: ExprLike, axis: int | Sequence[int] | None = None) -> Call:
 
 
 def _infer_broadcast_to(call: Call, context: Context) -> StructInfo:
-    info, wanted = infer.tensor(call, 0, context), infer.shape(call, 1, context)
-    if info.values is not None and wanted.values is not None:
-        target = wanted.values
+    info, shape = infer.tensor(call, 0, context), infer.shape(call, 1, context)
+    if info.values is not None and shape.values is not None:
+        target = shape.values
         text = f"{infer.described(call, 0, info)} to {dims.shape_text(target)}"
         result = infer.broadcast_shapes(call, info.values, target, text)
         too_long = len(info.values) > len(target)
@@ -370,20 +370,20 @@ def layout_transform(
 Shape = Sequence[PrimExpr] | None
 
 
-def _infer_collapse(call: Call, info: TensorStructInfo, wanted: Shape, ndim: int) -> StructInfo:
-    if info.values is not None and wanted is not None:
-        rest = info.values[len(info.values) - len(wanted) :] if wanted else ()
-        fits = len(wanted) <= len(info.values) and not any(
-            dims.differ(target, there) and getattr(target, "value", 0) != 1
-            for target, there in zip(wanted, rest, strict=True)
+def _infer_collapse(call: Call, info: TensorStructInfo, extent: Shape, ndim: int) -> StructInfo:
+    if info.values is not None and extent is not None:
+        rest = info.values[len(info.values) - len(extent) :] if extent else ()
+        fits = len(extent) <= len(info.values) and not any(
+            dims.differ(extent, there) and getattr(extent, "value", 0) != 1
+            for extent, there in zip(extent, rest, strict=True)
         )
         if not fits:
             raise infer.shape_error(
                 call,
                 f"{infer.described(call, 0, info)} is no broadcast of "
-                f"{dims.shape_text(wanted, ndim)}",
+                f"{dims.shape_text(extent, ndim)}",
             )
-    return TensorStructInfo(wanted, info.dtype, ndim=ndim)
+    return TensorStructInfo(extent, info.dtype, ndim=ndim)
 
 
 def _infer_collapse_to(call: Call, context: Context) -> StructInfo:

@@ -48,23 +48,23 @@ def _infer_quantize(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors(call, context)
     infer.need_float(call, 0, infos[0])
     infer.need_float(call, 1, infos[1])
-    wanted = infer.attribute(call, "out_dtype")
-    if wanted not in QUANTIZED:
+    dtype = infer.attribute(call, "out_dtype")
+    if dtype not in QUANTIZED:
         raise infer.dtype_error(
-            call, f"out_dtype must be one of {', '.join(QUANTIZED)}, not {wanted}"
+            call, f"out_dtype must be one of {', '.join(QUANTIZED)}, not {dtype}"
         )
     _check(call, infos)
-    return TensorStructInfo(infos[0].shape, wanted, ndim=infos[0].ndim)
+    return TensorStructInfo(infos[0].shape, dtype, ndim=infos[0].ndim)
 
 
 def _infer_dequantize(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors(call, context)
     infer.need_float(call, 1, infos[1])
-    wanted = infer.attribute(call, "out_dtype")
-    if wanted not in ("float16", "float32"):
-        raise infer.dtype_error(call, f"out_dtype must be float16 or float32, not {wanted}")
+    dtype = infer.attribute(call, "out_dtype")
+    if dtype not in ("float16", "float32"):
+        raise infer.dtype_error(call, f"out_dtype must be float16 or float32, not {dtype}")
     _check(call, infos)
-    return TensorStructInfo(infos[0].shape, wanted, ndim=infos[0].ndim)
+    return TensorStructInfo(infos[0].shape, dtype, ndim=infos[0].ndim)
 
 
 def _along(value: te.Tensor, index: Sequence[PrimExpr], axis: int) -> PrimExpr:

@@ -135,9 +135,9 @@ def builder(name: str) -> Callable[[Function], Function]:
     `relax.op.linear` and `R.linear` for "relax.linear"."""
 
     def decorate(build: Function) -> Function:
-        known = name.removeprefix("relax.")
-        builders[known] = build
-        namespace, _, short = f"{__package__}.{known}".rpartition(".")
+        script_name = name.removeprefix("relax.")
+        builders[script_name] = build
+        namespace, _, short = f"{__package__}.{script_name}".rpartition(".")
         build.__name__ = build.__qualname__ = short
         if namespace in sys.modules:
             setattr(sys.modules[namespace], short, build)

@@ -58,7 +58,7 @@ def unique(
     element is, and how often each is there.
     """
     options = (sorted, return_index, return_inverse, return_counts)
-    given = [value if isinstance(value, Expr) else PrimValue(bool(value)) for value in options]
+    flags = [value if isinstance(value, Expr) else PrimValue(bool(value)) for value in options]
     if axis is not None:
-        given.append(PrimValue(int(axis)))
-    return call(unique, x, *given)
+        flags.append(PrimValue(int(axis)))
+    return call(unique, x, *flags)

@@ -77,8 +77,8 @@ def _infer_topk(call: Call, context: Context) -> StructInfo:
     place = _sorted_axis(call, info)
     shape = None if info.values is None else list(info.values)
     if shape is not None and place is not None and k >= 1:
-        known = getattr(shape[place], "value", None)
-        if known is None or k < known:
+        count = getattr(shape[place], "value", None)
+        if count is None or k < count:
             shape[place] = extent(k)
     values = TensorStructInfo(shape, info.dtype, ndim=info.ndim)
     indices = TensorStructInfo(shape, infer.attribute(call, "dtype"), ndim=info.ndim)
@@ -140,8 +140,8 @@ def _infer_median(call: Call, context: Context) -> StructInfo:
 
 def _legalize_median(builder: BlockBuilder, call: Call) -> Expr:
     info = builder.context.struct_info(call)
-    wanted = info.fields[0] if isinstance(info, TupleStructInfo) else info
-    assert isinstance(wanted, TensorStructInfo)
+    values = info.fields[0] if isinstance(info, TupleStructInfo) else info
+    assert isinstance(values, TensorStructInfo)
 
     def median(x: te.Tensor) -> te.Tensor | list[te.Tensor]:
         axes = attribute(call, "axis")
@@ -159,10 +159,10 @@ def _legalize_median(builder: BlockBuilder, call: Call) -> Expr:
         def element(*index: PrimExpr) -> PrimExpr:
             return x(*index[:place], position(*index), *index[place:])
 
-        found = [te.compute(position.shape, element, "median"), position]
+        results = [te.compute(position.shape, element, "median"), position]
         if attribute(call, "keepdims"):
-            found = [topi.reshape(tensor, wanted.values) for tensor in found]
-        return found if isinstance(info, TupleStructInfo) else found[0]
+            results = [topi.reshape(tensor, values.values) for tensor in results]
+        return results if isinstance(info, TupleStructInfo) else results[0]
 
     return builder.call_te(median, call.args[0], primfunc_name_hint="median")
 

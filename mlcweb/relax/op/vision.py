@@ -24,8 +24,8 @@ def _infer_regions(call: Call, context: Context) -> StructInfo:
     infer.need_rank(call, 0, data, 4, layout)
     infer.need_rank(call, 1, rois, 2, "(regions, 5)")
     if layout not in _LAYOUTS[infer.op_of(call).name]:
-        wanted = " or ".join(_LAYOUTS[infer.op_of(call).name])
-        raise infer.shape_error(call, f"layout must be {wanted}, not {layout}")
+        layouts = " or ".join(_LAYOUTS[infer.op_of(call).name])
+        raise infer.shape_error(call, f"layout must be {layouts}, not {layout}")
     mode = dict(call.attrs or {}).get("mode", "avg")
     if mode not in ("avg", "max"):
         raise infer.shape_error(call, f'mode must be "avg" or "max", not "{mode}"')
@@ -325,8 +325,8 @@ def _infer_multibox(call: Call, context: Context) -> StructInfo:
         _need_same(
             call, "loc_pred must have four numbers for each box of cls_pred", width, boxes * 4
         )
-    wanted = (IntImm("int64", 1), boxes, IntImm("int64", 4))
-    for one, other in zip(wanted, anchors.values or (None,) * 3, strict=True):
+    expected = (IntImm("int64", 1), boxes, IntImm("int64", 4))
+    for one, other in zip(expected, anchors.values or (None,) * 3, strict=True):
         _need_same(call, "anchor must be (1, boxes, 4)", one, other)
     every = TensorStructInfo(scores.shape, dtype, ndim=3)
     four = None if boxes is None else IntImm("int64", 4)

@@ -29,10 +29,10 @@ def _numbers(call: Call, name: str) -> list[int]:
     return [int(number) for number in attribute(call, name)]
 
 
-def _arranged(value: RelaxExpr, layout: str, wanted: str) -> RelaxExpr:
-    if layout == wanted:
+def _arranged(value: RelaxExpr, layout: str, target: str) -> RelaxExpr:
+    if layout == target:
         return value
-    return permute_dims(value, [layout.index(letter) for letter in wanted])
+    return permute_dims(value, [layout.index(letter) for letter in target])
 
 
 def _sizes(extents: Sequence[PrimExpr]) -> list[int]:
@@ -87,8 +87,8 @@ def _of_weight(call: Call, data: RelaxExpr, weight: RelaxExpr, grad: RelaxExpr) 
         attribute(call, "out_dtype"),
     )  # fmt: skip
     shape = shape_of(weight)
-    size, wanted = _spatial_result(call, data, grad), _sizes(shape[2:])
-    if size == wanted:
+    size, expected = _spatial_result(call, data, grad), _sizes(shape[2:])
+    if size == expected:
         return result
     return strided_slice(result, [0, 1, 2, 3], [0, 0, 0, 0], shape)
 

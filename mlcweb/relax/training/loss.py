@@ -42,14 +42,14 @@ class Loss:
         self, predictions: StructInfo, targets: StructInfo, *weights: StructInfo
     ) -> E.Function:
         names = ("predictions", "targets", "weights")
-        given = [
+        inputs = [
             E.Var(name, getattr(info, "struct_info", info))
             for name, info in zip(names, (predictions, targets, *weights), strict=False)
         ]
         builder = BlockBuilder()
-        with builder.function(self.name, given):
+        with builder.function(self.name, inputs):
             with builder.dataflow():
-                result = builder.emit_output(self.formula(*given))
+                result = builder.emit_output(self.formula(*inputs))
             var = builder.emit_func_output(result)
         func = builder.get()[var]
         assert isinstance(func, E.Function)

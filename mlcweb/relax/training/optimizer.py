@@ -41,15 +41,15 @@ class Optimizer:
 
     def init(self, params: E.Var | Sequence[E.Var]) -> Self:
         """Set the parameters, which are float tensors of known shapes and one element type."""
-        given = [params] if isinstance(params, E.Var) else list(params)
-        infos = [param.struct_info for param in given]
+        listed = [params] if isinstance(params, E.Var) else list(params)
+        infos = [param.struct_info for param in listed]
         types = {getattr(info, "dtype", None) for info in infos}
-        if not given or len(types) != 1 or "float" not in str(next(iter(types))):
+        if not listed or len(types) != 1 or "float" not in str(next(iter(types))):
             raise ValueError("Parameters are tensors of one float type, at least one")
-        names = [param.name_hint for param in given]
+        names = [param.name_hint for param in listed]
         if len(set(names)) < len(names):
             raise ValueError(f"Parameters have different names, not {', '.join(names)}")
-        self.param_list, self.dtype = given, str(next(iter(types)))
+        self.param_list, self.dtype = listed, str(next(iter(types)))
         return self
 
     @property
@@ -155,13 +155,13 @@ class MomentumSGD(Optimizer):
     def step(
         self, name: str, grad: E.Var, moments: list[E.Var], after: list[E.Var]
     ) -> tuple[E.Expr, list[E.Var]]:
-        momentum, given = self.number(self.momentum), grad
+        momentum = self.number(self.momentum)
         damped: E.Expr = grad
         if self.dampening:
             damped = op.multiply(self.number(1 - self.dampening), grad)
         velocity = emitted(op.add(op.multiply(momentum, moments[0]), damped), f"{name}_v_new")
         if self.nesterov:
-            ahead = op.add(given, op.multiply(momentum, velocity))
+            ahead = op.add(grad, op.multiply(momentum, velocity))
             return op.multiply(self.number(self.lr), emitted(ahead, f"{name}_g_nest")), [velocity]
         return op.multiply(self.number(self.lr), velocity), [velocity]
 

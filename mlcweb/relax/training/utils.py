@@ -85,7 +85,7 @@ def appended(func: E.Function, loss: E.Function, count: int) -> E.Function:
     taken = dict(zip(loss.params, results[:count], strict=False))
     body = Substitution(taken).rewrite(loss.body)
     rest = results[count:]
-    given = E.Tuple((body.body, *rest)) if rest else body.body
-    whole = E.SeqExpr(merged([*model.body.blocks, *body.blocks]), given)
+    result = E.Tuple((body.body, *rest)) if rest else body.body
+    whole = E.SeqExpr(merged([*model.body.blocks, *body.blocks]), result)
     params = (*model.params, *loss.params[count:])
     return E.Function(params, with_local_variables(whole), None, model.is_pure)

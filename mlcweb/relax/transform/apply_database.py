@@ -71,15 +71,15 @@ def _scheduled(
         programs.insert(0, program_of(marked))
     for program in programs:
         try:
-            found = source.query_ir_module(program)
+            recorded = source.query_ir_module(program)
         except (TVMError, ValueError) as error:
             reason = str(error).strip().partition("\n")[0]
             warnings.warn(f'The record of "{name}" does not fit: {reason}', stacklevel=2)
             continue
-        if found is not None and structural_equal(found, program):
+        if recorded is not None and structural_equal(recorded, program):
             return func  # it is the fastest as it is, or as it is scheduled by default
-        if found is not None:
-            new = found["main"]
+        if recorded is not None:
+            new = recorded["main"]
             names = {k: v for k, v in func.attrs.items() if k == "global_symbol"}
             attrs = {k: v for k, v in new.attrs.items() if k not in _DROPPED}
             return replace(new, attrs={**names, **attrs, SCHEDULED: True})

@@ -25,8 +25,8 @@ class Rewriting(PyExprMutator):
 
     def value(self, expr: object) -> object:
         """What a variable is bound to, or the expression itself."""
-        found = self.lookup_binding(expr) if isinstance(expr, E.Var) else expr
-        return expr if found is None else found
+        bound = self.lookup_binding(expr) if isinstance(expr, E.Var) else expr
+        return expr if bound is None else bound
 
     def called(self, expr: object, name: str) -> E.Call | None:
         """The call of an operator that gives a value."""

@@ -46,8 +46,8 @@ class _KnownExtents(Refinement):
 
     def __init__(self, func: E.Function) -> None:
         super().__init__({}, {})
-        self.known: dict[PrimVar, PrimExpr] = {}
-        self.values = self.known
+        self.extents: dict[PrimVar, PrimExpr] = {}
+        self.values = self.extents
         self.defined = {
             var
             for param in func.params
@@ -63,10 +63,10 @@ class _KnownExtents(Refinement):
         return value if same else E.If(cond, *parts, span=value.span)
 
     def branch(self, branch: E.SeqExpr) -> E.SeqExpr:
-        outside = dict(self.known)
+        outside = dict(self.extents)
         new = self.rewrite(branch)
-        self.known.clear()
-        self.known.update(outside)
+        self.extents.clear()
+        self.extents.update(outside)
         return new
 
     @on(E.Function)
@@ -86,7 +86,7 @@ class _KnownExtents(Refinement):
                 )
         for var in definable_tir_vars_in_struct_info(expected):
             if var in extents and var not in self.defined:
-                self.known[var] = extents[var]
+                self.extents[var] = extents[var]
             self.defined.add(var)
         return super().match_cast(binding)
 
@@ -121,9 +121,9 @@ class _Canonical(Mutator):
     @on(E.TupleGetItem)
     def field(self, value: E.TupleGetItem) -> E.RelaxExpr:
         inside = self.rewrite(value.tuple_value)
-        known = inside if isinstance(inside, E.Tuple) else self.tuples.get(inside)
-        if known is not None:
-            return known.fields[value.index]
+        tuple_value = inside if isinstance(inside, E.Tuple) else self.tuples.get(inside)
+        if tuple_value is not None:
+            return tuple_value.fields[value.index]
         return value if inside is value.tuple_value else E.TupleGetItem(inside, value.index)
 
     @on(E.SeqExpr)
@@ -160,8 +160,8 @@ class _Canonical(Mutator):
         is_alias = isinstance(bound, E.Var)
         value = self.stands_for.get(bound, bound) if is_alias else self.rewrite(bound)
         if isinstance(binding, E.MatchCast):
-            known = getattr(value, "struct_info", None)
-            if known is None or struct_info_base_check(binding.struct_info, known) != PASS:
+            info = getattr(value, "struct_info", None)
+            if info is None or struct_info_base_check(binding.struct_info, info) != PASS:
                 return binding if value is binding.value else replace(binding, value=value)
         if isinstance(value, E.Var) and self.renames(binding.var, value):
             return None

@@ -52,14 +52,14 @@ def _groups(func: E.Function, check: Check | None) -> list[Group]:
     for block in func.body.blocks:
         if not isinstance(block, E.DataflowBlock):
             continue
-        made = {binding.var for binding in block.bindings}
+        defined = {binding.var for binding in block.bindings}
         values = {binding.var: binding.value for binding in block.bindings}
-        found: dict[tuple[E.Var, int, str, str], Group] = {}
+        by_key: dict[tuple[E.Var, int, str, str], Group] = {}
         for binding in block.bindings:
-            key = _key(binding, made)
+            key = _key(binding, defined)
             if key is not None and isinstance(binding, E.VarBinding):
-                found.setdefault(key, []).append(binding)
-        for group in found.values():
+                by_key.setdefault(key, []).append(binding)
+        for group in by_key.values():
             sides = [used_vars(binding.value)[1] for binding in group]
             left = used_vars(group[0].value)[0]
             if len(group) > 1 and (check is None or check(left, sides, [], values)):
@@ -67,7 +67,7 @@ def _groups(func: E.Function, check: Check | None) -> list[Group]:
     return groups
 
 
-def _key(binding: E.Binding, made: set[E.Var]) -> tuple[E.Var, int, str, str] | None:
+def _key(binding: E.Binding, defined: set[E.Var]) -> tuple[E.Var, int, str, str] | None:
     """What products have in common that are combined."""
     call = binding.value
     if not (
@@ -76,7 +76,7 @@ def _key(binding: E.Binding, made: set[E.Var]) -> tuple[E.Var, int, str, str] | 
         return None
     left, right = call.args
     shape = static_shape(right)
-    if not isinstance(left, E.Var) or not isinstance(right, E.Var) or right in made:
+    if not isinstance(left, E.Var) or not isinstance(right, E.Var) or right in defined:
         return None
     if shape is None or len(shape) != 2 or left is right:
         return None

@@ -37,7 +37,7 @@ class _Common(Mutator):
         self.call_only = call_only
         self.kinds = (E.Call,) if call_only else (E.Call, E.Tuple, E.TupleGetItem)
         self.stands_for: dict[E.Var, E.Var] = {}
-        self.known: dict[int, list[tuple[E.Binding, E.Var]]] = {}
+        self.seen: dict[int, list[tuple[E.Binding, E.Var]]] = {}
         """By the hash of their value, bindings and the variables that hold what they compute."""
 
     @on(E.Var, E.DataflowVar)
@@ -52,9 +52,9 @@ class _Common(Mutator):
 
     @on(E.SeqExpr)
     def sequence(self, seq: E.SeqExpr) -> Node:
-        outside = {key: list(entries) for key, entries in self.known.items()}
+        outside = {key: list(entries) for key, entries in self.seen.items()}
         new = self.rewrite_children(seq)
-        self.known = outside
+        self.seen = outside
         return new
 
     @on(E.BindingBlock)
@@ -66,8 +66,8 @@ class _Common(Mutator):
         outside = dict(self.stands_for)
         new = self.rewrite_children(block)
         self.stands_for = outside
-        for key, entries in self.known.items():  # what is not seen outside of the block
-            self.known[key] = [
+        for key, entries in self.seen.items():  # what is not seen outside of the block
+            self.seen[key] = [
                 (binding, var) for binding, var in entries if not isinstance(var, E.DataflowVar)
             ]
         return new
@@ -77,8 +77,8 @@ class _Common(Mutator):
         value = self.rewrite(binding.value)
         new = binding if value is binding.value else replace(binding, value=value)
         if isinstance(binding, E.MatchCast) or self._repeats(value):
-            entries = self.known.setdefault(structural_hash(value), [])
-            first = next((var for known, var in entries if _computes(known, new)), None)
+            entries = self.seen.setdefault(structural_hash(value), [])
+            first = next((var for earlier, var in entries if _computes(earlier, new)), None)
             if first is None or not isinstance(binding.var, E.DataflowVar):
                 entries.append((new, binding.var))
             if first is not None:
@@ -96,10 +96,10 @@ class _Common(Mutator):
         return not (isinstance(op, Op) and op.get_attr("TAllocator"))
 
 
-def _computes(known: E.Binding, binding: E.Binding) -> bool:
+def _computes(earlier: E.Binding, binding: E.Binding) -> bool:
     """Whether two bindings give the same."""
     return (
-        type(known) is type(binding)
-        and known.var.struct_info == binding.var.struct_info
-        and structural_equal(known.value, binding.value)
+        type(earlier) is type(binding)
+        and earlier.var.struct_info == binding.var.struct_info
+        and structural_equal(earlier.value, binding.value)
     )

@@ -47,9 +47,9 @@ class _Reshapes(PyExprMutator):
         (data,) = tensors.fields
         if not isinstance(data, E.Expr):
             return call
-        known = data.struct_info
-        if not isinstance(known, TensorStructInfo) or not isinstance(info, TensorStructInfo):
+        data_info = data.struct_info
+        if not isinstance(data_info, TensorStructInfo) or not isinstance(info, TensorStructInfo):
             return call
-        if known.dtype != info.dtype or info.shape is None:
+        if data_info.dtype != info.dtype or info.shape is None:
             return call
         return reshape(data, info.shape)

@@ -64,9 +64,9 @@ def _fields(mutator: PyExprMutator, arg: E.RelaxExpr) -> list[E.RelaxExpr]:
     if not isinstance(arg, E.Expr) or not isinstance(arg.struct_info, TupleStructInfo):
         return [arg]
     count = len(arg.struct_info.fields)
-    known = mutator.lookup_binding(arg) if isinstance(arg, E.Var) else arg
-    if isinstance(known, E.Tuple):
-        parts = list(known.fields)
+    value = mutator.lookup_binding(arg) if isinstance(arg, E.Var) else arg
+    if isinstance(value, E.Tuple):
+        parts = list(value.fields)
     else:
         parts = [mutator.builder_.emit(E.TupleGetItem(arg, index)) for index in range(count)]
     return [field for part in parts for field in _fields(mutator, part)]

@@ -64,9 +64,9 @@ class _Folding(PyExprMutator):
 
     def visit_tuple_getitem_(self, value: E.TupleGetItem) -> E.Value:
         inside = self.visit_expr(value.tuple_value)
-        known = self.lookup_binding(inside) if isinstance(inside, E.Var) else inside
-        if isinstance(known, E.Tuple):
-            field = known.fields[value.index]
+        whole = self.lookup_binding(inside) if isinstance(inside, E.Var) else inside
+        if isinstance(whole, E.Tuple):
+            field = whole.fields[value.index]
             if isinstance(field, E.Constant):
                 return field
         return super().visit_tuple_getitem_(value)
@@ -114,8 +114,8 @@ class _Folding(PyExprMutator):
             return None
         if func not in self.ready:
             self.ready[func] = evaluator(func)
-        made = self.ready[func](inputs, results)
-        constants = [E.Constant(data) for data in made]
+        arrays = self.ready[func](inputs, results)
+        constants = [E.Constant(data) for data in arrays]
         single = isinstance(call.struct_info, TensorStructInfo)
         return constants[0] if single else E.Tuple(constants)
 

@@ -71,11 +71,11 @@ def FuseOpsByPattern(
             the part of the pattern's name before the first point.
         entry_functions: names of the functions to look at; None: all.
     """
-    given = [each if isinstance(each, FusionPattern) else FusionPattern(*each) for each in patterns]
+    listed = [p if isinstance(p, FusionPattern) else FusionPattern(*p) for p in patterns]
 
     def transform(mod: IRModule) -> IRModule:
-        for one in given:
-            mod = _grouped(mod, one, bind_constants, entry_functions)
+        for fusion in listed:
+            mod = _grouped(mod, fusion, bind_constants, entry_functions)
         return with_codegen_functions(mod) if annotate_codegen else mod
 
     return pass_of("FuseOpsByPattern", transform)
@@ -89,8 +89,8 @@ def _grouped(
 ) -> IRModule:
     units: dict[E.Var, Unit] = {}
     for var, func in mod.functions.items():
-        wanted = entry_functions is None or var.name_hint in entry_functions
-        if wanted and isinstance(func, E.Function):
+        is_entry = entry_functions is None or var.name_hint in entry_functions
+        if is_entry and isinstance(func, E.Function):
             if not is_primitive(func) and "Composite" not in func.attrs:
                 _Matching(pattern, func, units).run()
     return with_grouped_functions(mod, units, lift_constants=not bind_constants)
@@ -119,18 +119,18 @@ class _Matching:
                     self.match(binding, own)
 
     def match(self, binding: E.VarBinding, own: Mapping[E.Var, E.Value]) -> None:
-        found = extract(self.pattern.pattern, binding.value, self.values)
-        if found is None:
+        parts = extract(self.pattern.pattern, binding.value, self.values)
+        if parts is None:
             return
         matched = {binding.var: binding.value}
-        for part, value in found.items():
+        for part, value in parts.items():
             if not isinstance(part, (CallPattern, TupleGetItemPattern)):
                 continue
             if isinstance(value, E.Expr) and value in self.holders:
                 matched[self.holders[value]] = value
         if any(var in self.units or var not in own for var in matched):
             return
-        named = {name: found.get(p) for name, p in self.pattern.annotation_patterns.items()}
+        named = {name: parts.get(p) for name, p in self.pattern.annotation_patterns.items()}
         if self.pattern.check is not None:
             context = PatternCheckContext(
                 binding.value, named, matched, self.var_usages(), dict(self.holders)

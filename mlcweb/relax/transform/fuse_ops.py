@@ -35,8 +35,8 @@ def fuse_ops(mod: IRModule, opt_level: int = 2, max_depth: int = MAX_DEPTH) -> I
     for func in mod.functions.values():
         if isinstance(func, E.Function) and not is_primitive(func):
             graph = DataflowGraph(mod, func)
-            made: dict[Group, Unit] = {}
+            by_group: dict[Group, Unit] = {}
             for vertex, group in partition(graph, opt_level, max_depth).items():
                 if group.size > 1 and isinstance(vertex.value, E.Var):
-                    units[vertex.value] = made.setdefault(group, Unit())
+                    units[vertex.value] = by_group.setdefault(group, Unit())
     return with_grouped_functions(mod, units)

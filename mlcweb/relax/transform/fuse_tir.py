@@ -117,7 +117,7 @@ def fused_function(mod: IRModule, func: E.Function) -> FusedFunction | None:
     scalars: list[PrimVar] = []
     for param in func.params:
         parts.values[param] = _parameter(param.struct_info, param.name_hint, parts, scalars)
-    given = list(parts.buffer_map.values())
+    inputs = list(parts.buffer_map.values())
     for binding in bindings:
         value = binding.value
         parts.values[binding.var] = (
@@ -126,9 +126,9 @@ def fused_function(mod: IRModule, func: E.Function) -> FusedFunction | None:
             else _value(value, parts)
         )
     results = list(_buffers(_value(func.body.body, parts)))
-    if len(set(results)) < len(results) or set(given) & set(results):
+    if len(set(results)) < len(results) or set(inputs) & set(results):
         return None  # a result that is an argument, or two in one, would need copying
-    used = [buffer in parts.read for buffer in given]
+    used = [buffer in parts.read for buffer in inputs]
     parts.keep_parameters(used)
     for buffer in results:
         parts.add_parameter(buffer)
@@ -316,9 +316,9 @@ class _CallsOfFused(PyExprMutator):
     def parts(self, value: E.RelaxExpr, info: StructInfo) -> Iterator[E.RelaxExpr | PrimExpr]:
         """The tensors in an argument for a parameter of a struct info, and the extents for its
         symbolic ones."""
-        known = self.lookup_binding(value) if isinstance(value, E.Var) else None
-        if isinstance(known, E.Tuple):
-            value = known
+        bound = self.lookup_binding(value) if isinstance(value, E.Var) else None
+        if isinstance(bound, E.Tuple):
+            value = bound
         if isinstance(info, TupleStructInfo):
             for index, part in enumerate(info.fields):
                 if isinstance(value, E.Tuple):

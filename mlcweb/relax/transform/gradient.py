@@ -43,8 +43,8 @@ def Gradient(
         func = mod[func_name]
         if not isinstance(func, E.Function):
             raise DiagnosticError(f'Gradient: "{func_name}" is no function of the graph level')
-        wanted = [require_grads] if isinstance(require_grads, E.Var) else require_grads
-        params = list(func.params) if wanted is None else list(wanted)
+        required = [require_grads] if isinstance(require_grads, E.Var) else require_grads
+        params = list(func.params) if required is None else list(required)
         for param in params:
             if param not in func.params:
                 raise DiagnosticError(
@@ -192,9 +192,9 @@ class _Reverse:
             return
         before = self.adjoints.get(whole)
         fields: list[E.Expr] = []
-        known = whole.struct_info
-        assert isinstance(known, TupleStructInfo)
-        for place, info in enumerate(known.fields):
+        whole_info = whole.struct_info
+        assert isinstance(whole_info, TupleStructInfo)
+        for place, info in enumerate(whole_info.fields):
             if before is None:
                 fields.append(partial if place == index else self.zero(info))
             else:

@@ -92,12 +92,12 @@ class _GroupedBlocks:
         """The bindings that stand for a unit of a block: a call, and the fields of its result if
         several."""
         results = results_of(unit, block)
-        made = grouped_function(unit, results, self.lift_constants)
-        name = made.name
+        grouped = grouped_function(unit, results, self.lift_constants)
+        name = grouped.name
         if "Codegen" in unit.attrs:
             name = f"{self.builder.unique_function_name(name)}_{unit.attrs['Codegen']}"
-        name = self.builder.add_func(made.func, name)
-        call = E.Call(name, made.arguments)
+        name = self.builder.add_func(grouped.func, name)
+        call = E.Call(name, grouped.arguments)
         E.remember(call, self.builder.context.call(call))
         if len(results) == 1:
             return [E.VarBinding(results[0], call)]

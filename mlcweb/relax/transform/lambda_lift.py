@@ -113,8 +113,8 @@ class _Lifter(PyExprMutator):
         if isinstance(new.op, Op) or not isinstance(callee, E.Var) or callee in self.plain:
             return new
         info = self.closures.get(callee, callee.struct_info)
-        known = self.builder_.context.struct_info(new.op)
-        if not isinstance(info, FuncStructInfo) or not isinstance(known, ObjectStructInfo):
+        new_info = self.builder_.context.struct_info(new.op)
+        if not isinstance(info, FuncStructInfo) or not isinstance(new_info, ObjectStructInfo):
             return new  # a parameter of a function is called as it is
         invoke = invoke_pure_closure if info.purity else invoke_closure
         return invoke(new.op, E.Tuple(new.args), call.struct_info)

@@ -67,7 +67,7 @@ class _Attacher(PyExprMutator):
 def free_constants(mod: IRModule) -> IRModule:
     """The module with the attribute "layout_free_buffers" for what all calls of a function give as
     constants, where it has neither the attribute nor a schedule; functions keep their names."""
-    found: dict[GlobalVar, set[int]] = {}
+    free: dict[GlobalVar, set[int]] = {}
     graphs = [func for func in mod.functions.values() if isinstance(func, E.Function)]
     for call in (node for graph in graphs for node in walk(graph) if isinstance(node, E.Call)):
         arguments = call.args[1] if called_tir(mod, call) is not None else None
@@ -75,11 +75,11 @@ def free_constants(mod: IRModule) -> IRModule:
         numbers = {n for n, field in enumerate(fields) if isinstance(field, E.Constant)}
         for callee in (call.op, *call.args):
             if isinstance(callee, GlobalVar):
-                found[callee] = numbers & found.get(callee, numbers)
+                free[callee] = numbers & free.get(callee, numbers)
     marked = {
-        var: func.with_attr(LAYOUT_FREE, sorted(found[var]))
+        var: func.with_attr(LAYOUT_FREE, sorted(free[var]))
         for var, func in mod.functions.items()
-        if isinstance(func, PrimFunc) and found.get(var)
+        if isinstance(func, PrimFunc) and free.get(var)
         if LAYOUT_FREE not in func.attrs and SCHEDULED not in func.attrs
     }
     return mod.with_functions({**mod.functions, **marked}) if marked else mod

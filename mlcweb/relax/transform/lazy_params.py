@@ -242,12 +242,12 @@ def _with_stores(
     }
 
     def calls(binding: E.Binding) -> list[E.Call]:
-        found: list[E.Call] = []
+        after: list[E.Call] = []
         for var in ends.get(binding, ()):
-            found += [store(E.PrimValue(index), var) for index in places.get(var, ())]
+            after += [store(E.PrimValue(index), var) for index in places.get(var, ())]
             if var in fields:
-                found.append(kill_object(var))
-        return found
+                after.append(kill_object(var))
+        return after
 
     blocks = [_followed(block, calls) for block in body.blocks]
     blocks.append(E.BindingBlock([_unnamed(store(E.PrimValue(i), value)) for i, value in rest]))

@@ -52,14 +52,14 @@ class LegalizeOps(Pass):
         """How calls of an operator are lowered, or None."""
         if not isinstance(op, Op) or op.name in self.skipped:
             return None
-        found = self.customized.get(op.name) or op.get_attr("FLegalize")
-        if found is None and self.warns:
+        rule = self.customized.get(op.name) or op.get_attr("FLegalize")
+        if rule is None and self.warns:
             warnings.warn(
                 f"LegalizeOps: there is no lowering of {op.name}; it stays as it is. Give one with "
                 f'customize_legalize_map={{"{op.name}": fn}}',
                 stacklevel=2,
             )
-        return found
+        return rule
 
 
 @mutator

@@ -95,7 +95,7 @@ def _liftable(
     func: E.Function, inputs: tuple[E.Var, ...], weights: tuple[E.Var, ...], mod: IRModule
 ) -> list[E.Binding]:
     """The bindings of dataflow blocks that depend on weights alone."""
-    known = set(weights)
+    available = set(weights)
     of_inputs = {e for var in inputs if var.struct_info for e in dims.prim_vars(var.struct_info)}
     lifted: list[E.Binding] = []
     for block in func.body.blocks:
@@ -106,13 +106,13 @@ def _liftable(
             if (
                 used
                 and _stopped(binding.value) is None
-                and known.issuperset(used)
+                and available.issuperset(used)
                 and isinstance(binding, E.VarBinding)
                 and of_inputs.isdisjoint(symbolic_vars_used(binding.value))
                 and not contains_impure_call(binding.value, functions=mod)
             ):
                 lifted.append(binding)
-                known.add(binding.var)
+                available.add(binding.var)
     return lifted
 
 

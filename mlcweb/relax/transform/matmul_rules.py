@@ -120,13 +120,13 @@ def _permute_after(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
     if not isinstance(parts, E.Tuple) or len(parts) < 2:
         return None
     permuted = [rewriting.called(part, "relax.permute_dims") for part in parts]
-    known = [each for each in permuted if each is not None]
-    if len(known) < len(permuted):
+    transposes = [each for each in permuted if each is not None]
+    if len(transposes) < len(permuted):
         return None
-    orders = [each.attrs["axes"] if each.attrs else None for each in known]
-    info = tensor(known[0].args[0])
+    orders = [each.attrs["axes"] if each.attrs else None for each in transposes]
+    info = tensor(transposes[0].args[0])
     if info is None or any(order != orders[0] for order in orders):
         return None
     axis = (call.attrs["axis"] or 0) % info.ndim
     inside = info.ndim - 1 - axis if orders[0] is None else orders[0][axis] % info.ndim
-    return permute_dims(concat([each.args[0] for each in known], inside), orders[0])
+    return permute_dims(concat([each.args[0] for each in transposes], inside), orders[0])

@@ -45,10 +45,10 @@ def merge_composite_functions(mod: IRModule) -> IRModule:
         if "global_symbol" in func.attrs:
             entries.append(var)
     grouped = with_grouped_functions(mod, units)
-    made = {var: func for var, func in grouped.functions.items() if var not in mod.functions}
-    functions = {var: _with_local_composites(mod, var, func) for var, func in made.items()}
+    composites = {var: func for var, func in grouped.functions.items() if var not in mod.functions}
+    functions = {var: _with_local_composites(mod, var, func) for var, func in composites.items()}
     new = grouped.with_functions({**grouped.functions, **functions})
-    return reachable(new, [*entries, *made])
+    return reachable(new, [*entries, *composites])
 
 
 def _is_part(func: BaseFunc) -> bool:

@@ -58,15 +58,15 @@ def op_pattern_kind(func: PrimFunc) -> OpPatternKind:
 
 def _blocks(body: Stmt) -> list[Block]:
     """The outermost blocks that compute something."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     stack: list[Stmt] = [body]
     while stack:
         node = stack.pop()
         if isinstance(node, Block) and (node.iter_vars or not _has_blocks(node)):
-            found.append(node)
+            blocks.append(node)
         else:
             stack.extend(reversed(_inside(node)))
-    return found
+    return blocks
 
 
 def _inside(node: Stmt) -> list[Stmt]:
@@ -177,11 +177,11 @@ def AnnotateTIROpPattern() -> Pass:
     return pass_of("AnnotateTIROpPattern", lambda mod: annotate(mod))
 
 
-def annotate(mod: IRModule, known: Container[GlobalVar] = ()) -> IRModule:
-    """Do what `AnnotateTIROpPattern` does, to all functions but `known` ones."""
+def annotate(mod: IRModule, skip: Container[GlobalVar] = ()) -> IRModule:
+    """Do what `AnnotateTIROpPattern` does, to all functions but those to be skip."""
     changed: dict[GlobalVar, BaseFunc] = {
         var: func.with_attr("op_pattern", int(op_pattern_kind(func)))
         for var, func in mod.functions.items()
-        if isinstance(func, PrimFunc) and "op_pattern" not in func.attrs and var not in known
+        if isinstance(func, PrimFunc) and "op_pattern" not in func.attrs and var not in skip
     }
     return mod.with_functions({**mod.functions, **changed}) if changed else mod

@@ -101,13 +101,13 @@ UpdateParamType = UpdateParamStructInfo
 
 @mutator
 class _Parameters(PyExprMutator):
-    def __init__(self, given: Callable[[E.Var], StructInfo | None]) -> None:
+    def __init__(self, info_for: Callable[[E.Var], StructInfo | None]) -> None:
         super().__init__()
-        self.given = given
+        self.info_for = info_for
 
     def visit_function_(self, func: E.Function) -> E.Function:
         for param in func.params:
-            info = self.given(param)
+            info = self.info_for(param)
             if info is not None and info is not param.struct_info:
                 self.set_var_remap(param, E.Var(param.name_hint, info, span=param.span))
         params = [self.get_var_remap(param) for param in func.params]

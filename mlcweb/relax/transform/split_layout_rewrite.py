@@ -77,14 +77,14 @@ def _split(name: str, func: PrimFunc) -> _Parts | None:
     assert root is not None
     attrs = {key: value for key, value in func.attrs.items() if key != LAYOUT_FREE}
     weights = [func.params[copy.number] for copy in copies]
-    made = sequence(*(_unmarked(copy.nest) for copy in copies))
+    body = sequence(*(_unmarked(copy.nest) for copy in copies))
     results = {Var(copy.buffer.name, "handle"): copy.buffer for copy in copies}
-    given = {param: func.buffer_map[param] for param in weights}
+    inputs = {param: func.buffer_map[param] for param in weights}
     prepack = replace(
         func,
-        params=(*given, *results),
-        buffer_map={**given, **results},
-        body=BlockRealize((), const(True), replace(root, body=made, alloc_buffers=())),
+        params=(*inputs, *results),
+        buffer_map={**inputs, **results},
+        body=BlockRealize((), const(True), replace(root, body=body, alloc_buffers=())),
         attrs=attrs,
     )
     rest = replace(without_layout_copies(func, copies), attrs=attrs)
@@ -128,8 +128,8 @@ class _Calls(PyExprMutator):
         weights = [fields[n] for n in parts.copies]
         single = len(infos) == 1
         prepack = call_tir(parts.prepack_var, E.Tuple(weights), infos[0] if single else infos)
-        made = self.builder_.emit(prepack)
+        packed = self.builder_.emit(prepack)
         for index, number in enumerate(parts.copies):
-            fields[number] = made if single else self.builder_.emit(E.TupleGetItem(made, index))
+            fields[number] = packed if single else self.builder_.emit(E.TupleGetItem(packed, index))
         args = (parts.rest_var, E.Tuple(fields), *sizes)
         return self.builder_.emit(E.Call(new.op, args, new.attrs, new.sinfo_args, span=new.span))

@@ -28,10 +28,10 @@ def TopologicalSort(order: str = "depth-first", direction: str = "from-inputs") 
         direction: "from-inputs" begins with what depends on nothing in the block, "from-outputs"
             at the end with what nothing in the block depends on.
     """
-    for name, value, known in (("order", order, ORDERS), ("direction", direction, DIRECTIONS)):
-        if value not in known:
+    for name, value, allowed in (("order", order, ORDERS), ("direction", direction, DIRECTIONS)):
+        if value not in allowed:
             raise ValueError(
-                f"TopologicalSort: {name} is {' or '.join(map(repr, known))}, not {value!r}"
+                f"TopologicalSort: {name} is {' or '.join(map(repr, allowed))}, not {value!r}"
             )
     sorting = _Sorting(order == "breadth-first", direction == "from-inputs")
     return functionwise("TopologicalSort", sorting.rewrite)
@@ -74,18 +74,18 @@ class _Sorting(Mutator):
 
 def _dependences(block: E.DataflowBlock) -> tuple[list[list[int]], list[list[int]]]:
     """For each binding, the positions of those that it needs, and of those that need it."""
-    made: dict[object, int] = {}
+    position: dict[object, int] = {}
     used: list[list[int]] = []
     users: list[list[int]] = [[] for _ in block.bindings]
     for i, binding in enumerate(block.bindings):
         needs: list[object] = [*free_vars(binding.value), *symbolic_vars_used(binding.value)]
         if binding.var.struct_info is not None:
             needs.extend(dims.prim_vars(binding.var.struct_info))
-        used.append(list(dict.fromkeys(made[need] for need in needs if need in made)))
+        used.append(list(dict.fromkeys(position[need] for need in needs if need in position)))
         for other in used[-1]:
             users[other].append(i)
-        made[binding.var] = i
+        position[binding.var] = i
         if isinstance(binding, E.MatchCast):
             for var in definable_tir_vars_in_struct_info(binding.struct_info):
-                made.setdefault(var, i)
+                position.setdefault(var, i)
     return used, users

@@ -33,7 +33,7 @@ def RemoveUnusedOutputs() -> Pass:
 
 def private_callees(mod: IRModule) -> dict[GlobalVar, E.Function]:
     """The private functions of which all uses are calls."""
-    found = {
+    callees = {
         var: func
         for var, func in mod.functions.items()
         if isinstance(func, E.Function) and "global_symbol" not in func.attrs
@@ -42,8 +42,8 @@ def private_callees(mod: IRModule) -> dict[GlobalVar, E.Function]:
         if isinstance(func, E.Function):
             for node in walk(func.body):
                 for part in _values_in(node):
-                    found.pop(part, None)
-    return found
+                    callees.pop(part, None)
+    return callees
 
 
 def _values_in(node: Node) -> list[GlobalVar]:

@@ -124,15 +124,15 @@ def _pooled(
     rule = {"schedule_rule": f"meta_schedule.{name}_{pool_type}"}
     is_max = pool_type == "max"
     reduce, reduced = (reducers.max, f"{name}_max") if is_max else (reducers.sum, f"{name}_sum")
-    found = compute(
+    pooled = compute(
         shape, lambda *index: reduce(window(*index), axes), reduced, tag=reduced,
         attrs=rule if is_max else None, varargs_names=names,
     )  # fmt: skip
     if is_max:
-        return found
+        return pooled
 
     def mean(*index: PrimExpr) -> Any:
-        return arithmetic.divide(found(*index), arithmetic.cast(dtype, count(index)))
+        return arithmetic.divide(pooled(*index), arithmetic.cast(dtype, count(index)))
 
     return compute(
         shape, mean, f"{name}_avg", tag=tags.ELEMWISE, attrs=rule, varargs_names=names
@@ -189,10 +189,10 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
     [floor(i h / out), ceil((i + 1) h / out))."""
     operator = f"adaptive_pool {pool_type}"
     places = spatial_axes(operator, data, pool_type, layout)
-    wanted = numbers(operator, "output size", output_size, len(places))
+    sizes = numbers(operator, "output size", output_size, len(places))
     shape, axes = list(data.shape), []
     even = True
-    for d, (place, out) in enumerate(zip(places, wanted, strict=True)):
+    for d, (place, out) in enumerate(zip(places, sizes, strict=True)):
         extent = data.shape[place]
         number = shapes.constant(extent)
         even = even and number is not None and number % out == 0
@@ -203,7 +203,7 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
         axes.append(reduce_axis((0, widest), f"rv{d}"))
 
     def bounds(i: PrimExpr, d: int) -> tuple[PrimExpr, PrimExpr]:
-        extent, out = data.shape[places[d]], wanted[d]
+        extent, out = data.shape[places[d]], sizes[d]
         start = arithmetic.floordiv(i * extent, out)
         end = arithmetic.floordiv((i + 1) * extent + (out - 1), out)
         return start, end
@@ -216,7 +216,7 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
         for d, place in enumerate(places):
             start, end = bounds(index[place], d)
             inside[place] = start + axes[d].var
-            if not even and wanted[d] != 1:
+            if not even and sizes[d] != 1:
                 conditions.append(arithmetic.less(inside[place], end))
         value = data(*inside)
         for condition in conditions:

@@ -20,10 +20,10 @@ def numbers(operator: str, what: str, value: Any, count: int) -> list[int]:
     """A number for each of `count` axes; one stands for all."""
     items = list(value) if isinstance(value, (tuple, list)) else [value]
     items = items * count if len(items) == 1 else items
-    found = [shapes.constant(item) for item in items]
-    if None in found or len(found) != count:
+    constants = [shapes.constant(item) for item in items]
+    if None in constants or len(constants) != count:
         raise DiagnosticError(f"{operator}: {what} is a number or {count} of them, not {value!r}")
-    return [int(number) for number in found if number is not None]
+    return [int(number) for number in constants if number is not None]
 
 
 def count_inside(

@@ -56,12 +56,12 @@ def all_class_non_max_suppression(
     def body(inputs: list[Buffer], outputs: list[Buffer]) -> Stmt:
         box, score, ranked, *others = inputs
         chosen, total, state = outputs
-        given = iter(others)
+        rest = iter(others)
 
         def number(limit: Any, dtype: str) -> PrimExpr:
             if not isinstance(limit, Tensor):
                 return arithmetic.cast(dtype, arithmetic.convert(limit))
-            buffer = next(given)
+            buffer = next(rest)
             return arithmetic.cast(dtype, BufferLoad(buffer, (_const(0),) * len(buffer.shape)))
 
         most, threshold, least = (
@@ -71,7 +71,7 @@ def all_class_non_max_suppression(
         row, column, image, label, rank, other = (
             Var(name, _WIDE) for name in ("r", "c", "image", "label", "rank", "other")
         )
-        found, first, free = (
+        filled, first, free = (
             BufferLoad(total, (_const(0),)),
             *(BufferLoad(state, (_const(n),)) for n in (0, 1)),
         )
@@ -83,26 +83,26 @@ def all_class_non_max_suppression(
         )
         keep = sequence(
             *(
-                BufferStore(chosen, value, (found, _const(place)))
+                BufferStore(chosen, value, (filled, _const(place)))
                 for place, value in enumerate((image, label, candidate))
             ),
-            BufferStore(total, arithmetic.add(found, 1), (_const(0),)),
+            BufferStore(total, arithmetic.add(filled, 1), (_const(0),)),
         )
         fits = arithmetic.logical_and(
             arithmetic.greater(BufferLoad(score, (image, label, candidate)), least),
-            arithmetic.less(arithmetic.subtract(found, first), most),
+            arithmetic.less(arithmetic.subtract(filled, first), most),
         )
         if output_shape is not None:
-            fits = arithmetic.logical_and(fits, arithmetic.less(found, rows))
+            fits = arithmetic.logical_and(fits, arithmetic.less(filled, rows))
         consider = IfThenElse(
             fits,
             sequence(
                 BufferStore(state, _const(1), (_const(1),)),
-                loop(other, arithmetic.subtract(found, first), check),
+                loop(other, arithmetic.subtract(filled, first), check),
                 IfThenElse(arithmetic.equal(free, 1), keep),
             ),
         )
-        of_class = sequence(BufferStore(state, found, (_const(0),)), loop(rank, count, consider))
+        of_class = sequence(BufferStore(state, filled, (_const(0),)), loop(rank, count, consider))
         clear = BufferStore(chosen, _const(-1), (row, column))
         return sequence(
             loop(row, rows, loop(column, _const(3), clear)),

@@ -80,21 +80,21 @@ def result_shape(node: Node, shape: Sequence[Extent]) -> list[Extent]:
 
 def _reshape(node: Node, shape: list[Extent]) -> list[Extent]:
     if node.has(1):
-        wanted = list(node.needed(1, "shape").elements)
+        target = list(node.needed(1, "shape").elements)
     else:
-        wanted = list(node.attrs["shape"])
+        target = list(node.attrs["shape"])
     if not node.attrs.get("allowzero", 0):
-        wanted = [shape[i] if is_number(extent, 0) else extent for i, extent in enumerate(wanted)]
-    if any(not isinstance(extent, PrimExpr) and extent < -1 for extent in wanted):
-        raise node.wrong(f"the shape {wanted} has a negative extent")
-    unknown = [i for i, extent in enumerate(wanted) if is_number(extent, -1)]
+        target = [shape[i] if is_number(extent, 0) else extent for i, extent in enumerate(target)]
+    if any(not isinstance(extent, PrimExpr) and extent < -1 for extent in target):
+        raise node.wrong(f"the shape {target} has a negative extent")
+    unknown = [i for i, extent in enumerate(target) if is_number(extent, -1)]
     if len(unknown) > 1:
-        raise node.wrong(f"the shape {wanted} leaves {len(unknown)} extents open; one can be")
+        raise node.wrong(f"the shape {target} leaves {len(unknown)} extents open; one can be")
     if unknown:
         (place,) = unknown
-        rest = wanted[:place] + wanted[place + 1 :]
-        wanted[place] = _quotient(shape, rest)
-    return wanted
+        rest = target[:place] + target[place + 1 :]
+        target[place] = _quotient(shape, rest)
+    return target
 
 
 def is_number(extent: Extent, value: int) -> bool:

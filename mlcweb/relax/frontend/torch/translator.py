@@ -210,12 +210,12 @@ class Translator:
         info = value.struct_info
         if not isinstance(info, TensorStructInfo):
             return value
-        wanted = TensorStructInfo(shape, info.dtype)
+        target = TensorStructInfo(shape, info.dtype)
         if info.values is not None and all(
-            map(dims.equal, info.values, wanted.values or ())
+            map(dims.equal, info.values, target.values or ())
         ):  # fmt: skip
             return value
-        return self.block_builder.match_cast(value, wanted)
+        return self.block_builder.match_cast(value, target)
 
     def refuse_unknown(self, calls: Sequence[tuple[FxNode, Sequence[str], bool]], way: str) -> None:
         """Refuses a graph with nodes that nothing converts.

@@ -44,9 +44,9 @@ def _infer(rank: int, transposed: bool) -> Infer:
         filters, inner, *kernel = extents_of(weight, kernel_layout, f"OI{spatial}")
         groups = infer.attribute(call, "groups")
         both = f"{infer.described(call, 0, data)} and {infer.described(call, 1, weight)}"
-        wanted = inner if transposed else inner * groups
-        if dims.differ(channels, wanted):
-            expected = infer.text(dims.simplify(wanted))
+        expected_channels = inner if transposed else inner * groups
+        if dims.differ(channels, expected_channels):
+            expected = infer.text(dims.simplify(expected_channels))
             raise infer.shape_error(
                 call,
                 f"{both} do not fit with groups={groups}: the weight is for {expected} channels, "

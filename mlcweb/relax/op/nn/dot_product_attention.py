@@ -30,16 +30,16 @@ def _infer_attention(call: Call, context: Context) -> StructInfo:
         (key.values, (batch, key.values[1], heads, features)),
         (value.values, (batch, key.values[1], heads, value.values[3])),
     )
-    for found, wanted in expected:
-        if any(map(dims.differ, found, wanted)):
+    for actual, required in expected:
+        if any(map(dims.differ, actual, required)):
             raise infer.shape_error(call, f"{shapes} do not fit together as {_LAYOUT}")
     if len(infos) > 3 and infos[3].ndim != -1:
         bias = infos[3]
         infer.need_rank(call, 3, bias, 4, "(batch, heads, length, length of the keys)")
         if bias.values is not None:
             full = (batch, heads, length, key.values[1])
-            for extent, wanted in zip(bias.values, full, strict=True):
-                if getattr(extent, "value", None) != 1 and dims.differ(extent, wanted):
+            for extent, required in zip(bias.values, full, strict=True):
+                if getattr(extent, "value", None) != 1 and dims.differ(extent, required):
                     raise infer.shape_error(
                         call, f"{shapes}: the bias is broadcast to {dims.shape_text(full)}"
                     )

@@ -86,10 +86,10 @@ def pool_attrs(
 def check_counts(call: Call, rank: int, **expected: int) -> None:
     """Refuses attributes that do not have the expected count of numbers."""
     for name, count in expected.items():
-        given = infer.attribute(call, name)
-        if len(given) != count:
+        numbers = infer.attribute(call, name)
+        if len(numbers) != count:
             raise infer.shape_error(
-                call, f"{name} needs {count} number(s) for {rank} spatial axes, not {list(given)}"
+                call, f"{name} needs {count} number(s) for {rank} spatial axes, not {list(numbers)}"
             )
 
 

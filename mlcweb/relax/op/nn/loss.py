@@ -84,14 +84,14 @@ def _legalize_nll_loss(builder: BlockBuilder, call: Call) -> Expr:
     predictions, targets, *weights = call.args
 
     def nll_loss(*tensors: te.Tensor) -> te.Tensor:
-        chosen, wanted, *factors = tensors
+        chosen, labels, *factors = tensors
         if chosen.ndim == 1:  # one target
             chosen = topi.expand_dims(chosen, 0)
-            wanted = topi.expand_dims(wanted, 0)
+            labels = topi.expand_dims(labels, 0)
         reduction = attribute(call, "reduction")
         weight = factors[0] if factors else None
         result = topi.nn.nll_loss(
-            chosen, wanted, weight, reduction, attribute(call, "ignore_index")
+            chosen, labels, weight, reduction, attribute(call, "ignore_index")
         )
         return topi.squeeze(result) if reduction == "none" and tensors[0].ndim == 1 else result
 
@@ -118,5 +118,5 @@ def nll_loss(
         reduction: "none", "sum", or "mean": divided by the sum of the weights that counted.
         ignore_index: targets of this number do not count.
     """
-    given = (predictions, targets) if weights is None else (predictions, targets, weights)
-    return call(nll_loss, *given, reduction=reduction, ignore_index=int(ignore_index))
+    tensors = (predictions, targets) if weights is None else (predictions, targets, weights)
+    return call(nll_loss, *tensors, reduction=reduction, ignore_index=int(ignore_index))

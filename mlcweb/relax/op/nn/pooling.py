@@ -125,13 +125,13 @@ def _infer_adaptive(rank: int) -> Infer:
         info = infer.tensor(call, 0, context)
         layout, out = (check_layout(call, name, letters) for name in ("layout", "out_layout"))
         check_rank(call, 0, info, layout)
-        wanted = infer.attribute(call, "output_size")
-        if wanted is not None:
+        size = infer.attribute(call, "output_size")
+        if size is not None:
             check_counts(call, rank, output_size=rank)
         if info.values is None:
             return TensorStructInfo(None, info.dtype, ndim=len(out))
         batch, channels, *image = extents_of(info, layout, letters)
-        outputs = image if wanted is None else [extent(number) for number in wanted]
+        outputs = image if size is None else [extent(number) for number in size]
         return TensorStructInfo(arranged([batch, channels, *outputs], letters, out), info.dtype)
 
     return deduce
@@ -144,10 +144,10 @@ def _legalize_adaptive(name: str) -> Legalize:
 
         def pool(data: te.Tensor) -> te.Tensor:
             data = reordered(data, layout, images)
-            wanted = size
-            if wanted is None:
-                wanted = [n for n, c in zip(data.shape, images, strict=True) if c not in "NC"]
-            result = topi.nn.adaptive_pool(data, wanted, "avg", images)
+            output = size
+            if output is None:
+                output = [n for n, c in zip(data.shape, images, strict=True) if c not in "NC"]
+            result = topi.nn.adaptive_pool(data, output, "avg", images)
             return reordered(result, images, attribute(call, "out_layout"))
 
         return builder.call_te(pool, *call.args, primfunc_name_hint=name)

@@ -18,7 +18,7 @@ from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.layout import Decision, Layout, LayoutRule, Lettered, initial, initial_of
 from mlcweb.relax.op.manipulate import permute_dims
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
-from mlcweb.relax.transform.layout.wanted import Wanted, check_wanted, decide
+from mlcweb.relax.transform.layout.wanted import DesiredLayouts, check_wanted, decide
 from mlcweb.relax.transform.registration import unfused_pass
 
 LayoutOf = Callable[[E.Call], Mapping[str, Sequence[str]]]
@@ -49,9 +49,9 @@ def ConvertLayout(
 
 @mutator
 class _Conversion(PyExprMutator):
-    def __init__(self, mod: IRModule, wanted: Wanted, layout_cb: LayoutOf | None) -> None:
+    def __init__(self, mod: IRModule, desired: DesiredLayouts, layout_cb: LayoutOf | None) -> None:
         super().__init__(mod)
-        self.wanted = wanted
+        self.desired = desired
         self.layout_cb = layout_cb
         self.layouts: dict[E.Var, Layout] = {}
 
@@ -62,14 +62,14 @@ class _Conversion(PyExprMutator):
         layout = self.layouts.get(value) if isinstance(value, E.Var) else None
         return initial_of(value) if layout is None else layout
 
-    def in_layout(self, value: E.RelaxExpr, wanted: Layout) -> E.RelaxExpr:
+    def in_layout(self, value: E.RelaxExpr, target: Layout) -> E.RelaxExpr:
         """What stands for a value, in a layout."""
-        if isinstance(value, E.Tuple) and isinstance(wanted, list):
-            both = zip(value.fields, wanted, strict=True)
+        if isinstance(value, E.Tuple) and isinstance(target, list):
+            both = zip(value.fields, target, strict=True)
             return E.Tuple([self.in_layout(field, layout) for field, layout in both])
         if isinstance(value, E.Var):
-            return converted(self.get_var_remap(value), self.layout_of(value), wanted)
-        return converted(value, initial_of(value), wanted) if isinstance(value, E.Expr) else value
+            return converted(self.get_var_remap(value), self.layout_of(value), target)
+        return converted(value, initial_of(value), target) if isinstance(value, E.Expr) else value
 
     def visit_dataflow_var_(self, var: E.DataflowVar) -> E.Value:
         new = self.in_layout(var, initial(var.struct_info))
@@ -107,11 +107,11 @@ class _Conversion(PyExprMutator):
             return None
         rule: LayoutRule | None = call.op.get_attr("FRelaxInferLayout")
         if isinstance(rule, Lettered):
-            wanted = self.wanted if self.layout_cb is None else self.layout_cb(call)
+            desired = self.desired if self.layout_cb is None else self.layout_cb(call)
             if self.layout_cb is not None:
-                check_wanted(wanted)
-            if call.op.name in wanted:
-                return decide(call, rule, wanted[call.op.name])
+                check_wanted(desired)
+            if call.op.name in desired:
+                return decide(call, rule, desired[call.op.name])
         return None if rule is None else rule(call, layouts)
 
     def rewritten(self, call: E.Call, decision: Decision) -> E.Call:
@@ -156,14 +156,14 @@ def _permuted(info: StructInfo, layout: Layout) -> StructInfo | None:
     return TensorStructInfo([info.values[axis] for axis in layout], info.dtype)
 
 
-def converted(value: E.Value, here: Layout, wanted: Layout) -> E.Value:
-    """A value that lies as `here` says, as `wanted`."""
-    if here == wanted or here is None or wanted is None:
+def converted(value: E.Value, here: Layout, target: Layout) -> E.Value:
+    """A value that lies as `here` says, as `target`."""
+    if here == target or here is None or target is None:
         return value
-    if isinstance(here, tuple) and isinstance(wanted, tuple):
-        return permute_dims(value, [here.index(axis) for axis in wanted])
-    assert isinstance(here, list) and isinstance(wanted, list)
+    if isinstance(here, tuple) and isinstance(target, tuple):
+        return permute_dims(value, [here.index(axis) for axis in target])
+    assert isinstance(here, list) and isinstance(target, list)
     return E.Tuple([
         converted(E.TupleGetItem(value, index), *both)
-        for index, both in enumerate(zip(here, wanted, strict=True))
+        for index, both in enumerate(zip(here, target, strict=True))
     ])  # fmt: skip

@@ -10,7 +10,7 @@ from mlcweb.relax.expr import Call
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.layout import Decision, Lettered, Order
 
-Wanted = Mapping[str, Sequence[str]]
+DesiredLayouts = Mapping[str, Sequence[str]]
 """Layouts of data, weight and result (default: that of the data), by names of operators."""
 
 
@@ -20,9 +20,9 @@ def _rule(name: str) -> Lettered | None:
     return rule if isinstance(rule, Lettered) and rule.may_be_wanted else None
 
 
-def check_wanted(wanted: Wanted) -> None:
+def check_wanted(desired: DesiredLayouts) -> None:
     """Raises: DiagnosticError for operators or counts of layouts for which there is no meaning."""
-    for name, layouts in wanted.items():
+    for name, layouts in desired.items():
         rule = _rule(name)
         if rule is None:
             raise DiagnosticError(
@@ -43,17 +43,17 @@ def decide(call: Call, rule: Lettered, layouts: Sequence[str]) -> Decision:
     letters = [*layouts, *[layouts[0]] * (len(rule.names) - len(layouts))]
     attrs = dict(zip(rule.names, letters, strict=True))
     name = infer.op_of(call).name
-    orders = [_order(name, infer.attribute(call, each), wanted) for each, wanted in attrs.items()]
+    orders = [_order(name, infer.attribute(call, each), target) for each, target in attrs.items()]
     return rule.decision(call, orders, attrs)
 
 
-def _order(name: str, here: str, wanted: str) -> Order:
-    """The order of a tensor whose axes the letters of `here` name, when it lies as `wanted`."""
-    if sorted(wanted) != sorted(here):
-        blocked = any(letter.isdigit() for letter in wanted)
+def _order(name: str, here: str, target: str) -> Order:
+    """The order of a tensor whose axes the letters of `here` name, when it lies as `target`."""
+    if sorted(target) != sorted(here):
+        blocked = any(letter.isdigit() for letter in target)
         why = ": layouts with blocks of channels are not there" if blocked else ""
         raise DiagnosticError(
             f'ConvertLayout: {name} lies as "{here}"; an order of these letters is wanted, '
-            f'not "{wanted}"{why}'
+            f'not "{target}"{why}'
         )
-    return tuple(here.index(letter) for letter in wanted)
+    return tuple(here.index(letter) for letter in target)

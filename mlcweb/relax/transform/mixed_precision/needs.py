@@ -40,13 +40,13 @@ def needs(func: E.Function) -> dict[E.Var, Need]:
     """What is asked of each variable of a function."""
     collector = _Needs()
     collector.visit_expr(func.body)
-    return collector.found
+    return collector.needs
 
 
 @visitor
 class _Needs(PyExprVisitor):
     def __init__(self) -> None:
-        self.found: dict[E.Var, Need] = {}
+        self.needs: dict[E.Var, Need] = {}
 
     def ask(self, value: E.RelaxExpr, need: Need) -> None:
         if isinstance(value, E.Tuple):
@@ -55,8 +55,8 @@ class _Needs(PyExprVisitor):
                 self.ask(field, part)
         elif isinstance(value, E.Var):
             whole = need if isinstance(need, list) else uniform(value.struct_info, need)
-            known = value in self.found
-            self.found[value] = _both(self.found[value], whole) if known else whole
+            seen = value in self.needs
+            self.needs[value] = _both(self.needs[value], whole) if seen else whole
 
     def visit_seq_expr_(self, seq: E.SeqExpr) -> None:
         self.visit_expr(seq.body)
@@ -71,7 +71,7 @@ class _Needs(PyExprVisitor):
 
     def visit_var_binding_(self, binding: E.VarBinding) -> None:
         value = binding.value
-        need = self.found.get(binding.var)
+        need = self.needs.get(binding.var)
         if isinstance(value, E.Call) and policy_of(value) is ALWAYS:
             for arg in value.args:
                 self.ask(arg, True)

@@ -38,28 +38,28 @@ def in_half(info: StructInfo) -> StructInfo:
     return info
 
 
-def converted(value: E.Value, wanted: StructInfo) -> E.Value:
+def converted(value: E.Value, target: StructInfo) -> E.Value:
     """A value with its floats in the types of elements of a struct info."""
     info = value.struct_info if isinstance(value, E.Expr) else None
-    if info is None or not _differs(info, wanted):
+    if info is None or not _differs(info, target):
         return value
-    if isinstance(wanted, TensorStructInfo):
-        return astype(value, wanted.dtype)
-    assert isinstance(wanted, TupleStructInfo)
+    if isinstance(target, TensorStructInfo):
+        return astype(value, target.dtype)
+    assert isinstance(target, TupleStructInfo)
     parts: list[E.RelaxExpr] = []
-    for index, field in enumerate(wanted.fields):
+    for index, field in enumerate(target.fields):
         part = value.fields[index] if isinstance(value, E.Tuple) else E.TupleGetItem(value, index)
         parts.append(converted(part, field) if isinstance(part, E.Expr) else part)
     return E.Tuple(parts)
 
 
-def _differs(info: StructInfo, wanted: StructInfo) -> bool:
+def _differs(info: StructInfo, target: StructInfo) -> bool:
     """Whether some tensor of floats is wanted in another type."""
-    if isinstance(info, TupleStructInfo) and isinstance(wanted, TupleStructInfo):
-        return any(map(_differs, info.fields, wanted.fields))
-    if not isinstance(info, TensorStructInfo) or not isinstance(wanted, TensorStructInfo):
+    if isinstance(info, TupleStructInfo) and isinstance(target, TupleStructInfo):
+        return any(map(_differs, info.fields, target.fields))
+    if not isinstance(info, TensorStructInfo) or not isinstance(target, TensorStructInfo):
         return False
-    return info.dtype in FLOATS and info.dtype != wanted.dtype
+    return info.dtype in FLOATS and info.dtype != target.dtype
 
 
 def fits_half(value: E.RelaxExpr) -> bool:

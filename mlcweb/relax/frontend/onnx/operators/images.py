@@ -46,10 +46,10 @@ def _center_crop_pad(node: Node) -> Expr:
     axes = [normalized(node, a, len(shape)) for a in node.attrs.get("axes", range(len(shape)))]
     x = node.tensor(0)
     widths = [0] * 2 * len(shape)
-    for axis, wanted in zip(axes, node.ints(1, "shape"), strict=True):
-        over = shape[axis] - wanted
+    for axis, extent in zip(axes, node.ints(1, "shape"), strict=True):
+        over = shape[axis] - extent
         if over > 0:
-            x = node.emit(op.strided_slice(x, [axis], [over // 2], [over // 2 + wanted]))
+            x = node.emit(op.strided_slice(x, [axis], [over // 2], [over // 2 + extent]))
         elif over < 0:
             widths[2 * axis], widths[2 * axis + 1] = -over // 2, -over - -over // 2
     return op.nn.pad(x, widths) if any(widths) else x

@@ -50,13 +50,13 @@ def _max_unpool(node: Node) -> Expr:
         for axis, (n, stride, k) in enumerate(zip(shape[2:], strides, kernel, strict=True))
     ]
     inferred = [*shape[:2], *inferred]
-    wanted = node.ints(2, "output_shape") if node.has(2) else inferred
+    target = node.ints(2, "output_shape") if node.has(2) else inferred
     values, places = (op.reshape(node.tensor(index), [-1]) for index in (0, 1))
     empty = op.zeros([math.prod(inferred)], node.dtype(0))
     result = node.emit(op.reshape(op.scatter_elements(empty, places, values), inferred))
-    if wanted == inferred:
+    if target == inferred:
         return result
-    widths = [width for old, new in zip(inferred, wanted, strict=True) for width in (0, new - old)]
+    widths = [width for old, new in zip(inferred, target, strict=True) for width in (0, new - old)]
     return op.nn.pad(result, widths)
 
 

@@ -40,9 +40,9 @@ def _resize(node: Node) -> Expr:
         node.attrs.setdefault("nearest_mode", "floor")
     axes = [normalized(node, a, len(shape)) for a in node.attrs.get("axes", range(len(shape)))]
     sizes, scales = list(shape), [1.0] * len(shape)
-    wanted, factor = (None, 1) if node.opset < 11 else (3, 2)
-    if wanted is not None and node.has(wanted) and node.ints(wanted, "sizes"):
-        requested = node.ints(wanted, "sizes")
+    index, factor = (None, 1) if node.opset < 11 else (3, 2)
+    if index is not None and node.has(index) and node.ints(index, "sizes"):
+        requested = node.ints(index, "sizes")
         ratios = [size / shape[axis] for axis, size in zip(axes, requested, strict=True)]
         policy = node.attrs.get("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":

@@ -17,10 +17,10 @@ from mlcweb.tir.expr import PrimExpr
 @converter("Reshape", "Squeeze", "Unsqueeze", "Flatten")
 def _reshape(node: Node) -> Expr:
     shape = node.shape(0)
-    wanted = arguments.result_shape(node, shape)
-    if any(not isinstance(extent, PrimExpr) and extent == 0 for extent in wanted):
-        return op.zeros(wanted, node.dtype(0))
-    return op.reshape(node.tensor(0), wanted)
+    target = arguments.result_shape(node, shape)
+    if any(not isinstance(extent, PrimExpr) and extent == 0 for extent in target):
+        return op.zeros(target, node.dtype(0))
+    return op.reshape(node.tensor(0), target)
 
 
 @converter("Transpose")

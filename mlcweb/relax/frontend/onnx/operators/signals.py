@@ -24,5 +24,5 @@ def _window(node: Node) -> Value:
     period = size if node.attrs.get("periodic", 1) else max(size - 1, 1)
     turns = [2 * math.pi * i / period for i in range(size)]
     values = [a - b * math.cos(turn) + c * math.cos(2 * turn) for turn in turns]
-    made = known((size,), values, dtype)
-    return made if size <= MAX_ELEMENTS else made.constant()
+    tensor = known((size,), values, dtype)
+    return tensor if size <= MAX_ELEMENTS else tensor.constant()

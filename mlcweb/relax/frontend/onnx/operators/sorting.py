@@ -24,12 +24,12 @@ def _topk(node: Node) -> list[Expr]:
     return [TupleGetItem(both, 0), TupleGetItem(both, 1)]
 
 
-def found_when_run(node: Node, value: Expr, name: str, *known: Extent | None) -> Expr:
-    """A tensor whose first unknown extents get names: it can be computed with from here on. `known`
-    are the extents; None stands for one that is not known."""
+def found_when_run(node: Node, value: Expr, name: str, *extents: Extent | None) -> Expr:
+    """A tensor whose first unknown extents get names: it can be computed with from here on.
+    `extents`: None stands for one that is not known."""
     var = node.emit(value)
-    extents = [PrimVar(name, "int64") if extent is None else extent for extent in known]
-    info = TensorStructInfo(extents, node.info_of(var).dtype)
+    shape = [PrimVar(name, "int64") if extent is None else extent for extent in extents]
+    info = TensorStructInfo(shape, node.info_of(var).dtype)
     return node.builder.match_cast(var, info)
 
 
@@ -59,10 +59,10 @@ def _unique(node: Node) -> Value | list[Value]:
         axis = normalized(node, axis, len(shape))
         extents = [None if i == axis else extent for i, extent in enumerate(shape)]
     ordered = bool(node.attrs.get("sorted", 1))
-    wanted = [bool(name) for name in (*node.outputs, "", "", "")[1:4]]
-    first, inverse, counts = wanted
+    requested = [bool(name) for name in (*node.outputs, "", "", "")[1:4]]
+    first, inverse, counts = requested
     result = node.emit(op.unique(node.tensor(0), ordered, first, inverse, counts, axis))
-    if not any(wanted):
+    if not any(requested):
         return found_when_run(node, result, "different", *extents)
     count = PrimVar("different", "int64")
     values = TensorStructInfo(
@@ -72,7 +72,7 @@ def _unique(node: Node) -> Value | list[Value]:
     infos = [TensorStructInfo([n], "int64") for n in (count, elements, count)]
     outputs: list[Value] = [node.builder.match_cast(node.emit(TupleGetItem(result, 0)), values)]
     place = 1
-    for asked, info in zip(wanted, infos, strict=True):
+    for asked, info in zip(requested, infos, strict=True):
         outputs.append(None)
         if asked:
             var = node.emit(TupleGetItem(result, place))

@@ -32,25 +32,25 @@ def interpolate(
     rank = t.ndim(input) - 2
     shape = t.shape(input)[2:]
     if size is not None:
-        wanted: list[Extent] = list(several(size, rank))
+        sizes: list[Extent] = list(several(size, rank))
     elif scale_factor is not None:
         factors = several(scale_factor, rank)
-        wanted = [_scaled(extent, factor) for extent, factor in zip(shape, factors, strict=True)]
+        sizes = [_scaled(extent, factor) for extent, factor in zip(shape, factors, strict=True)]
         exact = recompute_scale_factor or align_corners or all(
             not isinstance(extent, int) or extent * factor == new
-            for extent, factor, new in zip(shape, factors, wanted, strict=True)
+            for extent, factor, new in zip(shape, factors, sizes, strict=True)
         )  # fmt: skip
         if not exact:
             raise TorchError(
                 f"interpolate from {shape} by {factors} cannot be imported: PyTorch takes the "
-                f"factors that are given, not those to {wanted}. Give the size, or "
+                f"factors that are given, not those to {sizes}. Give the size, or "
                 "recompute_scale_factor=True"
             )
     else:
         raise TorchError("interpolate needs a size or a scale_factor")
     if antialias and any(
         not isinstance(new, int) or not isinstance(old, int) or new < old
-        for new, old in zip(wanted, shape, strict=True)
+        for new, old in zip(sizes, shape, strict=True)
     ):
         raise TorchError("interpolate to a smaller size with antialias=True cannot be imported")
     options = {
@@ -64,11 +64,11 @@ def interpolate(
         "cubic_alpha": -0.75,
     }
     if rank == 3:
-        return op.image.resize3d(input, wanted, **options)
+        return op.image.resize3d(input, sizes, **options)
     if rank == 2:
-        return op.image.resize2d(input, wanted, **options)
+        return op.image.resize2d(input, sizes, **options)
     rows = t.bound(op.expand_dims(input, 2))
-    return op.squeeze(op.image.resize2d(rows, [1, *wanted], **options), [2])
+    return op.squeeze(op.image.resize2d(rows, [1, *sizes], **options), [2])
 
 
 def _scaled(extent: Extent, factor: float) -> Extent:

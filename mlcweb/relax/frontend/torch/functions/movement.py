@@ -121,11 +121,11 @@ def chunk(t: Translator, input: E.Expr, chunks: int, dim: int = 0) -> Result:
 
 @function("expand", "broadcast_to")
 def expand(t: Translator, input: E.Expr, *size: Shape, implicit: bool = False) -> E.Expr:
-    wanted, shape = sequence(size), t.shape(input)
-    shape = [1] * (len(wanted) - len(shape)) + shape
+    target, shape = sequence(size), t.shape(input)
+    shape = [1] * (len(target) - len(shape)) + shape
     full = [
         old if not isinstance(new, PrimExpr) and new == -1 else new
-        for old, new in zip(shape, wanted, strict=True)
+        for old, new in zip(shape, target, strict=True)
     ]
     return op.broadcast_to(input, full)
 
