@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.errors import DiagnosticError
@@ -14,8 +14,27 @@ from mlcweb.tir.expr import IntImm, PrimExpr
 
 Shape = tuple[PrimExpr, ...]
 
+Extent: TypeAlias = "int | PrimExpr"
 
-def as_shape(shape: Any) -> Shape:
+Numbers: TypeAlias = "Extent | Sequence[Extent]"
+"""One constant for all axes, or one for each."""
+
+Padding: TypeAlias = "str | Numbers"
+"""Widths, all before and then all behind where there are twice as many as axes; "VALID", "SAME"."""
+
+Axes: TypeAlias = "int | Sequence[int] | None"
+"""One axis, or several; None: all."""
+
+Scalar: TypeAlias = "PrimExpr | bool | int | float"
+"""A number, or an expression of one."""
+
+Operand: TypeAlias = "Tensor | Scalar"
+
+ShapeLike: TypeAlias = "Extent | Sequence[Extent]"
+"""What `as_shape` takes."""
+
+
+def as_shape(shape: ShapeLike) -> Shape:
     """Extents as expressions; a single extent is a shape of one dimension."""
     dims = shape if isinstance(shape, (tuple, list)) else (shape,)
     return tuple(arithmetic.convert(extent) for extent in dims)
@@ -103,7 +122,7 @@ def axis_of(operator: str, axis: Any, ndim: int) -> int:
     return number % ndim
 
 
-def axes_of(operator: str, axis: Any, ndim: int) -> list[int]:
+def axes_of(operator: str, axis: Axes, ndim: int) -> list[int]:
     """Axes counted from the front, ascending; all of them for None.
 
     Raises: DiagnosticError where there is no such axis, or one is named twice.
@@ -111,7 +130,7 @@ def axes_of(operator: str, axis: Any, ndim: int) -> list[int]:
     return sorted(axes_in_order(operator, axis, ndim))
 
 
-def axes_in_order(operator: str, axis: Any, ndim: int) -> list[int]:
+def axes_in_order(operator: str, axis: Axes, ndim: int) -> list[int]:
     """As `axes_of`, in the order in which they are given."""
     if axis is None:
         return list(range(ndim))
@@ -148,7 +167,7 @@ def need_rank(operator: str, tensor: Tensor, ndim: int, layout: str) -> None:
 
 
 def slice_range(
-    extent: Any, begin: Any, end: Any, stride: Any = 1, inbound: bool = False
+    extent: Extent, begin: Extent, end: Extent, stride: Extent = 1, inbound: bool = False
 ) -> tuple[PrimExpr, PrimExpr]:
     """Where a slice of a dimension starts, and how many elements it has.
 

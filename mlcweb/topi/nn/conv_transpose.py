@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
+from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
@@ -13,10 +14,14 @@ from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes, tags
 from mlcweb.topi.nn.pad import pad
 from mlcweb.topi.nn.window import SPATIAL, numbers, paddings
+from mlcweb.topi.shapes import Numbers, Padding, Scalar
 
 
 def dilate(
-    data: Tensor, strides: Any, dilation_value: Any = 0.0, name: str = "DilatedInput"
+    data: Tensor,
+    strides: Numbers,
+    dilation_value: Scalar = 0.0,
+    name: str = "DilatedInput",
 ) -> Tensor:
     """`data` with `stride - 1` elements of one value between neighbours on each axis."""
     steps = numbers("dilate", "strides", strides, data.ndim)
@@ -26,7 +31,7 @@ def dilate(
     ]
     value = arithmetic.cast(data.dtype, dilation_value)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         inside = [arithmetic.floordiv(i, step) for i, step in zip(index, steps, strict=True)]
         met = [
             arithmetic.equal(arithmetic.floormod(i, step), 0)
@@ -42,10 +47,10 @@ def dilate(
 def conv_transpose(
     data: Tensor,
     kernel: Tensor,
-    strides: Any,
-    padding: Any,
-    output_padding: Any,
-    dilation: Any = 1,
+    strides: Numbers,
+    padding: Padding,
+    output_padding: Numbers,
+    dilation: Numbers = 1,
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
@@ -86,7 +91,7 @@ def conv_transpose(
     ]
     dtype = out_dtype or data.dtype
 
-    def turned(*index: PrimExpr) -> Any:
+    def turned(*index: PrimExpr) -> PrimExpr:
         o, i, *inside = index
         ends = (s - 1 - k for s, k in zip(sizes, inside, strict=True))
         return kernel(i, o, *ends)
@@ -98,7 +103,7 @@ def conv_transpose(
         varargs_names=["o", "i", *letters],
     )
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         b, c, *place = index
         channel, *inside = (axis.var for axis in sums)
         chosen = c
@@ -127,55 +132,40 @@ def conv_transpose(
     )
 
 
-def conv1d_transpose_ncw(
-    data: Tensor, kernel: Tensor, stride: Any, padding: Any, out_dtype: str | None,
-    output_padding: Any,
-) -> Tensor:  # fmt: skip
-    """(n, c, w) by (c, filters, kw). See `conv_transpose`."""
-    return conv_transpose(data, kernel, stride, padding, output_padding, out_dtype=out_dtype)
+_spelled = also_named(Input="data", Filter="kernel", stride="strides")
 
 
-def conv2d_transpose_nchw(
-    Input: Tensor, Filter: Tensor, strides: Any, padding: Any, out_dtype: str | None,
-    output_padding: Any,
-) -> Tensor:  # fmt: skip
-    """(n, c, h, w) by (c, filters, kh, kw). See `conv_transpose`."""
-    return conv_transpose(Input, Filter, strides, padding, output_padding, out_dtype=out_dtype)
+def _plain(rank: int) -> Callable[..., Tensor]:
+    @_spelled
+    def build(
+        data: Tensor, kernel: Tensor, strides: Numbers, padding: Padding, out_dtype: str | None,
+        output_padding: Numbers,
+    ) -> Tensor:  # fmt: skip
+        return conv_transpose(data, kernel, strides, padding, output_padding, out_dtype=out_dtype)
+
+    return _named(build, f"conv{rank}d_transpose_nc{SPATIAL[rank].lower()}")
 
 
-def group_conv2d_transpose_nchw(
-    data: Tensor, kernel: Tensor, stride: Any, padding: Any, out_dtype: str | None,
-    output_padding: Any, groups: int,
-) -> Tensor:  # fmt: skip
-    """(n, c, h, w) by (c, filters / groups, kh, kw). See `conv_transpose`."""
-    return conv_transpose(
-        data, kernel, stride, padding, output_padding, groups=groups, out_dtype=out_dtype
-    )
+def _grouped(rank: int) -> Callable[..., Tensor]:
+    @_spelled
+    def build(
+        data: Tensor, kernel: Tensor, strides: Numbers, padding: Padding, out_dtype: str | None,
+        output_padding: Numbers, groups: int,
+    ) -> Tensor:  # fmt: skip
+        return conv_transpose(
+            data, kernel, strides, padding, output_padding, groups=groups, out_dtype=out_dtype
+        )
+
+    return _named(build, f"group_conv{rank}d_transpose_nc{SPATIAL[rank].lower()}")
 
 
-def conv3d_transpose_ncdhw(
-    Input: Tensor, Filter: Tensor, strides: Any, padding: Any, out_dtype: str | None,
-    output_padding: Any,
-) -> Tensor:  # fmt: skip
-    """(n, c, d, h, w) by (c, filters, kd, kh, kw). See `conv_transpose`."""
-    return conv_transpose(Input, Filter, strides, padding, output_padding, out_dtype=out_dtype)
+def _named(build: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = "(n, c, …) by (c, filters / groups, …). See `conv_transpose`."
+    return build
 
 
-def group_conv1d_transpose_ncw(
-    data: Tensor, kernel: Tensor, stride: Any, padding: Any, out_dtype: str | None,
-    output_padding: Any, groups: int,
-) -> Tensor:  # fmt: skip
-    """(n, c, w) by (c, filters / groups, kw). See `conv_transpose`."""
-    return conv_transpose(
-        data, kernel, stride, padding, output_padding, groups=groups, out_dtype=out_dtype
-    )
-
-
-def group_conv3d_transpose_ncdhw(
-    data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None,
-    output_padding: Any, groups: int,
-) -> Tensor:  # fmt: skip
-    """(n, c, d, h, w) by (c, filters / groups, kd, kh, kw). See `conv_transpose`."""
-    return conv_transpose(
-        data, kernel, strides, padding, output_padding, groups=groups, out_dtype=out_dtype
-    )
+conv1d_transpose_ncw, conv2d_transpose_nchw, conv3d_transpose_ncdhw = map(_plain, SPATIAL)
+group_conv1d_transpose_ncw, group_conv2d_transpose_nchw, group_conv3d_transpose_ncdhw = map(
+    _grouped, SPATIAL
+)
