@@ -12,12 +12,13 @@ from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
+from mlcweb.topi.shapes import Operand, ShapeLike
 
 Element = Callable[[PrimExpr, PrimExpr], PrimExpr]
 
 
 def _operator(name: str, element: Element, what: str) -> Callable[..., Any]:
-    def operator(lhs: Any, rhs: Any) -> Any:
+    def operator(lhs: Operand, rhs: Operand) -> Tensor | PrimExpr:
         if not isinstance(lhs, Tensor) and not isinstance(rhs, Tensor):
             return element(arithmetic.convert(lhs), arithmetic.convert(rhs))
         left, right = _operand(lhs, rhs), _operand(rhs, lhs)
@@ -36,7 +37,7 @@ def _operator(name: str, element: Element, what: str) -> Callable[..., Any]:
     return operator
 
 
-def _operand(value: Any, other: Any) -> Tensor | PrimExpr:
+def _operand(value: Operand, other: Operand) -> Tensor | PrimExpr:
     """A scalar beside a tensor takes the tensor's type, as a literal in NumPy does."""
     if isinstance(value, Tensor):
         return value
@@ -122,7 +123,7 @@ logical_or = _operator("logical_or", arithmetic.logical_or, "Whether one of the 
 logical_xor = _operator("logical_xor", arithmetic.bitwise_xor, "Whether just one of the two holds")
 
 
-def broadcast_to(data: Tensor, shape: Any) -> Tensor:
+def broadcast_to(data: Tensor, shape: ShapeLike) -> Tensor:
     """`data` repeated to `shape`."""
     extents = shapes.as_shape(shape)
     result = shapes.broadcast("broadcast_to", data.shape, extents)

@@ -10,6 +10,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
+from mlcweb.topi.shapes import Extent
 from mlcweb.topi.transform import moved, tril_or_triu
 
 _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
@@ -19,7 +20,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: str = "float32") -> Ten
     """A matrix (n, m) with ones on the k-th diagonal and zeros elsewhere; square without `m`."""
     one, zero = (arithmetic.const(number, dtype) for number in (1, 0))
 
-    def element(i: PrimExpr, j: PrimExpr) -> Any:
+    def element(i: PrimExpr, j: PrimExpr) -> PrimExpr:
         return intrinsics.if_then_else(
             arithmetic.equal(i, arithmetic.subtract(j, k)), one, zero
         )  # fmt: skip
@@ -27,7 +28,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: str = "float32") -> Ten
     return compute((n, n if m is None else m), element, "eye", varargs_names=["i", "j"])
 
 
-def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
+def trilu(data: Tensor, k: Extent, upper: bool) -> Tensor:
     """`triu` or `tril` of the last two dimensions; `k` may be an expression."""
     return tril_or_triu(data, k, upper, "trilu")
 
@@ -67,11 +68,11 @@ def matrix_set_diag(
         low = longest - down if right_below else zero
         return intrinsics.if_then_else(above, high, low)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         *outer, row, column = index
         number = arithmetic.subtract(column, row)
         place = intrinsics.if_then_else(arithmetic.greater_equal(number, 0), row, column)
-        which: list[Any] = []
+        which: list[PrimExpr] = []
         if several:
             which.append(arithmetic.subtract(highest, number))
             place = place + start(number)

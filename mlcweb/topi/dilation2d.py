@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
@@ -12,6 +11,7 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes
 from mlcweb.topi.nn.window import Window
+from mlcweb.topi.shapes import Numbers, Padding
 
 _LOOPS = {"N": "nn", "C": "ff", "H": "yy", "W": "xx"}
 
@@ -23,9 +23,9 @@ def _dilation(layout: str) -> Callable[..., Tensor]:
     def build(
         input: Tensor,
         filter: Tensor,
-        stride: Any,
-        padding: Any,
-        dilations: Any,
+        stride: Numbers,
+        padding: Padding,
+        dilations: Numbers,
         out_dtype: str | None = None,
     ) -> Tensor:
         shapes.need_rank(operator, input, 4, layout)
@@ -36,7 +36,7 @@ def _dilation(layout: str) -> Callable[..., Tensor]:
         axes = [reduce_axis((0, size), name) for size, name in zip(sizes, ("ry", "rx"),
                 strict=True)]  # fmt: skip
 
-        def element(*index: PrimExpr) -> Any:
+        def element(*index: PrimExpr) -> PrimExpr:
             place = dict(zip(layout, index, strict=True))
             inside = [axis.var for axis in axes]
             weight = {"C": place["C"], "H": inside[0], "W": inside[1]}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
@@ -11,11 +9,12 @@ from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
 from mlcweb.topi.index import from_end
+from mlcweb.topi.shapes import ShapeLike
 from mlcweb.topi.transform import moved
 
 
 def dynamic_strided_slice(
-    a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Any
+    a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: ShapeLike
 ) -> Tensor:
     """Elements begin, begin + stride, … along all axes, in an `output_shape` that is given.
 
@@ -23,7 +22,7 @@ def dynamic_strided_slice(
     """
     _check_positions("dynamic_strided_slice", a, begin, end, strides)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         place = []
         for axis, i in enumerate(index):
             step = strides(axis)
@@ -77,7 +76,7 @@ def strided_set(
     """
     _check_positions("strided_set", a, begin, end, *([] if strides is None else [strides]))
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         conditions, source = [], []
         for axis, i in enumerate(index):
             dtype = begin.dtype

@@ -71,7 +71,7 @@ def einsum(subscripts: str, *operands: Tensor) -> Tensor:
     summed = [letter for letter in extents if letter not in result]
     axes = {letter: reduce_axis((0, extents[letter]), letter) for letter in summed}
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         place = dict(zip(result, index, strict=True)) | {c: axes[c].var for c in summed}
         factors = []
         for operand, term in zip(operands, terms, strict=True):
@@ -108,7 +108,7 @@ def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
     inner = [i for i in range(b.ndim) if i not in right]
     sums = [reduce_axis((0, a.shape[axis]), f"k{n}") for n, axis in enumerate(left)]
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         summed = [axis.var for axis in sums]
         place_a = dict(zip((*outer, *left), (*index[: len(outer)], *summed), strict=True))
         place_b = dict(zip((*inner, *right), (*index[len(outer) :], *summed), strict=True))

@@ -13,19 +13,22 @@ from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
+from mlcweb.topi.shapes import Scalar, ShapeLike
 
 
-def elementwise(data: Tensor, element: Callable[[PrimExpr], Any], name: str = "compute") -> Tensor:
+def elementwise(
+    data: Tensor, element: Callable[[PrimExpr], PrimExpr], name: str = "compute"
+) -> Tensor:
     """The tensor of `element(x)` for all elements x."""
     return compute(data.shape, lambda *index: element(data(*index)), name, tag=tags.ELEMWISE)
 
 
-def named(data: Tensor, element: Callable[[PrimExpr], Any], name: str) -> Tensor:
+def named(data: Tensor, element: Callable[[PrimExpr], PrimExpr], name: str) -> Tensor:
     """As `elementwise`, with TVM's names of loops."""
     return _by_index(data.shape, lambda *index: element(data(*index)), name)
 
 
-def _by_index(shape: shapes.Shape, element: Callable[..., Any], name: str) -> Tensor:
+def _by_index(shape: shapes.Shape, element: Callable[..., PrimExpr], name: str) -> Tensor:
     axes = shapes.axis_names(len(shape))
     return compute(shape, element, name, tag=tags.ELEMWISE, varargs_names=axes)
 
@@ -84,7 +87,7 @@ def sign(x: Tensor) -> Tensor:
     return named(x, element, "T_sign")
 
 
-def clip(x: Tensor, a_min: Any, a_max: Any) -> Tensor:
+def clip(x: Tensor, a_min: Scalar, a_max: Scalar) -> Tensor:
     """Every element kept between `a_min` and `a_max`; NaN stays where the target keeps it."""
 
     def element(value: PrimExpr) -> PrimExpr:
@@ -105,7 +108,7 @@ def bitwise_not(data: Tensor) -> Tensor:
     return elementwise(data, arithmetic.bitwise_not)
 
 
-def cast(x: Any, dtype: str) -> Any:
+def cast(x: Tensor | PrimExpr, dtype: str) -> Any:
     """Every element as another type; of an expression, the cast."""
     if isinstance(x, PrimExpr):
         return arithmetic.cast(dtype, x)
@@ -122,19 +125,19 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
     if not xs:
         raise DiagnosticError("elemwise_sum: there is nothing to sum")
 
-    def element(*index: Any) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         return reduce(arithmetic.add, (x(*index) for x in xs))
 
     return _by_index(xs[0].shape, element, "T_elemwise_sum")
 
 
-def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:
+def full(shape: ShapeLike, dtype: str, fill_value: Scalar) -> Tensor:
     """A tensor of one value."""
     extents = shapes.as_shape(shape)
     return _by_index(extents, lambda *_: arithmetic.cast(dtype, fill_value), "T_full")
 
 
-def full_like(x: Tensor, fill_value: Any) -> Tensor:
+def full_like(x: Tensor, fill_value: Scalar) -> Tensor:
     """One value in the shape and type of `x`."""
     value = arithmetic.cast(x.dtype, fill_value)
     return _by_index(x.shape, lambda *_: value, "T_full_like")

@@ -12,6 +12,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
+from mlcweb.topi.shapes import Extent
 
 Tap = tuple[PrimExpr, PrimExpr | None]
 """A position along an axis, a whole number as a float, and its weight (None: 1)."""
@@ -56,7 +57,7 @@ def grid_sample(
     dtype = data.dtype
     image = [arithmetic.cast(dtype, extent) for extent in data.shape[2:]]
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         batch, channel, *place = index
         taps = []
         for axis, extent in enumerate(image):
@@ -74,7 +75,7 @@ def grid_sample(
     return compute([*data.shape[:2], *grid.shape[2:]], element, "grid_sample")
 
 
-def affine_grid(data: Tensor, target_shape: Sequence[Any], align_corners: bool = True) -> Tensor:
+def affine_grid(data: Tensor, target_shape: Sequence[Extent], align_corners: bool = True) -> Tensor:
     """The grid of an image's own positions, from -1 to 1, after an affine map.
 
     Args:

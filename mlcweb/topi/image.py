@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -15,6 +14,7 @@ from mlcweb.topi import shapes, tags
 from mlcweb.topi.dilation2d import dilation2d_nchw, dilation2d_nhwc
 from mlcweb.topi.grid_sample import affine_grid, grid_sample
 from mlcweb.topi.nn.window import SPATIAL, check_layout
+from mlcweb.topi.shapes import Extent, Scalar, ShapeLike
 
 Taps = list[tuple[PrimExpr, PrimExpr | None]]
 """Positions along an axis, and their weights (None: 1)."""
@@ -53,8 +53,8 @@ class _Resizing:
         self,
         operator: str,
         data: Tensor,
-        roi: Sequence[Any] | None,
-        size: Sequence[Any],
+        roi: Sequence[Scalar] | None,
+        size: Sequence[Extent],
         layout: str,
         how: _Method,
     ) -> None:
@@ -124,7 +124,7 @@ class _Resizing:
                 )
             axes = self.letters[-1]
 
-        def element(*index: PrimExpr) -> Any:
+        def element(*index: PrimExpr) -> PrimExpr:
             value = self.mixed(source, axes, index)
             if self.how.mode == "tf_crop_and_resize":
                 value = self.extrapolated(value, index, extrapolation_value)
@@ -136,8 +136,8 @@ class _Resizing:
 def _resize(operator: str, default_layout: str, about: str) -> Callable[..., Tensor]:
     def resize(
         data: Tensor,
-        roi: Sequence[Any] | None,
-        size: Sequence[Any],
+        roi: Sequence[Scalar] | None,
+        size: Sequence[Extent],
         layout: str = default_layout,
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
@@ -146,7 +146,7 @@ def _resize(operator: str, default_layout: str, about: str) -> Callable[..., Ten
         bicubic_exclude: int = 0,
         extrapolation_value: float = 0.0,
         out_dtype: str | None = None,
-        output_shape: Any = None,
+        output_shape: ShapeLike | None = None,
     ) -> Tensor:
         mode = coordinate_transformation_mode
         rounding = rounding_method or ("round" if mode == "align_corners" else "floor")
@@ -206,7 +206,7 @@ def _check_resize(operator: str, data: Tensor, layout: str, letters: str, how: _
             raise DiagnosticError(f'{operator}: there is no "{value}", but {", ".join(allowed)}')
 
 
-def _total(values: Any) -> PrimExpr:
+def _total(values: Sequence[PrimExpr]) -> PrimExpr:
     first, *rest = values
     for value in rest:
         first = first + value
@@ -221,7 +221,12 @@ def _converted(value: PrimExpr, dtype: str) -> PrimExpr:
 
 
 def _coordinate(
-    i: PrimExpr, extent: PrimExpr, size: PrimExpr, mode: str, start: Any, end: Any
+    i: PrimExpr,
+    extent: PrimExpr,
+    size: PrimExpr,
+    mode: str,
+    start: Scalar,
+    end: Scalar,
 ) -> PrimExpr:
     """The coordinate in the image of the pixel `i` of the result, along one axis."""
     x = arithmetic.cast("float32", i)

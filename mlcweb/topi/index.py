@@ -10,6 +10,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
+from mlcweb.topi.shapes import Extent, Scalar
 from mlcweb.topi.transform import index_type, moved
 
 
@@ -40,7 +41,7 @@ def take(
         )
     place = shapes.axis_of("take", axis, a.ndim)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         chosen = position(index[place : place + rank], a.shape[place])
         return a(*index[:place], chosen, *index[place + rank :])
 
@@ -66,14 +67,19 @@ def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
             f"gather: the indices have {indices.ndim} dimension(s), the data {data.ndim}"
         )
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         return data(*index[:place], indices(*index), *index[place + 1 :])
 
     return moved(indices.shape, element, "T_gather")
 
 
 def one_hot(
-    indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str
+    indices: Tensor,
+    on_value: Scalar,
+    off_value: Scalar,
+    depth: int,
+    axis: int,
+    dtype: str,
 ) -> Tensor:
     """`on_value` where the position along a new axis of extent `depth` is the index."""
     place = shapes.axis_of("one_hot", axis, indices.ndim + 1)
@@ -81,7 +87,7 @@ def one_hot(
     shape.insert(place, arithmetic.const(depth, index_type(indices)))
     on, off = arithmetic.cast(dtype, on_value), arithmetic.cast(dtype, off_value)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         position = indices(*index[:place], *index[place + 1 :])
         return arithmetic.select(arithmetic.equal(position, index[place]), on, off)
 
@@ -100,7 +106,7 @@ def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
         )
     rank = indices.ndim - 1
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         outer = index[:rank]
         place = [indices(arithmetic.const(i, index_type(indices)), *outer) for i in range(count)]
         return a(*index[:batch_dims], *place, *index[rank:])
@@ -114,7 +120,7 @@ def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
     where = shapes.broadcast("index_tensor", *(one.shape for one in indices))
     rank = len(where)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         outer = index[:rank]
         place = []
         for axis, one in enumerate(indices):
@@ -132,7 +138,7 @@ def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
     where = shapes.broadcast("adv_index", *(one.shape for one in indices))
     rank = len(where)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         outer = index[:rank]
         place = [one(*shapes.broadcast_index(one.shape, outer, where)) for one in indices]
         return data(*place, *index[rank:])
@@ -149,7 +155,7 @@ def unravel_index(indices: Tensor, shape: Tensor) -> Tensor:
     if shape.ndim != 1 or count is None:
         raise DiagnosticError(f"unravel_index: {shapes.show(shape.shape)} is no list of extents")
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         axis, rest = index[0], indices(*index[1:])
         places: list[PrimExpr] = []
         for which in reversed(range(count)):
@@ -165,8 +171,8 @@ def unravel_index(indices: Tensor, shape: Tensor) -> Tensor:
 
 
 def sparse_to_dense(
-    sparse_indices: Tensor, output_shape: Sequence[Any], sparse_values: Tensor,
-    default_value: Any = 0,
+    sparse_indices: Tensor, output_shape: Sequence[Extent], sparse_values: Tensor,
+    default_value: Scalar = 0,
 ) -> Tensor:  # fmt: skip
     """A tensor of `default_value` with values at a list of positions; the last of several wins.
 
@@ -184,7 +190,7 @@ def sparse_to_dense(
         )
     default = arithmetic.cast(sparse_values.dtype, default_value)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         value: Any = default
         for n in range(count):
             row = [n][: sparse_indices.ndim]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -15,13 +15,14 @@ from mlcweb.tir.reduction import comm_reducer, reduce_axis
 from mlcweb.topi import shapes, tags
 from mlcweb.topi.broadcast import divide, subtract
 from mlcweb.topi.elementwise import square
+from mlcweb.topi.shapes import Axes, Extent
 
 _all = comm_reducer(arithmetic.logical_and, lambda dtype: arithmetic.const(True, dtype), "all")
 _any = comm_reducer(arithmetic.logical_or, lambda dtype: arithmetic.const(False, dtype), "any")
 
 
 def reduced(
-    data: Tensor, axis: Any, keepdims: bool, reducer: Callable[..., Any], operator: str
+    data: Tensor, axis: Axes, keepdims: bool, reducer: Callable[..., Any], operator: str
 ) -> Tensor:
     """The elements over axes (all without `axis`) combined by a reducer."""
     axes = shapes.axes_of(operator, axis, data.ndim)
@@ -31,7 +32,7 @@ def reduced(
         )
     iterators = {i: reduce_axis((0, data.shape[i]), f"k{i}") for i in axes}
 
-    def value(*index: PrimExpr) -> Any:
+    def value(*index: PrimExpr) -> PrimExpr:
         place = _place(index, iterators, data.ndim, keepdims)
         return reducer(data(*place), list(iterators.values()))
 
@@ -69,12 +70,12 @@ def _plain(data: Tensor) -> str:
     return data.name.replace(".", "_")
 
 
-def sum(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The sum over axes."""
     return reduced(data, axis, keepdims, reducers.sum, "sum")
 
 
-def collapse_sum(data: Tensor, target_shape: Any) -> Tensor:
+def collapse_sum(data: Tensor, target_shape: Sequence[Extent]) -> Tensor:
     """The sums over the axes along which a tensor of the shape is broadcast to that of `data`."""
     target = [arithmetic.convert(extent) for extent in target_shape]
     added = data.ndim - len(target)
@@ -100,45 +101,45 @@ def collapse_sum(data: Tensor, target_shape: Any) -> Tensor:
     )  # fmt: skip
 
 
-def prod(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def prod(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The product over axes."""
     return reduced(data, axis, keepdims, reducers.prod, "prod")
 
 
-def max(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def max(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The greatest element over axes."""
     return reduced(data, axis, keepdims, reducers.max, "max")
 
 
-def min(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def min(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The least element over axes."""
     return reduced(data, axis, keepdims, reducers.min, "min")
 
 
-def all(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def all(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether all elements of a boolean tensor hold."""
     return reduced(_boolean(data, "all"), axis, keepdims, _all, "all")
 
 
-def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def any(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether one of the elements of a boolean tensor holds."""
     return reduced(_boolean(data, "any"), axis, keepdims, _any, "any")
 
 
-def mean(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def mean(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The mean over axes."""
     axes = shapes.axes_of("mean", axis, data.ndim)
     count = shapes.size([data.shape[i] for i in axes]) if axes else arithmetic.const(1)
     return divide(sum(data, axes, keepdims), arithmetic.cast(data.dtype, count))
 
 
-def variance(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+def variance(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The variance over axes, of the whole population."""
     return mean(square(subtract(data, mean(data, axis, True))), axis, keepdims)
 
 
 def argmax(
-    data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False
+    data: Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
 ) -> Tensor:
     """The position of the greatest element, the first (or last) of equal ones; int32, counted in
     the flat array where several axes are reduced."""
@@ -148,7 +149,7 @@ def argmax(
 
 
 def argmin(
-    data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False
+    data: Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
 ) -> Tensor:
     """The position of the least element, the first (or last) of equal ones."""
     return _position(
@@ -158,9 +159,9 @@ def argmin(
 
 def _position(
     data: Tensor,
-    axis: Any,
+    axis: Axes,
     keepdims: bool,
-    better: Callable[[Any, Any], PrimExpr],
+    better: Callable[[PrimExpr, PrimExpr], PrimExpr],
     worst: Callable[[str], PrimExpr],
     last: bool,
     operator: str,
@@ -169,7 +170,7 @@ def _position(
     if not axes:
         raise DiagnosticError(f"{operator}: there is no axis to reduce over")
 
-    def combine(x: Any, y: Any) -> Any:
+    def combine(x: Sequence[PrimExpr], y: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
         before = arithmetic.greater(x[0], y[0]) if last else arithmetic.less(x[0], y[0])
         same = arithmetic.logical_and(arithmetic.equal(x[1], y[1]), before)
         keep = arithmetic.logical_or(better(x[1], y[1]), same)
@@ -184,7 +185,7 @@ def _position(
     iterators = {i: reduce_axis((0, data.shape[i]), f"k{i}") for i in axes}
     order = list(iterators.values())
 
-    def value(*index: PrimExpr) -> Any:
+    def value(*index: PrimExpr) -> PrimExpr:
         flat = shapes.ravel_index([k.var for k in order], [data.shape[i] for i in axes])
         place = _place(index, iterators, data.ndim, keepdims)
         return reducer((flat, data(*place)), order)

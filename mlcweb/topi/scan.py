@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.te.operation import extern
 from mlcweb.te.tensor import Tensor
@@ -15,7 +14,9 @@ from mlcweb.topi import shapes
 from mlcweb.topi.transform import reshape
 
 
-def _scan(name: str, combine: Callable[[Any, Any], PrimExpr], neutral: int) -> Callable[..., Any]:
+def _scan(
+    name: str, combine: Callable[[PrimExpr, PrimExpr], PrimExpr], neutral: int
+) -> Callable[..., Tensor]:
     def scan(
         data: Tensor,
         axis: int | None = None,

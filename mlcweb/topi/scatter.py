@@ -6,7 +6,6 @@ An index out of range fails the kernel's assertion: without it, it would write i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute, extern
@@ -17,9 +16,10 @@ from mlcweb.tir.expr import BufferLoad, PrimExpr, StringImm, Var
 from mlcweb.tir.stmt import AssertStmt, BufferStore, For, ForKind, Stmt, sequence
 from mlcweb.topi import shapes
 from mlcweb.topi.index import from_end
+from mlcweb.topi.shapes import Extent
 from mlcweb.topi.transform import index_type
 
-_REDUCTIONS: dict[str, Callable[[Any, Any], PrimExpr]] = {
+_REDUCTIONS: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
     "update": lambda old, new: new,
     "add": arithmetic.add,
     "mul": arithmetic.multiply,
@@ -151,14 +151,19 @@ def index_put(
 
 
 def slice_scatter(
-    input_tensor: Tensor, src: Tensor, start: Any, end: Any, step: Any, axis: int = 0
+    input_tensor: Tensor,
+    src: Tensor,
+    start: Extent,
+    end: Extent,
+    step: Extent,
+    axis: int = 0,
 ) -> Tensor:
     """`input_tensor` with the slices start, start + step, … before end along an axis taken from
     `src`. Positions count as in a slice of Python."""
     place = shapes.axis_of("slice_scatter", axis, input_tensor.ndim)
     low, _ = shapes.slice_range(input_tensor.shape[place], start, end, step)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         away = arithmetic.subtract(index[place], low)
         number = arithmetic.floordiv(away, step)
         met = arithmetic.logical_and(

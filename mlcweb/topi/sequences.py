@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -12,10 +11,13 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
+from mlcweb.topi.shapes import Scalar
 from mlcweb.topi.transform import moved
 
 
-def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: Any = 0, axis: int = 0) -> Tensor:
+def sequence_mask(
+    data: Tensor, valid_length: Tensor, mask_value: Scalar = 0, axis: int = 0
+) -> Tensor:
     """`data` with `mask_value` behind the end of each sequence.
 
     Args:
@@ -29,7 +31,7 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: Any = 0, axis:
         )
     value = arithmetic.cast(data.dtype, mask_value)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         time = arithmetic.cast(valid_length.dtype, index[axis])
         behind = arithmetic.greater_equal(time, valid_length(index[1 - axis]))
         return intrinsics.if_then_else(behind, value, data(*index))
@@ -53,7 +55,7 @@ def sliding_window(
         for extent, size, step in zip(data.shape[place:], window_shape, strides, strict=True)
     ]
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         starts, inside = index[place : place + count], index[place + count :]
         moved_to = [
             arithmetic.add(arithmetic.multiply(i, step), j)
@@ -71,7 +73,7 @@ def hamming_window(
     window is not periodic."""
     steps = window_size if periodic else window_size - 1
 
-    def element(i: PrimExpr) -> Any:
+    def element(i: PrimExpr) -> PrimExpr:
         angle = arithmetic.cast(dtype, i) * (2 * math.pi) / arithmetic.const(max(steps, 1), dtype)
         return arithmetic.const(alpha, dtype) - intrinsics.unary_functions["cos"](angle) * beta
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import pi, sqrt
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -13,13 +12,14 @@ from mlcweb.tir import arithmetic, intrinsics, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes
+from mlcweb.topi.shapes import Extent
 
 _cos, _sin = (intrinsics.unary_functions[name] for name in ("cos", "sin"))
 
 
 def stft(
     data: Tensor, n_fft: int, hop_length: int, win_length: int, window: Tensor, normalized: bool,
-    onesided: bool, output_shape: Sequence[Any],
+    onesided: bool, output_shape: Sequence[Extent],
 ) -> Tensor:  # fmt: skip
     """The Fourier transforms of windows that move over signals, without padding.
 
@@ -88,7 +88,9 @@ def dft(re_data: Tensor, im_data: Tensor, inverse: bool) -> list[Tensor]:
     return [part("dft_re", False), part("dft_im", True)]
 
 
-def _unit(n: PrimExpr, k: PrimExpr, count: Any, dtype: str, sign: int) -> tuple[PrimExpr, PrimExpr]:
+def _unit(
+    n: PrimExpr, k: PrimExpr, count: Extent, dtype: str, sign: int
+) -> tuple[PrimExpr, PrimExpr]:
     """Cosine and sine of 2 pi n k / count, with a sign. The product is reduced before it becomes a
     float, which would be too coarse for it."""
     turn = arithmetic.cast(dtype, arithmetic.floormod(n * k, count))

@@ -5,8 +5,7 @@ NaN counts as greater than any number, as in NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute, extern
@@ -62,7 +61,7 @@ def topk(
     ret_type: str = "both",
     is_ascend: bool = False,
     dtype: str = "int64",
-) -> Any:
+) -> Tensor | list[Tensor]:
     """The first `k` elements along an axis in descending order (`is_ascend`: ascending), and their
     positions; all of them where `k` is less than 1.
 
@@ -100,15 +99,15 @@ def searchsorted(
     k = reduce_axis((0, sorted_sequence.shape[0]), "k")
     goes_before = arithmetic.less_equal if right else arithmetic.less
 
-    def place(*index: PrimExpr) -> Any:
+    def place(*index: PrimExpr) -> PrimExpr:
         before = goes_before(sorted_sequence(k.var), values(*index))
         return reducers.sum(arithmetic.cast(out_dtype, before), [k])
 
     return compute(values.shape, place, "T_searchsorted")
 
 
-def _picked(data: Tensor, order: Tensor, place: int) -> Any:
-    def element(*index: PrimExpr) -> Any:
+def _picked(data: Tensor, order: Tensor, place: int) -> Callable[..., PrimExpr]:
+    def element(*index: PrimExpr) -> PrimExpr:
         return data(*index[:place], order(*index), *index[place + 1 :])
 
     return element

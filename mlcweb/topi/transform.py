@@ -13,9 +13,10 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.data_layout import bijective_layout
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
+from mlcweb.topi.shapes import Axes, Extent, Operand, Scalar, ShapeLike
 
 
-def moved(shape: Any, element: Callable[..., Any], name: str) -> Tensor:
+def moved(shape: ShapeLike, element: Callable[..., PrimExpr], name: str) -> Tensor:
     """A tensor whose elements come one by one from others."""
     extents = shapes.as_shape(shape)
     axes = shapes.axis_names(len(extents))
@@ -31,13 +32,13 @@ def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
             f"transpose: {listed} does not name each of the {a.ndim} dimension(s) once"
         )
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         return a(*(index[order.index(place)] for place in range(a.ndim)))
 
     return moved([a.shape[place] for place in order], element, "T_transpose")
 
 
-def reshape(a: Tensor, newshape: Any) -> Tensor:
+def reshape(a: Tensor, newshape: ShapeLike) -> Tensor:
     """The same elements in row-major order in another shape; one extent may be -1."""
     shape = _whole_shape(a, list(shapes.as_shape(newshape)))
     return moved(shape, lambda *index: a(*_source(a, index, shape)), "T_reshape")
@@ -92,7 +93,7 @@ def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
     )
 
 
-def squeeze(a: Tensor, axis: Any = None) -> Tensor:
+def squeeze(a: Tensor, axis: Axes = None) -> Tensor:
     """Dimensions of extent 1 taken out: those of `axis`, or all."""
     if axis is None:
         gone = [i for i, extent in enumerate(a.shape) if shapes.constant(extent) == 1]
@@ -102,7 +103,7 @@ def squeeze(a: Tensor, axis: Any = None) -> Tensor:
         if shapes.constant(a.shape[place]) not in (1, None):
             raise DiagnosticError(f"squeeze: dimension {place} of {shapes.show(a.shape)} is not 1")
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         rest = iter(index)
         zero = arithmetic.const(0, index_type(a))
         return a(*(zero if place in gone else next(rest) for place in range(a.ndim)))
@@ -122,7 +123,7 @@ def concatenate(a_tuple: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
     for part in parts:
         starts.append(shapes.simplified(arithmetic.add(starts[-1], part.shape[place])))
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         value = parts[0](*index)
         for part, start in zip(parts[1:], starts[1:-1], strict=True):
             inside = [*index]
@@ -144,7 +145,7 @@ def stack(tensors: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
     for part in parts[1:]:
         _check_joinable(parts[0], part, None)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         inside = index[:place] + index[place + 1 :]
         value = parts[0](*inside)
         for number, part in enumerate(parts[1:], 1):
@@ -203,7 +204,7 @@ def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) 
         size = arithmetic.subtract(end, start)
         shape[place] = arithmetic.maximum(size, 0) if shapes.constant(size) is not None else size
 
-        def element(*index: PrimExpr) -> Any:
+        def element(*index: PrimExpr) -> PrimExpr:
             inside = [*index]
             inside[place] = arithmetic.add(index[place], start)
             return ary(*inside)
@@ -228,7 +229,7 @@ def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
     extents = [one] * (rank - a.ndim) + [*a.shape]
     shape = [arithmetic.multiply(e, count) for e, count in zip(extents, counts, strict=True)]
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         own = index[rank - a.ndim :]
         if any(shapes.constant(extent) == 0 for extent in a.shape):
             return a(*own)
@@ -243,7 +244,7 @@ def repeat(a: Tensor, repeats: int, axis: int) -> Tensor:
     shape = [*a.shape]
     shape[place] = arithmetic.multiply(repeats, shape[place])
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         inside = [*index]
         inside[place] = arithmetic.floordiv(index[place], repeats)
         return a(*inside)
@@ -255,7 +256,7 @@ def flip(a: Tensor, axis: int = 0) -> Tensor:
     """The order along an axis reversed."""
     place = shapes.axis_of("flip", axis, a.ndim)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         inside = [*index]
         inside[place] = arithmetic.subtract(arithmetic.subtract(a.shape[place], 1), index[place])
         return a(*inside)
@@ -263,17 +264,17 @@ def flip(a: Tensor, axis: int = 0) -> Tensor:
     return moved(a.shape, element, "T_reverse_sequence")
 
 
-def where(condition: Tensor, x: Any, y: Any) -> Tensor:
+def where(condition: Tensor, x: Operand, y: Operand) -> Tensor:
     """Elements of `x` where the condition holds (is not zero), of `y` elsewhere; broadcasts."""
     operands = [operand for operand in (condition, x, y) if isinstance(operand, Tensor)]
     shape = shapes.broadcast("where", *(operand.shape for operand in operands))
 
-    def at(operand: Any, index: Sequence[PrimExpr]) -> Any:
+    def at(operand: Operand, index: Sequence[PrimExpr]) -> Any:
         if not isinstance(operand, Tensor):
             return operand
         return operand(*shapes.broadcast_index(operand.shape, index, shape))
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         chosen = at(condition, index)
         if dtypes.is_bool(chosen.dtype):
             chosen = arithmetic.cast(index_type(condition), chosen)
@@ -288,9 +289,9 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
 
 def strided_slice(
     a: Tensor,
-    begin: Sequence[Any],
-    end: Sequence[Any],
-    strides: Sequence[Any] | None = None,
+    begin: Sequence[Extent],
+    end: Sequence[Extent],
+    strides: Sequence[Extent] | None = None,
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
     assume_inbound: bool = False,
@@ -316,9 +317,9 @@ def strided_slice(
         ]
     if len(steps) == 1:
         steps = steps * len(places)
-    shape: list[Any] = [*a.shape]
-    starts: list[Any] = [0] * a.ndim
-    factors: list[Any] = [1] * a.ndim
+    shape: list[Extent] = [*a.shape]
+    starts: list[Extent] = [0] * a.ndim
+    factors: list[Extent] = [1] * a.ndim
     for place, low, high, step in zip(places, begin, end, steps, strict=True):
         if shapes.constant(step) == 0:
             raise DiagnosticError("strided_slice: a stride is 0")
@@ -327,7 +328,7 @@ def strided_slice(
         )
         factors[place] = step
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         return a(
             *(
                 arithmetic.add(arithmetic.multiply(i, factor), start)
@@ -338,7 +339,12 @@ def strided_slice(
     return moved(shape, element, "T_strided_slice")
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
+def arange(
+    start: Scalar,
+    stop: Scalar | None = None,
+    step: Scalar = 1,
+    dtype: str = "float32",
+) -> Tensor:
     """start, start + step, … before stop."""
     if stop is None:
         start, stop = 0, start
@@ -348,7 +354,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
     low, high, stride = (float(bound) for bound in bounds)  # type: ignore[arg-type]
     count = max(0, int(-((low - high) // stride)))
 
-    def element(i: PrimExpr) -> Any:
+    def element(i: PrimExpr) -> PrimExpr:
         return arithmetic.add(
             arithmetic.cast(dtype, start),
             arithmetic.multiply(arithmetic.cast(dtype, i), arithmetic.cast(dtype, step)),
@@ -387,7 +393,7 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str) -> Tensor:
         )
     )
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         source = change.backward_index(index)
         if not padded:
             return array(*source)
@@ -398,10 +404,10 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str) -> Tensor:
     return moved(change.forward_shape(array.shape), element, "T_layout_trans")
 
 
-def tril_or_triu(data: Tensor, k: int, upper: bool, name: str) -> Tensor:
+def tril_or_triu(data: Tensor, k: Extent, upper: bool, name: str) -> Tensor:
     """`data` with zeros below (`upper`) or above the k-th diagonal of its last two dimensions."""
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         row, column = index[-2], index[-1]
         offset = arithmetic.add(row, k)
         kept = (
@@ -414,12 +420,12 @@ def tril_or_triu(data: Tensor, k: int, upper: bool, name: str) -> Tensor:
     return moved(data.shape, element, name)
 
 
-def triu(data: Tensor, k: int = 0) -> Tensor:
+def triu(data: Tensor, k: Extent = 0) -> Tensor:
     """The upper triangle of the last two dimensions."""
     return tril_or_triu(data, k, True, "trilu")
 
 
-def tril(data: Tensor, k: int = 0) -> Tensor:
+def tril(data: Tensor, k: Extent = 0) -> Tensor:
     """The lower triangle of the last two dimensions."""
     return tril_or_triu(data, k, False, "trilu")
 
@@ -427,7 +433,7 @@ def tril(data: Tensor, k: int = 0) -> Tensor:
 def shape_of(array: Tensor, dtype: str = "int32") -> Tensor:
     """The extents as a array of one dimension."""
 
-    def element(i: PrimExpr) -> Any:
+    def element(i: PrimExpr) -> PrimExpr:
         value = arithmetic.const(0, dtype)
         for place, extent in enumerate(array.shape):
             value = arithmetic.select(
@@ -455,19 +461,19 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: Sequence[int]) -> Tensor:
             f"of {shapes.show(a.shape)}"
         )
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         return a(*(i for place, i in enumerate(index) if place not in new))
 
     return compute(shape_like.shape, element)
 
 
-def dyn_tile(a: Tensor, new_shape: Any, rdim: int) -> Tensor:
+def dyn_tile(a: Tensor, new_shape: ShapeLike, rdim: int) -> Tensor:
     """`a` repeated to fill a `new_shape`; `rdim` is the number of repetitions that made it."""
     extents = shapes.as_shape(new_shape)
     if len(extents) != max(a.ndim, rdim):
         raise DiagnosticError(f"dyn_tile: {shapes.show(extents)} has {len(extents)} dimension(s)")
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         own = index[len(index) - a.ndim :]
         return a(*(arithmetic.floormod(i, n) for i, n in zip(own, a.shape, strict=True)))
 
@@ -487,7 +493,7 @@ def reverse_sequence(
     along = shapes.axis_of("reverse_sequence", seq_axis, a.ndim)
     batch = shapes.axis_of("reverse_sequence", batch_axis, a.ndim)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         step = index[along]
         length = arithmetic.cast(step.dtype, seq_lengths(index[batch]))
         back = arithmetic.subtract(arithmetic.subtract(length, 1), step)

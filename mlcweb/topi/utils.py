@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import reduce
 from operator import mul
-from typing import Any
+from typing import Any, TypeVar
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.te import Tensor, compute
@@ -16,6 +16,9 @@ from mlcweb.tir.expr import FloatImm, PrimExpr, Select, Var
 from mlcweb.tir.intrinsics import absolute, if_then_else
 from mlcweb.topi import shapes
 from mlcweb.topi.nn.window import paddings
+from mlcweb.topi.shapes import Extent, Numbers, Padding
+
+T = TypeVar("T")
 
 
 class InvalidShapeError(ValueError):
@@ -38,7 +41,7 @@ def get_const_float(expr: Any) -> float:
     return float(value)
 
 
-def get_const_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
+def get_const_tuple(in_tuple: Sequence[Extent]) -> tuple[Any, ...]:
     """The extents of a shape as numbers; symbolic ones stay as they are."""
     if isinstance(in_tuple, Tensor):
         raise TypeError("A tuple of extents is wanted, such as tensor.shape, not a tensor")
@@ -73,17 +76,17 @@ def prod(x: Sequence[Any]) -> Any:
     return reduce(mul, x) if x else arithmetic.const(1, "int32")
 
 
-def ceil_div(a: Any, b: Any) -> PrimExpr:
+def ceil_div(a: Extent, b: Extent) -> PrimExpr:
     """A quotient rounded up."""
     return floordiv(a + (b - 1), b)
 
 
-def is_empty_shape(shape: Sequence[Any]) -> bool:
+def is_empty_shape(shape: Sequence[Extent]) -> bool:
     """Whether an extent is 0."""
     return any(equal_const_int(extent, 0) for extent in shape)
 
 
-def is_dynamic_shape(shape: Sequence[Any]) -> bool:
+def is_dynamic_shape(shape: Sequence[Extent]) -> bool:
     """Whether an extent is a variable."""
     return any(isinstance(extent, Var) for extent in shape)
 
@@ -96,14 +99,14 @@ def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
     return factor
 
 
-def swap(arr: list[Any], axis: int) -> list[Any]:
+def swap(arr: list[T], axis: int) -> list[T]:
     """A list with an element and the last one exchanged."""
     new = list(arr)
     new[axis], new[-1] = new[-1], new[axis]
     return new
 
 
-def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
+def ravel_index(indices: Sequence[Extent], shape: Sequence[Extent]) -> Extent:
     """The position in a flat array of an element of an array of a shape."""
     flat = indices[0]
     for index, extent in zip(indices[1:], shape[1:], strict=True):
@@ -111,7 +114,7 @@ def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
     return flat
 
 
-def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
+def unravel_index(idx: Extent, shape: Sequence[Extent]) -> list[Any]:
     """The indices of the element at a position of a flat array, which lies inside of it."""
     indices: list[Any] = []
     for extent in reversed(shape[1:]):
@@ -121,7 +124,7 @@ def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
     return [idx, *indices]
 
 
-def within_index(b: Any, e: Any, s: Any, i: Any) -> PrimExpr:
+def within_index(b: Extent, e: Extent, s: Extent, i: Extent) -> PrimExpr:
     """Whether the slice `b:e:s` has position `i`."""
     begin, end, step, at = map(convert, (b, e, s, i))
     outside = logic.any(*_outside(begin, end, step, at))
@@ -130,7 +133,7 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> PrimExpr:
     return Select(outside, arithmetic.const(False), arithmetic.equal(rest, 0))
 
 
-def make_idx(b: Any, e: Any, s: Any, z: Any, i: Any) -> PrimExpr:
+def make_idx(b: Extent, e: Extent, s: Extent, z: Extent, i: Extent) -> PrimExpr:
     """Where in the slice `b:e:s` of an axis of extent `z` position `i` is, if it is in it."""
     begin, end, step, extent, at = map(convert, (b, e, s, z, i))
     outside = logic.any(*_outside(begin, end, step, at))
@@ -154,14 +157,14 @@ def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
 
 
 def const_matrix(
-    matrix: Any, name: str = "const_matrix", attrs: dict[str, Any] | None = None
+    matrix: Any, name: str = "const_matrix", attrs: dict[str, object] | None = None
 ) -> Tensor:
     """A tensor of the elements of an array of two dimensions."""
     matrix_attrs = {"const_matrix": True, "schedule_rule": "None"} if attrs is None else attrs
     return _constant(matrix, name, matrix_attrs)
 
 
-def _constant(array: Any, name: str, attrs: dict[str, Any] | None) -> Tensor:
+def _constant(array: Any, name: str, attrs: dict[str, object] | None) -> Tensor:
     dtype = str(array.dtype)
 
     def element(*indices: PrimExpr) -> PrimExpr:
@@ -196,7 +199,7 @@ def nchw_xc_layout(layout_info: str) -> bool:
     return re.fullmatch(r"NCHW\d+c", layout_info) is not None
 
 
-def get_shape(src_shape: Sequence[Any], src_layout: str, dst_layout: str) -> tuple[Any, ...]:
+def get_shape(src_shape: Sequence[Extent], src_layout: str, dst_layout: str) -> tuple[Any, ...]:
     """A shape in another order of axes.
 
     Raises: ValueError: the layouts have other axes.
@@ -207,16 +210,15 @@ def get_shape(src_shape: Sequence[Any], src_layout: str, dst_layout: str) -> tup
     return get_const_tuple([src_shape[source.index(axis)] for axis in target])
 
 
-def get_pad_tuple(padding: Any, kernel: Sequence[Any]) -> tuple[int, ...]:
+def get_pad_tuple(padding: Padding, kernel: Sequence[Extent]) -> tuple[int, ...]:
     """Widths of a two-dimensional padding: top, left, bottom, right."""
     before, behind = paddings("pad", padding, [convert(extent) for extent in kernel])
     return (*before, *behind)
 
 
-def get_pad_tuple1d(padding: Any, kernel: Any) -> tuple[int, ...]:
+def get_pad_tuple1d(padding: Padding, kernel: Numbers) -> tuple[int, ...]:
     """Widths of a one-dimensional padding: left, right."""
-    window = kernel if isinstance(kernel, (tuple, list)) else (kernel,)
-    return get_pad_tuple(padding, window)
+    return get_pad_tuple(padding, kernel if isinstance(kernel, Sequence) else (kernel,))
 
 
 get_pad_tuple3d = get_pad_tuple

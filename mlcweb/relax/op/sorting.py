@@ -142,6 +142,7 @@ def _legalize_median(builder: BlockBuilder, call: Call) -> Expr:
     info = builder.context.struct_info(call)
     values = info.fields[0] if isinstance(info, TupleStructInfo) else info
     assert isinstance(values, TensorStructInfo)
+    whole = values.values or ()
 
     def median(x: te.Tensor) -> te.Tensor | list[te.Tensor]:
         axes = attribute(call, "axis")
@@ -161,7 +162,7 @@ def _legalize_median(builder: BlockBuilder, call: Call) -> Expr:
 
         results = [te.compute(position.shape, element, "median"), position]
         if attribute(call, "keepdims"):
-            results = [topi.reshape(tensor, values.values) for tensor in results]
+            results = [topi.reshape(tensor, whole) for tensor in results]
         return results if isinstance(info, TupleStructInfo) else results[0]
 
     return builder.call_te(median, call.args[0], primfunc_name_hint="median")

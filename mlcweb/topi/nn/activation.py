@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
@@ -34,7 +33,7 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
     """x where it is positive, slope x elsewhere; one slope per position along `axis`."""
     place = shapes.axis_of("prelu", axis, x.ndim)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         value = x(*index)
         zero = arithmetic.const(0, value.dtype)
         return arithmetic.select(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -59,7 +58,7 @@ def attention(
     )
     shift = 0 if causal_mask != "BottomRight" else arithmetic.subtract(keys, length)
 
-    def score(b: PrimExpr, h: PrimExpr, i: PrimExpr, j: PrimExpr) -> Any:
+    def score(b: PrimExpr, h: PrimExpr, i: PrimExpr, j: PrimExpr) -> PrimExpr:
         result = products(b, h, i, j) * factor
         if bias is not None:
             place = shapes.broadcast_index(bias.shape, (b, h, i, j), products.shape)

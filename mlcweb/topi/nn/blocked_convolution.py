@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -13,11 +12,12 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes
 from mlcweb.topi.nn.pad import pad
+from mlcweb.topi.shapes import Padding
 from mlcweb.topi.utils import get_pad_tuple
 
 
 def conv2d_NCHWc(
-    data: Tensor, kernel: Tensor, stride: int | Sequence[int], padding: Any,
+    data: Tensor, kernel: Tensor, stride: int | Sequence[int], padding: Padding,
     dilation: int | Sequence[int], layout: str, out_layout: str, out_dtype: str = "float32",
 ) -> Tensor:  # fmt: skip
     """A two-dimensional convolution of channels in blocks (Liu et al., "Optimizing CNN Model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -13,6 +12,7 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes
 from mlcweb.topi.nn.window import SPATIAL, Window, check_layout
+from mlcweb.topi.shapes import Numbers, Padding
 
 _KERNELS = {
     "NCW": "OIW", "NWC": "WIO", "NCHW": "OIHW", "NHWC": "HWIO", "NCDHW": "OIDHW", "NDHWC": "DHWIO",
@@ -26,9 +26,9 @@ _SUMS = {"C": "rc", "D": "rz", "H": "ry", "W": "rx"}
 def convolution(
     data: Tensor,
     kernel: Tensor,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
+    strides: Numbers,
+    padding: Padding,
+    dilation: Numbers,
     groups: int,
     data_layout: str,
     kernel_layout: str = "",
@@ -64,7 +64,7 @@ def convolution(
         for letter, extent in zip(f"C{spatial}", (per_group, *sizes), strict=True)
     }
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         place = dict(zip(data_layout, index, strict=True))
         chosen, channel = place["C"], sums["C"].var
         if groups > 1:
@@ -105,8 +105,8 @@ def _check_channels(
 
 
 def conv1d(
-    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
-    groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "",
+    data: Tensor, kernel: Tensor, strides: Numbers = 1, padding: Padding = "VALID",
+    dilation: Numbers = 1, groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "",
     out_dtype: str | None = None,
 ) -> Tensor:  # fmt: skip
     """(n, c, w) by (filters, c / groups, kw), or as the layouts say. See `convolution`."""
@@ -116,9 +116,9 @@ def conv1d(
 
 
 def conv2d(
-    input: Tensor, filter: Tensor, strides: Any = 1, padding: Any = 0, dilation: Any = 1,
-    data_layout: str = "NCHW", kernel_layout: str = "", out_dtype: str | None = None,
-    groups: int = 1,
+    input: Tensor, filter: Tensor, strides: Numbers = 1, padding: Padding = 0,
+    dilation: Numbers = 1, data_layout: str = "NCHW", kernel_layout: str = "",
+    out_dtype: str | None = None, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """(n, c, h, w) by (filters, c / groups, kh, kw), or as the layouts say. See `convolution`."""
     return convolution(
@@ -127,7 +127,7 @@ def conv2d(
 
 
 def conv3d(
-    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = 0, dilation: Any = 1,
+    data: Tensor, kernel: Tensor, strides: Numbers = 1, padding: Padding = 0, dilation: Numbers = 1,
     groups: int = 1, data_layout: str = "NCDHW", kernel_layout: str = "",
     out_dtype: str | None = None,
 ) -> Tensor:  # fmt: skip
@@ -149,8 +149,8 @@ def _named(
 
 def _plain_1d(layout: str) -> Callable[..., Tensor]:
     def build(
-        data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
-        out_dtype: str | None = None,
+        data: Tensor, kernel: Tensor, strides: Numbers = 1, padding: Padding = "VALID",
+        dilation: Numbers = 1, out_dtype: str | None = None,
     ) -> Tensor:  # fmt: skip
         return convolution(data, kernel, strides, padding, dilation, 1, layout, "", out_dtype)
 
@@ -159,8 +159,8 @@ def _plain_1d(layout: str) -> Callable[..., Tensor]:
 
 def _grouped_1d(layout: str) -> Callable[..., Tensor]:
     def build(
-        data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID", dilation: Any = 1,
-        groups: int = 1, out_dtype: str | None = None,
+        data: Tensor, kernel: Tensor, strides: Numbers = 1, padding: Padding = "VALID",
+        dilation: Numbers = 1, groups: int = 1, out_dtype: str | None = None,
     ) -> Tensor:  # fmt: skip
         return convolution(data, kernel, strides, padding, dilation, groups, layout, "", out_dtype)
 
@@ -169,7 +169,7 @@ def _grouped_1d(layout: str) -> Callable[..., Tensor]:
 
 def _plain(layout: str) -> Callable[..., Tensor]:
     def build(
-        Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+        Input: Tensor, Filter: Tensor, stride: Numbers, padding: Padding, dilation: Numbers,
         out_dtype: str | None = None,
     ) -> Tensor:  # fmt: skip
         return convolution(Input, Filter, stride, padding, dilation, 1, layout, "", out_dtype)
@@ -179,8 +179,8 @@ def _plain(layout: str) -> Callable[..., Tensor]:
 
 def _grouped(layout: str, name: str = "") -> Callable[..., Tensor]:
     def build(
-        Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, groups: int = 1,
-        out_dtype: str | None = None,
+        Input: Tensor, Filter: Tensor, stride: Numbers, padding: Padding, dilation: Numbers,
+        groups: int = 1, out_dtype: str | None = None,
     ) -> Tensor:  # fmt: skip
         return convolution(Input, Filter, stride, padding, dilation, groups, layout, "", out_dtype)
 
@@ -197,7 +197,7 @@ conv3d_ncdhw, conv3d_ndhwc = (
 
 
 def depthwise_conv2d_nchw(
-    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+    Input: Tensor, Filter: Tensor, stride: Numbers, padding: Padding, dilation: Numbers,
     out_dtype: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Each of the channels of NCHW by filters of its own, OIHW of channels O and multiplier I."""
@@ -205,7 +205,7 @@ def depthwise_conv2d_nchw(
 
 
 def depthwise_conv2d_nhwc(
-    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+    Input: Tensor, Filter: Tensor, stride: Numbers, padding: Padding, dilation: Numbers,
     kernel_layout: str = "HWOI", out_dtype: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Each of the channels of NHWC by filters of its own, of channels O and multiplier I."""
@@ -213,7 +213,7 @@ def depthwise_conv2d_nhwc(
 
 
 def _depthwise(
-    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+    Input: Tensor, Filter: Tensor, stride: Numbers, padding: Padding, dilation: Numbers,
     out_dtype: str | None, layout: str, kernel_layout: str,
 ) -> Tensor:  # fmt: skip
     operator = f"depthwise_conv2d_{layout.lower()}"
@@ -232,7 +232,7 @@ def _depthwise(
     dtype = out_dtype or Input.dtype
     sums = [reduce_axis((0, size), name) for size, name in zip(sizes, ("di", "dj"), strict=True)]
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         place = dict(zip(layout, index, strict=True))
         own = arithmetic.floordiv(place["C"], multiplier)
         which = arithmetic.floormod(place["C"], multiplier)

@@ -3,8 +3,6 @@ Convolutional Networks", 2015)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, reducers
@@ -13,6 +11,7 @@ from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import broadcast, shapes
 from mlcweb.topi.nn.pad import pad
 from mlcweb.topi.nn.window import paddings
+from mlcweb.topi.shapes import Padding
 
 
 def correlation_nchw(
@@ -22,7 +21,7 @@ def correlation_nchw(
     max_displacement: int,
     stride1: int,
     stride2: int,
-    padding: Any,
+    padding: Padding,
     is_multiply: bool,
 ) -> Tensor:
     """How alike patches of two images (n, c, h, w) are, a channel of the result per displacement.
@@ -50,7 +49,7 @@ def correlation_nchw(
     rc = reduce_axis((0, channels), "rc")
     ry, rx = (reduce_axis((0, kernel_size), name) for name in ("ry", "rx"))
 
-    def element(n: PrimExpr, q: PrimExpr, i: PrimExpr, j: PrimExpr) -> Any:
+    def element(n: PrimExpr, q: PrimExpr, i: PrimExpr, j: PrimExpr) -> PrimExpr:
         y = i * stride1 + max_displacement + ry.var
         x = j * stride1 + max_displacement + rx.var
         down = (arithmetic.floordiv(q, count) - reach) * stride2

@@ -4,7 +4,6 @@ Convolutional Networks", 2017)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -14,14 +13,15 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes
 from mlcweb.topi.nn.window import numbers, paddings
+from mlcweb.topi.shapes import Numbers, Padding
 
 
 def _deformable(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
     operator = f"deformable_conv2d_{layout.lower()}"
 
     def build(
-        data: Tensor, offset: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any,
-        deformable_groups: int, groups: int, out_dtype: str | None = None,
+        data: Tensor, offset: Tensor, kernel: Tensor, strides: Numbers, padding: Padding,
+        dilation: Numbers, deformable_groups: int, groups: int, out_dtype: str | None = None,
     ) -> Tensor:  # fmt: skip
         for x, letters in ((data, layout), (offset, layout), (kernel, kernel_layout)):
             shapes.need_rank(operator, x, 4, letters)
@@ -45,7 +45,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
             place = {"N": n, "C": c, "H": y, "W": x}
             return data(*(place[letter] for letter in layout))
 
-        def sampled(*index: PrimExpr) -> Any:
+        def sampled(*index: PrimExpr) -> PrimExpr:
             n, c, ky, kx, *at = index
             first = arithmetic.floordiv(c, per_offset) * sizes[0] * sizes[1] + ky * sizes[1] + kx
             points, outside = [], []
@@ -71,7 +71,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
         sums = {letter: reduce_axis((0, extents[letter]), names[letter]) for letter in "CHW"}
         per_group = arithmetic.floordiv(weights["O"], groups)
 
-        def element(*index: PrimExpr) -> Any:
+        def element(*index: PrimExpr) -> PrimExpr:
             place = dict(zip(layout, index, strict=True))
             channel, ky, kx = (sums[letter].var for letter in "CHW")
             own = channel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -12,6 +11,7 @@ from mlcweb.tir import arithmetic, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import broadcast, elementwise, shapes
+from mlcweb.topi.shapes import Extent
 
 
 def matmul(
@@ -34,7 +34,7 @@ def matmul(
     dtype = out_dtype or tensor_a.dtype
     k = reduce_axis((0, inner), "k")
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         *outer, i, j = index
         left = (k.var, i) if transpose_a else (i, k.var)
         right = (j, k.var) if transpose_b else (k.var, j)
@@ -56,7 +56,7 @@ def dense(
 def batch_matmul(
     tensor_a: Tensor,
     tensor_b: Tensor,
-    oshape: Sequence[Any] | None = None,
+    oshape: Sequence[Extent] | None = None,
     out_dtype: str | None = None,
     transpose_a: bool = False,
     transpose_b: bool = True,
@@ -73,7 +73,7 @@ def batch_matmul(
     dtype = out_dtype or tensor_a.dtype
     k = reduce_axis((0, inner), "k")
 
-    def element(b: PrimExpr, i: PrimExpr, j: PrimExpr) -> Any:
+    def element(b: PrimExpr, i: PrimExpr, j: PrimExpr) -> PrimExpr:
         (left,) = shapes.broadcast_index(tensor_a.shape[:1], (b,), (batch,))
         (right,) = shapes.broadcast_index(tensor_b.shape[:1], (b,), (batch,))
         first = tensor_a(left, *((k.var, i) if transpose_a else (i, k.var)))
@@ -107,7 +107,7 @@ def general_matmul(
     dtype = out_dtype or a.dtype
     k = reduce_axis((0, inner), "k")
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         outer = index[: len(lead)]
         rest = list(index[len(lead) :])
         left = [] if row else [*shapes.broadcast_index(lead_a, outer, lead), rest.pop(0)]

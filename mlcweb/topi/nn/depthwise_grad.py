@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
@@ -14,11 +13,12 @@ from mlcweb.topi import shapes, tags
 from mlcweb.topi.nn.conv_transpose import dilate
 from mlcweb.topi.nn.pad import pad
 from mlcweb.topi.nn.window import numbers, paddings
+from mlcweb.topi.shapes import Extent, Numbers, Padding
 
 
 def depthwise_conv2d_backward_input_nhwc(
-    Filter: Tensor, Out_grad: Tensor, oshape: Sequence[Any], ishape: Sequence[Any], stride: Any,
-    padding: Any,
+    Filter: Tensor, Out_grad: Tensor, oshape: Sequence[Extent], ishape: Sequence[Extent],
+    stride: Numbers, padding: Padding,
 ) -> Tensor:  # fmt: skip
     """The gradient (n, h, w, c) of the image.
 
@@ -46,7 +46,7 @@ def depthwise_conv2d_backward_input_nhwc(
         for extent, name in zip((*sizes, multiplier), ("dh", "dw", "dc"), strict=True)
     )
 
-    def element(b: PrimExpr, h: PrimExpr, w: PrimExpr, c: PrimExpr) -> Any:
+    def element(b: PrimExpr, h: PrimExpr, w: PrimExpr, c: PrimExpr) -> PrimExpr:
         gradient = padded(b, h + dh.var, w + dw.var, c * multiplier + dc.var)
         weight = Filter(sizes[0] - 1 - dh.var, sizes[1] - 1 - dw.var, c, dc.var)
         return reducers.sum(gradient * weight, [dh, dw, dc])
@@ -55,8 +55,8 @@ def depthwise_conv2d_backward_input_nhwc(
 
 
 def depthwise_conv2d_backward_weight_nhwc(
-    Input: Tensor, Out_grad: Tensor, oshape: Sequence[Any], fshape: Sequence[Any], stride: Any,
-    padding: Any,
+    Input: Tensor, Out_grad: Tensor, oshape: Sequence[Extent], fshape: Sequence[Extent],
+    stride: Numbers, padding: Padding,
 ) -> Tensor:  # fmt: skip
     """The gradient (kh, kw, c, multiplier) of the filters, of the shape `fshape`.
 
@@ -76,7 +76,7 @@ def depthwise_conv2d_backward_weight_nhwc(
         for extent, name in zip(Out_grad.shape[:3], ("db", "dh", "dw"), strict=True)
     )
 
-    def element(fh: PrimExpr, fw: PrimExpr, c: PrimExpr, m: PrimExpr) -> Any:
+    def element(fh: PrimExpr, fw: PrimExpr, c: PrimExpr, m: PrimExpr) -> PrimExpr:
         gradient = Out_grad(db.var, dh.var, dw.var, c * filters[3] + m)
         pixel = padded(db.var, fh + dh.var * steps[0], fw + dw.var * steps[1], c)
         return reducers.sum(gradient * pixel, [db, dh, dw])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
@@ -23,7 +21,7 @@ def fifo_buffer(data: Tensor, buffer: Tensor, axis: int) -> Tensor:
     new = data.shape[place]
     kept = arithmetic.subtract(buffer.shape[place], new)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         def at(i: PrimExpr) -> list[PrimExpr]:
             return [*index[:place], i, *index[place + 1 :]]
 

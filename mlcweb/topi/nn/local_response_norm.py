@@ -3,8 +3,6 @@ Deep Convolutional Neural Networks", 2012)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, reducers
@@ -29,13 +27,13 @@ def lrn(
     neighbour = reduce_axis((0, size), "rxs")
     names = shapes.axis_names(data.ndim)
 
-    def square(*index: PrimExpr) -> Any:
+    def square(*index: PrimExpr) -> PrimExpr:
         at = [i + neighbour.var if axis == place else i for axis, i in enumerate(index)]
         return reducers.sum(padded(*at) * padded(*at), neighbour)
 
     total = compute(data.shape, square, "tensor", varargs_names=names)
 
-    def root(*index: PrimExpr) -> Any:
+    def root(*index: PrimExpr) -> PrimExpr:
         def number(value: float) -> PrimExpr:
             return arithmetic.const(value, data.dtype)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic
@@ -40,7 +38,7 @@ def nll_loss(
     def counts(index: tuple[PrimExpr, ...]) -> PrimExpr:
         return arithmetic.not_equal(targets(*index), arithmetic.const(ignore_index, targets.dtype))
 
-    def loss(*index: PrimExpr) -> Any:
+    def loss(*index: PrimExpr) -> PrimExpr:
         chosen = predictions(*index[:1], _class(index), *index[1:])
         return arithmetic.select(
             counts(index), arithmetic.multiply(arithmetic.subtract(zero, chosen), weight(index)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
@@ -14,6 +13,7 @@ from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import reduction, shapes, tags
 from mlcweb.topi.broadcast import add, divide, multiply, subtract
 from mlcweb.topi.elementwise import cast, sqrt
+from mlcweb.topi.shapes import Axes
 from mlcweb.topi.transform import moved, reshape
 
 Affine = Callable[[PrimExpr, Sequence[PrimExpr]], PrimExpr]
@@ -72,7 +72,7 @@ def layer_norm(
     data: Tensor,
     gamma: Tensor | None,
     beta: Tensor | None,
-    axis: Any,
+    axis: Axes,
     epsilon: float = 1e-5,
 ) -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) gamma + beta, with mean and variance over `axis`
@@ -82,7 +82,7 @@ def layer_norm(
     return _normalized(data, sorted(order), epsilon, _affine(gamma, beta, order), "T_layer_norm")
 
 
-def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:
+def rms_norm(data: Tensor, weight: Tensor, axis: Axes, epsilon: float = 1e-5) -> Tensor:
     """data / sqrt(mean(data²) + epsilon) weight over `axis` (Zhang and Sennrich, "Root Mean Square
     Layer Normalization", 2019)."""
     order = shapes.axes_in_order("rms_norm", axis, data.ndim)
@@ -98,7 +98,7 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
         varargs_names=shapes.axis_names(total.ndim),
     )
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         outside = [i for place, i in enumerate(index) if place not in places]
         return factor(*outside) * values(*index) * scale(*(index[place] for place in order))
 
@@ -184,7 +184,7 @@ def _normalized(
 
     spread = _summed(data, places, f"{source}_var_sum", squared)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         outside = [i for place, i in enumerate(index) if place not in places]
         factor = _inverse_root(arithmetic.divide(spread(*outside), count), epsilon)
         normal = (_wide(data(*index), data.dtype) - mean(*outside)) * factor
@@ -205,7 +205,7 @@ def _summed(
     rest = [extent for i, extent in enumerate(data.shape) if i not in places]
     iterators = {i: reduce_axis((0, data.shape[i]), f"k{i}") for i in places}
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         left = iter(index)
         place = [iterators[i].var if i in iterators else next(left) for i in range(data.ndim)]
         value = _wide(data(*place), data.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -11,15 +10,16 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
+from mlcweb.topi.shapes import Extent, Scalar
 
 
 def pad(
     data: Tensor,
-    pad_before: Sequence[Any],
-    pad_after: Sequence[Any] | None = None,
-    pad_value: Any = 0.0,
+    pad_before: Sequence[Extent],
+    pad_after: Sequence[Extent] | None = None,
+    pad_value: Scalar = 0.0,
     name: str = "PadInput",
-    attrs: Mapping[str, Any] | None = None,
+    attrs: Mapping[str, object] | None = None,
 ) -> Tensor:
     """`data` with so many elements of `pad_value` before and behind in each dimension."""
     after = pad_before if pad_after is None else pad_after
@@ -33,7 +33,7 @@ def pad(
     ]
     value = arithmetic.cast(data.dtype, pad_value)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         inside: list[PrimExpr] = []
         conditions: list[PrimExpr] = []
         for i, extent, low, high in zip(index, data.shape, pad_before, after, strict=True):
@@ -72,7 +72,7 @@ def mirror_pad(
         inside = arithmetic.select(place < extent, place, behind)
         return arithmetic.select(arithmetic.less(place, 0), before, inside)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         return data(
             *(
                 mirrored(i, extent, low)
@@ -96,7 +96,7 @@ def _mapped_pad(
     widths = list(zip(data.shape, pad_before, after, strict=True))
     shape = [arithmetic.add(extent, low + high) for extent, low, high in widths]
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         return data(
             *(
                 source(arithmetic.subtract(i, low), extent) if low or high else i

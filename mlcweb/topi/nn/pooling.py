@@ -16,14 +16,15 @@ from mlcweb.tir.stmt import IterVar
 from mlcweb.topi import shapes, tags
 from mlcweb.topi.nn.pad import pad
 from mlcweb.topi.nn.window import SPATIAL, check_layout, count_inside, numbers, paddings
+from mlcweb.topi.shapes import Numbers, Padding
 
 
 def pool(
     data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
+    kernel: Numbers,
+    stride: Numbers,
+    dilation: Numbers,
+    padding: Padding,
     pool_type: str,
     ceil_mode: bool = False,
     layout: str = "",
@@ -84,8 +85,8 @@ class Windows:
     """The windows of a pooling along the axes `places` of its data: a number for each of these."""
 
     def __init__(
-        self, operator: str, data: Tensor, places: list[int], kernel: Any, stride: Any,
-        dilation: Any, padding: Any,
+        self, operator: str, data: Tensor, places: list[int], kernel: Numbers, stride: Numbers,
+        dilation: Numbers, padding: Padding,
     ) -> None:  # fmt: skip
         rank = len(places)
         self.data = data
@@ -131,7 +132,7 @@ def _pooled(
     if is_max:
         return pooled
 
-    def mean(*index: PrimExpr) -> Any:
+    def mean(*index: PrimExpr) -> PrimExpr:
         return arithmetic.divide(pooled(*index), arithmetic.cast(dtype, count(index)))
 
     return compute(
@@ -155,10 +156,10 @@ pool1d, pool2d, pool3d = map(_pool_called, ("pool1d", "pool2d", "pool3d"))
 
 def max_pool2d(
     data: Tensor,
-    pool_size: Any = 1,
-    strides: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    pool_size: Numbers = 1,
+    strides: Numbers | None = None,
+    padding: Padding = 0,
+    dilation: Numbers = 1,
     ceil_mode: bool = False,
     layout: str = "NCHW",
 ) -> Tensor:
@@ -169,10 +170,10 @@ def max_pool2d(
 
 def avg_pool2d(
     data: Tensor,
-    pool_size: Any = 1,
-    strides: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    pool_size: Numbers = 1,
+    strides: Numbers | None = None,
+    padding: Padding = 0,
+    dilation: Numbers = 1,
     ceil_mode: bool = False,
     layout: str = "NCHW",
     count_include_pad: bool = False,
@@ -184,7 +185,9 @@ def avg_pool2d(
     )
 
 
-def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
+def adaptive_pool(
+    data: Tensor, output_size: Numbers, pool_type: str, layout: str = "NCHW"
+) -> Tensor:
     """Windows that divide the spatial axes into an output of the given size: window i covers
     [floor(i h / out), ceil((i + 1) h / out))."""
     operator = f"adaptive_pool {pool_type}"
@@ -233,14 +236,14 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
 
 
 def adaptive_pool1d(
-    data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW"
+    data: Tensor, output_size: Numbers, pool_type: str, layout: str = "NCW"
 ) -> Tensor:  # fmt: skip
     """As `adaptive_pool`, of sequences."""
     return adaptive_pool(data, output_size, pool_type, layout)
 
 
 def adaptive_pool3d(
-    data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW"
+    data: Tensor, output_size: Numbers, pool_type: str, layout: str = "NCDHW"
 ) -> Tensor:  # fmt: skip
     """As `adaptive_pool`, of volumes."""
     return adaptive_pool(data, output_size, pool_type, layout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
@@ -62,13 +61,13 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     greatest = _greatest(x, place)
     k = reduce_axis((0, x.shape[place]), "k")
 
-    def summand(*index: PrimExpr) -> Any:
+    def summand(*index: PrimExpr) -> PrimExpr:
         value = x(*_with(index, place, k.var)) - greatest(*index)
         return reducers.sum(intrinsics.exp(value), k)
 
     total = compute(_without(x.shape, place), summand)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         rest = _without(index, place)
         return x(*index) - greatest(*rest) - intrinsics.log(total(*rest))
 

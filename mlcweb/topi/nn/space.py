@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
@@ -20,7 +19,7 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
     extents = _extents("space_to_depth", data, layout)
     channels = extents["C"]
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         place = dict(zip(layout, index, strict=True))
         block = arithmetic.floordiv(place["C"], channels)
         place["H"] = place["H"] * block_size + arithmetic.floordiv(block, block_size)
@@ -51,7 +50,7 @@ def depth_to_space(
     _check_divides("depth_to_space", extents["C"], size)
     channels = arithmetic.floordiv(extents["C"], size)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         place = dict(zip(layout, index, strict=True))
         row, column = (arithmetic.floormod(place[letter], block_size) for letter in "HW")
         block = row * block_size + column

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import image, shapes
+from mlcweb.topi.shapes import Extent, ShapeLike
 
 _METHODS = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic", "tricubic": "cubic"}
 
@@ -19,7 +18,7 @@ def upsampling(
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
-    output_shape: Any = None,
+    output_shape: ShapeLike | None = None,
 ) -> Tensor:
     """An image enlarged by `scale_h` and `scale_w`.
 
@@ -42,7 +41,7 @@ def upsampling3d(
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
-    output_shape: Any = None,
+    output_shape: ShapeLike | None = None,
 ) -> Tensor:
     """A volume enlarged by a factor along each axis; see `topi.image.resize3d`."""
     size = output_shape or _scaled(data, layout, {"D": scale_d, "H": scale_h, "W": scale_w})
@@ -50,11 +49,11 @@ def upsampling3d(
     return image.resize3d(data, None, size, layout, _METHODS.get(method, method), mode)
 
 
-def _scaled(data: Tensor, layout: str, scales: dict[str, float]) -> list[Any]:
+def _scaled(data: Tensor, layout: str, scales: dict[str, float]) -> list[Extent]:
     return [_times(data.shape[layout.index(letter)], scale) for letter, scale in scales.items()]
 
 
-def _times(extent: PrimExpr, scale: float) -> Any:
+def _times(extent: PrimExpr, scale: float) -> Extent:
     number = shapes.constant(extent)
     if number is not None:
         return round(number * scale)

@@ -11,6 +11,7 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
 from mlcweb.topi.nn.pad import pad
+from mlcweb.topi.shapes import Numbers, Padding
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The letters of the spatial axes in layouts, by how many there are."""
@@ -40,7 +41,7 @@ def count_inside(
 
 
 def paddings(
-    operator: str, padding: Any, window: Sequence[PrimExpr]
+    operator: str, padding: Padding, window: Sequence[PrimExpr]
 ) -> tuple[list[int], list[int]]:
     """Widths before and behind each axis, of a padding as the operators take it: one number, one
     per axis, all widths before and then all behind, "VALID", or "SAME" (of constant windows)."""
@@ -78,9 +79,9 @@ class Window:
         data: Tensor,
         layout: str,
         kernel: Sequence[PrimExpr],
-        strides: Any,
-        padding: Any,
-        dilation: Any,
+        strides: Numbers,
+        padding: Padding,
+        dilation: Numbers,
         pad_name: str,
     ) -> None:
         rank = len(kernel)
@@ -105,11 +106,11 @@ class Window:
                 f"{operator}: the window {shapes.show(spread)} is larger than the padded image "
                 f"{shapes.show(image)}"
             )
-        widths = [[0] * len(layout), [0] * len(layout)]
-        for axis, letter in enumerate(self.letters):
-            widths[0][layout.index(letter)] = before[axis]
-            widths[1][layout.index(letter)] = after[axis]
-        self.padded = pad(data, *widths, name=pad_name)
+        low, high = (
+            [dict(zip(self.letters, widths, strict=True)).get(letter, 0) for letter in layout]
+            for widths in (before, after)
+        )
+        self.padded = pad(data, low, high, name=pad_name)
 
     def pixel(self, place: dict[str, PrimExpr], inside: Sequence[PrimExpr]) -> PrimExpr:
         """The element at `inside` of the window at `place`; letters name the axes."""

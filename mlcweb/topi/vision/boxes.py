@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import extern
@@ -13,15 +12,16 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import BufferStore, IfThenElse, Stmt, sequence
 from mlcweb.topi.loops import load, loop
-from mlcweb.topi.shapes import as_shape, show
+from mlcweb.topi.shapes import Extent, Operand, as_shape, show
 from mlcweb.topi.sorting import argsort
 
 _WIDE = "int64"
 
 
 def all_class_non_max_suppression(
-    boxes: Tensor, scores: Tensor, max_output_boxes_per_class: Any, iou_threshold: Any,
-    score_threshold: Any, output_format: str = "onnx", output_shape: Sequence[Any] | None = None,
+    boxes: Tensor, scores: Tensor, max_output_boxes_per_class: Operand,
+    iou_threshold: Operand, score_threshold: Operand, output_format: str = "onnx",
+    output_shape: Sequence[Extent] | None = None,
 ) -> list[Tensor]:  # fmt: skip
     """For each image and class the boxes in descending order of their scores, without those that
     overlap one before them (Neubeck and Van Gool, "Efficient Non-Maximum Suppression", 2006).
@@ -58,7 +58,7 @@ def all_class_non_max_suppression(
         chosen, total, state = outputs
         rest = iter(others)
 
-        def number(limit: Any, dtype: str) -> PrimExpr:
+        def number(limit: Operand, dtype: str) -> PrimExpr:
             if not isinstance(limit, Tensor):
                 return arithmetic.cast(dtype, arithmetic.convert(limit))
             buffer = next(rest)

@@ -52,7 +52,7 @@ def roi_align(
                 total = total + arithmetic.cast(dtype, value) * high * wide
         return intrinsics.if_then_else(outside, arithmetic.const(0.0, dtype), total)
 
-    def element(*index: PrimExpr) -> Any:
+    def element(*index: PrimExpr) -> PrimExpr:
         at = dict(zip(layout, index, strict=True))
         region = at["N"]
         image = arithmetic.cast("int64", rois(region, 0))
@@ -124,7 +124,7 @@ def roi_pool(
     ]
     lowest = intrinsics.min_value(data.dtype)
 
-    def greatest(region: PrimExpr, channel: PrimExpr, *index: PrimExpr) -> Any:
+    def greatest(region: PrimExpr, channel: PrimExpr, *index: PrimExpr) -> PrimExpr:
         inside = arithmetic.const(True, "bool")
         for axis, (low, high) in zip(axes, bin_of(region, index), strict=True):
             within = arithmetic.logical_and(low <= axis.var, axis.var < high)
@@ -136,7 +136,7 @@ def roi_pool(
     shape = [regions, channels, *size]
     pooled = compute(shape, greatest, "roi_pool")
 
-    def element(region: PrimExpr, channel: PrimExpr, *index: PrimExpr) -> Any:
+    def element(region: PrimExpr, channel: PrimExpr, *index: PrimExpr) -> PrimExpr:
         empty = arithmetic.const(False, "bool")
         for low, high in bin_of(region, index):
             empty = arithmetic.logical_or(empty, high <= low)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute, extern
@@ -18,6 +17,7 @@ from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import IfThenElse, Stmt, sequence
 from mlcweb.topi import shapes
 from mlcweb.topi.loops import load, loop, store
+from mlcweb.topi.shapes import Extent, Scalar
 from mlcweb.topi.sorting import argsort
 from mlcweb.topi.vision.boxes import overlap
 
@@ -26,7 +26,7 @@ _INDEX = "int32"
 
 
 def get_valid_counts(
-    data: Tensor, score_threshold: Any = 0, id_index: int = 0, score_index: int = 1
+    data: Tensor, score_threshold: Scalar = 0, id_index: int = 0, score_index: int = 1
 ) -> list[Tensor]:
     """The boxes whose score is above a threshold, in their order, at the front.
 
@@ -76,11 +76,12 @@ def get_valid_counts(
 
 
 def non_max_suppression(
-    data: Tensor, valid_count: Tensor, indices: Tensor, max_output_size: Any = -1,
-    iou_threshold: Any = 0.5, force_suppress: bool = False, top_k: Any = -1, coord_start: int = 2,
+    data: Tensor, valid_count: Tensor, indices: Tensor, max_output_size: Extent = -1,
+    iou_threshold: Scalar = 0.5, force_suppress: bool = False, top_k: Extent = -1,
+    coord_start: int = 2,
     score_index: int = 1, id_index: int = 0, return_indices: bool = True,
     invalid_to_bottom: bool = False, soft_nms_sigma: float = 0.0, score_threshold: float = 0.0,
-) -> Any:  # fmt: skip
+) -> Tensor | list[Tensor]:  # fmt: skip
     """The boxes of each image in descending order of their scores, without those that overlap a
     better one of their class (Neubeck and Van Gool, "Efficient Non-Maximum Suppression", 2006).
 
@@ -157,7 +158,7 @@ def non_max_suppression(
     return get_valid_counts(rows, 0, -1, score_index)[1]
 
 
-def _considered(count: PrimExpr, boxes: PrimExpr, top_k: Any) -> PrimExpr:
+def _considered(count: PrimExpr, boxes: PrimExpr, top_k: Extent) -> PrimExpr:
     """How many boxes of an image are looked at."""
     count = arithmetic.minimum(arithmetic.cast(_INDEX, count), arithmetic.cast(_INDEX, boxes))
     if isinstance(top_k, int):
@@ -271,7 +272,9 @@ class _Image:
     def shared(self, one: PrimExpr, other: PrimExpr) -> PrimExpr:
         return overlap(self.rows, self.image, one, other, self.coord_start)
 
-    def copy(self, target: Buffer, row: tuple[PrimExpr, ...], value: Callable[[Var], Any]) -> Stmt:
+    def copy(
+        self, target: Buffer, row: tuple[PrimExpr, ...], value: Callable[[Var], PrimExpr]
+    ) -> Stmt:
         column = Var("column", _INDEX)
         return loop(column, self.rows.shape[2], store(target, value(column), *row, column))
 
