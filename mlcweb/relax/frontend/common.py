@@ -34,7 +34,7 @@ def per_channel(value: Expr, ndim: int) -> Expr:
 
 def with_bias(value: Expr, bias: Expr | None, ndim: int) -> Expr:
     """A product (n, c, …) with a bias (c,), where there is one."""
-    return value if bias is None else op.add(value, per_channel(bias, ndim))
+    return value if bias is None else value + per_channel(bias, ndim)
 
 
 def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[NDArray]]]:

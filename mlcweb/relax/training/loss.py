@@ -62,7 +62,7 @@ class L1Loss(Loss):
     name = "l1_loss"
 
     def formula(self, predictions: E.Var, targets: E.Var, *weights: E.Var) -> E.Expr:
-        return self._with_reduction(op.abs(op.subtract(predictions, targets)))
+        return self._with_reduction(op.abs(predictions - targets))
 
 
 class MSELoss(Loss):
@@ -71,8 +71,8 @@ class MSELoss(Loss):
     name = "mse_loss"
 
     def formula(self, predictions: E.Var, targets: E.Var, *weights: E.Var) -> E.Expr:
-        difference = emitted(op.subtract(predictions, targets))
-        return self._with_reduction(op.multiply(difference, difference))
+        difference = emitted(predictions - targets)
+        return self._with_reduction(difference * difference)
 
 
 class CrossEntropyLoss(Loss):
@@ -101,7 +101,7 @@ class CategoricalCrossEntropyLoss(CrossEntropyLoss):
         if self.ignore_index >= 0:
             classes = op.argmax(targets, 1)
             return super().formula(predictions, classes, *weights)  # type: ignore[arg-type]
-        losses = op.multiply(op.negative(op.nn.log_softmax(predictions)), targets)
+        losses = op.negative(op.nn.log_softmax(predictions)) * targets
         if weights:
-            losses = op.multiply(losses, weights[0])
+            losses = losses * weights[0]
         return self._with_reduction(op.sum(losses, 1))

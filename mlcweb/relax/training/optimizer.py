@@ -78,7 +78,7 @@ class Optimizer:
         with builder.function(self.name, [params, grads, states]):
             with builder.dataflow():
                 steps = emitted(E.TupleGetItem(states, 0), "num_steps")
-                after = [emitted(op.add(steps, E.const(1, "int64")), "num_steps_new")]
+                after = [emitted(steps + E.const(1, "int64"), "num_steps_new")]
                 after += self.new_products(states)
                 results, moments = self.new_values(params, grads, states, after)
                 new = builder.emit_output(E.Tuple(results), "params_new")
@@ -104,11 +104,11 @@ class Optimizer:
                 for kind, moment in enumerate(self.moments)
             ]
             if self.weight_decay:
-                decayed = op.add(op.multiply(self.number(self.weight_decay), value), grad)
+                decayed = self.number(self.weight_decay) * value + grad
                 grad = emitted(decayed, f"{name}_grad_new")
             step, new = self.step(name, grad, own, after)
             moments.append(new)
-            results.append(emitted(op.subtract(value, step), f"{name}_new"))
+            results.append(emitted(value - step, f"{name}_new"))
         return results, [new[kind] for kind in range(len(self.moments)) for new in moments]
 
     def number(self, value: float) -> E.Constant:
@@ -130,7 +130,7 @@ class SGD(Optimizer):
     def step(
         self, name: str, grad: E.Var, moments: list[E.Var], after: list[E.Var]
     ) -> tuple[E.Expr, list[E.Var]]:
-        return op.multiply(self.number(self.lr), grad), []
+        return self.number(self.lr) * grad, []
 
 
 class MomentumSGD(Optimizer):
@@ -158,12 +158,12 @@ class MomentumSGD(Optimizer):
         momentum = self.number(self.momentum)
         damped: E.Expr = grad
         if self.dampening:
-            damped = op.multiply(self.number(1 - self.dampening), grad)
-        velocity = emitted(op.add(op.multiply(momentum, moments[0]), damped), f"{name}_v_new")
+            damped = self.number(1 - self.dampening) * grad
+        velocity = emitted(momentum * moments[0] + damped, f"{name}_v_new")
         if self.nesterov:
-            ahead = op.add(grad, op.multiply(momentum, velocity))
-            return op.multiply(self.number(self.lr), emitted(ahead, f"{name}_g_nest")), [velocity]
-        return op.multiply(self.number(self.lr), velocity), [velocity]
+            ahead = grad + momentum * velocity
+            return self.number(self.lr) * emitted(ahead, f"{name}_g_nest"), [velocity]
+        return self.number(self.lr) * velocity, [velocity]
 
 
 class Adam(Optimizer):
@@ -187,7 +187,7 @@ class Adam(Optimizer):
     def new_products(self, states: E.Var) -> list[E.Var]:
         betas = (self.beta1, self.beta2)
         return [
-            emitted(op.multiply(E.TupleGetItem(states, i + 1), self.number(beta)), name)
+            emitted(E.TupleGetItem(states, i + 1) * self.number(beta), name)
             for i, (beta, name) in enumerate(zip(betas, self.products, strict=True))
         ]
 
@@ -197,14 +197,14 @@ class Adam(Optimizer):
         def faded(old: E.Var, beta: float, new: E.Expr) -> E.Expr:
             # The difference as it is in decimal digits: 1 - 0.9 is 0.1.
             rest = self.number(round(1 - beta, 15))
-            return op.add(op.multiply(self.number(beta), old), op.multiply(rest, new))
+            return self.number(beta) * old + rest * new
 
         def unbiased(mean: E.Var, product: E.Var) -> E.Expr:
-            return op.divide(mean, op.subtract(self.number(1), product))
+            return mean / (self.number(1) - product)
 
         mean = emitted(faded(moments[0], self.beta1, grad), f"{name}_m_new")
-        square = emitted(faded(moments[1], self.beta2, op.multiply(grad, grad)), f"{name}_v_new")
+        square = emitted(faded(moments[1], self.beta2, grad * grad), f"{name}_v_new")
         mean_hat = emitted(unbiased(mean, after[1]), f"{name}_m_hat")
         square_hat = emitted(unbiased(square, after[2]), f"{name}_v_hat")
-        root = op.add(op.sqrt(square_hat), self.number(self.eps))
-        return op.multiply(self.number(self.lr), op.divide(mean_hat, root)), [mean, square]
+        root = op.sqrt(square_hat) + self.number(self.eps)
+        return self.number(self.lr) * (mean_hat / root), [mean, square]

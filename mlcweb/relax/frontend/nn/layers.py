@@ -203,7 +203,7 @@ class RMSNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         result = op.rms_norm(x, self.weight, self.axes, self.epsilon)
-        return result if self.bias is None else op.add(result, self.bias)
+        return result if self.bias is None else result + self.bias
 
 
 class GroupNorm(Module):

@@ -51,14 +51,14 @@ def _attention(node: Node) -> list[Expr]:
     scale = math.sqrt(node.attrs.get("scale") or 1 / math.sqrt(size))
     groups = _length(node, q, 1) // _length(node, k, 1)
     keys, values = _repeated(node, k, groups), _repeated(node, v, groups)
-    left = op.multiply(q, node.const(scale, dtype))
-    right = op.multiply(op.permute_dims(keys, [0, 1, 3, 2]), node.const(scale, dtype))
+    left = q * node.const(scale, dtype)
+    right = op.permute_dims(keys, [0, 1, 3, 2]) * node.const(scale, dtype)
     raw = node.emit(op.matmul(left, right))
     capped = raw
     cap = node.attrs.get("softcap", 0.0)
     if cap:
         bound = node.const(cap, dtype)
-        capped = node.emit(op.multiply(op.tanh(op.divide(raw, bound)), bound))
+        capped = node.emit(op.tanh(raw / bound) * bound)
     scores = _masked(node, capped, past)
     weights = _softmax(node, scores)
     result = node.emit(op.matmul(weights, values))
@@ -78,7 +78,7 @@ def _masked(node: Node, scores: Expr, past: int) -> Expr:
         mask = _whole_mask(node, _length(node, scores, 3))
         if node.info_of(mask).dtype == "bool":
             mask = op.where(mask, seen, never)
-        scores = node.emit(op.add(scores, mask))
+        scores = node.emit(scores + mask)
     bounds = [node.attrs.get(name, -1) for name in ("left_window_size", "right_window_size")]
     causal = bool(node.attrs.get("is_causal", 0))
     if not (causal or node.has(6) or max(bounds) >= 0):
@@ -90,19 +90,19 @@ def _masked(node: Node, scores: Expr, past: int) -> Expr:
     if node.has(6):
         valid = op.reshape(op.astype(node.tensor(6), "int64"), [node.shape(6)[0], 1, 1, 1])
         valid = node.emit(valid)
-        allowed.append(op.less(column, valid))
-        offset = op.subtract(valid, node.const(queries, "int64"))
+        allowed.append(column < valid)
+        offset = valid - node.const(queries, "int64")
     else:
         offset = node.const(past, "int64")
     if node.has(6) and past:
         offset = node.const(past, "int64")
-    row = node.emit(op.add(row, offset))
+    row = node.emit(row + offset)
     if causal:
-        allowed.append(op.less_equal(column, row))
+        allowed.append(column <= row)
     for side, bound in zip((row, column), bounds, strict=True):
         if bound >= 0:
             other = column if side is row else row
-            allowed.append(op.less_equal(op.subtract(side, other), node.const(bound, "int64")))
+            allowed.append(side - other <= node.const(bound, "int64"))
     for condition in allowed:
         scores = node.emit(op.where(node.emit(condition), scores, never))
     return scores
@@ -131,9 +131,9 @@ def _softmax(node: Node, scores: Expr) -> Expr:
     never, zero, one = (node.const(value, wide) for value in (-math.inf, 0.0, 1.0))
     most = node.emit(extremum(node, scores, [3], True, "max"))
     most = op.where(op.equal(most, never), zero, most)
-    powers = node.emit(op.exp(op.subtract(scores, most)))
+    powers = node.emit(op.exp(scores - most))
     total = node.emit(op.sum(powers, [3], True))
-    weights = op.divide(powers, op.where(op.equal(total, zero), one, total))
+    weights = powers / op.where(op.equal(total, zero), one, total)
     return node.emit(weights if wide == dtype else op.astype(weights, dtype))
 
 
@@ -166,8 +166,8 @@ def _rotary(node: Node) -> Expr:
     else:
         a, b = (op.strided_slice(x, [3], [at], [at + half]) for at in (0, half))
     a, b = node.emit(a), node.emit(b)
-    real = op.subtract(op.multiply(cos, a), op.multiply(sin, b))
-    imaginary = op.add(op.multiply(sin, a), op.multiply(cos, b))
+    real = cos * a - sin * b
+    imaginary = sin * a + cos * b
     if node.attrs.get("interleaved", 0):
         whole = op.stack([real, imaginary], -1)
         whole = op.reshape(node.emit(whole), node.shape_of(x))
@@ -184,7 +184,7 @@ def _rotary(node: Node) -> Expr:
 def _swiglu(node: Node) -> Expr:
     gate, value = node.tensor(0), node.tensor(1)
     alpha = node.const(node.attrs.get("alpha", 1.0), node.dtype(0))
-    return op.multiply(op.multiply(gate, op.sigmoid(op.multiply(gate, alpha))), value)
+    return gate * op.sigmoid(gate * alpha) * value
 
 
 @converter("TensorScatter")
@@ -197,7 +197,7 @@ def _tensor_scatter(node: Node) -> Expr:
     place = op.reshape(node.const(list(range(new[axis])), "int64"), steps)
     if node.has(2):
         starts = op.reshape(op.astype(node.tensor(2), "int64"), [shape[0], *[1] * (len(shape) - 1)])
-        place = op.add(place, starts)
+        place = place + starts
     if node.attrs.get("mode", "linear") == "circular":
         place = op.floor_mod(node.emit(place), node.const(shape[axis], "int64"))
     indices = node.emit(op.broadcast_to(node.emit(place), new))
@@ -217,7 +217,7 @@ def _causal_convolution(node: Node) -> list[Expr]:
         whole = node.emit(op.nn.pad(x, [0, 0, 0, 0, reach, 0]))
     result = node.emit(op.nn.conv1d(whole, weight, groups=channels))
     if node.has(2):
-        result = node.emit(op.add(result, op.expand_dims(node.tensor(2), 1)))
+        result = node.emit(result + op.expand_dims(node.tensor(2), 1))
     activation = node.attrs.get("activation", "none")
     if activation in ("silu", "swish"):
         result = op.nn.silu(result)
@@ -263,17 +263,17 @@ def _linear_attention(node: Node) -> list[Expr]:
     for t in range(length):
         column = node.emit(op.expand_dims(keys[t], 3))
         if decays is not None:
-            state = node.emit(op.multiply(state, op.expand_dims(op.exp(decays[t]), 3)))
+            state = node.emit(state * op.expand_dims(op.exp(decays[t]), 3))
         value = node.emit(op.expand_dims(values[t], 2))
         if rates is not None:
             row = op.expand_dims(keys[t], 2)
             there = node.emit(op.matmul(row, state))
             rate = op.expand_dims(rates[t], 3)
-            value = node.emit(op.multiply(rate, op.subtract(value, there)))
-        state = node.emit(op.add(state, op.multiply(column, value)))
+            value = node.emit(rate * (value - there))
+        state = node.emit(state + column * value)
         shared = _repeated(node, state, heads // count)
         read = op.matmul(op.expand_dims(queries[t], 2), shared)
-        read = op.multiply(read, node.const(scale, wide))
+        read = read * node.const(scale, wide)
         outputs.append(node.emit(op.reshape(read, [batch, heads * value_size])))
     result = op.stack(outputs, 1)
     if dtype != wide:

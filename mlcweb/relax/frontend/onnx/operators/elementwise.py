@@ -66,7 +66,7 @@ def operands(node: Node) -> tuple[Expr, Expr]:
 def _variadic(node: Node) -> Expr:
     inputs = node.tensors()
     if node.op_type == "Mean":
-        return op.multiply(reduce(op.add, inputs), number(node, 1 / len(inputs)))
+        return reduce(op.add, inputs) * number(node, 1 / len(inputs))
     return reduce(_VARIADIC[node.op_type], inputs)
 
 
@@ -76,11 +76,11 @@ def _power(node: Node) -> Expr:
     dtype, other = node.dtype(0), node.dtype(1)
     exponents = as_known(exponent)
     if exponents is not None and exponents.elements == (2,):
-        return op.multiply(base, base)
+        return base * base
     if dtype == other and dtypes.is_float(dtype):
-        return op.power(base, exponent)
+        return base**exponent
     wide = dtype if dtypes.is_float(dtype) else other if dtypes.is_float(other) else "float64"
-    power = op.power(op.astype(base, wide), op.astype(exponent, wide))
+    power = op.astype(base, wide) ** op.astype(exponent, wide)
     return op.astype(power if dtypes.is_float(dtype) else op.round(power), dtype)
 
 
@@ -94,8 +94,8 @@ def _modulus(node: Node) -> Expr:
     if not dtypes.is_float(node.dtype(0)):
         return op.floor_mod(a, b)
     rest, zero = node.emit(op.mod(a, b)), number(node, 0)
-    other = op.not_equal(op.less(rest, zero), op.less(b, zero))
-    return op.where(op.logical_and(op.not_equal(rest, zero), other), op.add(rest, b), rest)
+    other = op.not_equal(rest < zero, b < zero)
+    return op.where(op.logical_and(op.not_equal(rest, zero), other), rest + b, rest)
 
 
 @converter("BitShift")
@@ -104,10 +104,10 @@ def _bit_shift(node: Node) -> Expr:
     x, by, dtype = node.tensor(0), node.tensor(1), node.dtype(0)
     left = node.attrs["direction"] == "LEFT"
     width, none = node.const(dtypes.bits(dtype), dtype), node.const(0, dtype)
-    inside = op.less(by, width)
+    inside = by < width
     signed = not dtype.startswith("uint")
     if signed:
-        inside = op.logical_and(inside, op.greater_equal(by, none))
+        inside = op.logical_and(inside, by >= none)
     inside = node.emit(inside)
     by = op.where(inside, by, none)
     shifted = op.left_shift(x, by) if left else op.right_shift(x, by)
@@ -128,7 +128,7 @@ def _is_infinite(node: Node) -> Expr:
 
 @converter("Reciprocal")
 def _reciprocal(node: Node) -> Expr:
-    return op.divide(number(node, 1.0), node.tensor(0))
+    return number(node, 1.0) / node.tensor(0)
 
 
 @converter("Cast")
@@ -199,7 +199,7 @@ def _prelu(node: Node) -> Expr:
     x, slope = operands(node)
     if node.opset < 7 and node.ndim(1) == 1 and node.ndim(0) > 2:  # a slope per channel
         slope = op.expand_dims(slope, [1 + i for i in range(node.ndim(0) - 2)])
-    return op.where(op.less(x, number(node, 0)), op.multiply(x, slope), x)
+    return op.where(x < number(node, 0), x * slope, x)
 
 
 @converter("Elu", "Celu", "Selu")
@@ -210,16 +210,16 @@ def _exponential_linear(node: Node) -> Expr:
     factor = node.attrs.get("gamma", 1.05070102214813232421875) if node.op_type == "Selu" else 1.0
     below = op.minimum(x, zero)
     if node.op_type == "Celu":
-        below = op.divide(below, number(node, alpha))
-    below = op.multiply(op.subtract(op.exp(below), number(node, 1)), number(node, alpha))
-    result = op.add(op.maximum(x, zero), below)
-    return result if factor == 1.0 else op.multiply(result, number(node, factor))
+        below = below / number(node, alpha)
+    below = (op.exp(below) - number(node, 1)) * number(node, alpha)
+    result = op.maximum(x, zero) + below
+    return result if factor == 1.0 else result * number(node, factor)
 
 
 @converter("ThresholdedRelu")
 def _thresholded_relu(node: Node) -> Expr:
     x = node.tensor(0)
-    return op.where(op.greater(x, number(node, node.attrs.get("alpha", 1.0))), x, number(node, 0))
+    return op.where(x > number(node, node.attrs.get("alpha", 1.0)), x, number(node, 0))
 
 
 @converter("HardSigmoid", "HardSwish")
@@ -228,9 +228,9 @@ def _hard_sigmoid(node: Node) -> Expr:
     swish = node.op_type == "HardSwish"
     alpha = 1 / 6 if swish else node.attrs.get("alpha", 0.2)
     beta = 0.5 if swish else node.attrs.get("beta", 0.5)
-    line = op.add(op.multiply(x, number(node, alpha)), number(node, beta))
+    line = x * number(node, alpha) + number(node, beta)
     gate = op.clip(line, 0, 1)
-    return op.multiply(x, gate) if swish else gate
+    return x * gate if swish else gate
 
 
 @converter("Softplus")
@@ -240,35 +240,35 @@ def _softplus(node: Node) -> Expr:
 
 def _soft(node: Node, x: Expr) -> Expr:
     """log(1 + exp(x)), without overflow."""
-    tail = op.log(op.add(op.exp(op.negative(op.abs(x))), number(node, 1)))
-    return op.add(op.maximum(x, number(node, 0)), tail)
+    tail = op.log(op.exp(op.negative(op.abs(x))) + number(node, 1))
+    return op.maximum(x, number(node, 0)) + tail
 
 
 @converter("Mish")
 def _mish(node: Node) -> Expr:
     x = node.tensor(0)
-    return op.multiply(x, op.tanh(_soft(node, x)))
+    return x * op.tanh(_soft(node, x))
 
 
 @converter("Softsign")
 def _softsign(node: Node) -> Expr:
     x = node.tensor(0)
-    return op.divide(x, op.add(op.abs(x), number(node, 1)))
+    return x / (op.abs(x) + number(node, 1))
 
 
 @converter("Swish")
 def _swish(node: Node) -> Expr:
     x, alpha = node.tensor(0), node.attrs.get("alpha", 1.0)
-    scaled = x if alpha == 1.0 else op.multiply(x, number(node, alpha))
-    return op.multiply(x, op.sigmoid(scaled))
+    scaled = x if alpha == 1.0 else x * number(node, alpha)
+    return x * op.sigmoid(scaled)
 
 
 @converter("Shrink")
 def _shrink(node: Node) -> Expr:
     x, bias, limit = node.tensor(0), node.attrs.get("bias", 0.0), node.attrs.get("lambd", 0.5)
     bias = number(node, bias)
-    low = op.where(op.less(x, number(node, -limit)), op.add(x, bias), number(node, 0))
-    return op.where(op.greater(x, number(node, limit)), op.subtract(x, bias), low)
+    low = op.where(x < number(node, -limit), x + bias, number(node, 0))
+    return op.where(x > number(node, limit), x - bias, low)
 
 
 @converter("Gelu", "com.microsoft.Gelu")

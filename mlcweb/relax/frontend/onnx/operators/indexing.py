@@ -29,8 +29,8 @@ def counted_from_front(node: Node, index: int, extent: Extent) -> Expr:
 
 
 def _from_front(node: Node, indices: Expr, extent: int | list[int], dtype: str) -> Expr:
-    wrapped = op.add(indices, node.const(extent, dtype))
-    return node.emit(op.where(op.less(indices, node.const(0, dtype)), wrapped, indices))
+    wrapped = indices + node.const(extent, dtype)
+    return node.emit(op.where(indices < node.const(0, dtype), wrapped, indices))
 
 
 def check_range(node: Node, index: int, extents: Sequence[Extent]) -> None:

@@ -33,11 +33,11 @@ def _gemm(node: Node) -> Expr:
     alpha, beta = node.attrs.get("alpha", 1.0), node.attrs.get("beta", 1.0)
     result = op.matmul(a, b)
     if alpha != 1.0:
-        result = op.multiply(result, number(node, alpha))
+        result = result * number(node, alpha)
     if not node.has(2):
         return result
     bias = node.tensor(2)
-    return op.add(result, bias if beta == 1.0 else op.multiply(bias, number(node, beta)))
+    return result + (bias if beta == 1.0 else bias * number(node, beta))
 
 
 @converter("Einsum")
@@ -109,18 +109,15 @@ def _batch_norm_of_batch(node: Node) -> list[Expr]:
     x, scale, bias, mean, variance = node.tensors()
     momentum = node.attrs.get("momentum", 0.9)
     now = node.emit(op.mean(x, axes)), node.emit(op.variance(x, axes))
-    away = op.subtract(x, per_channel(now[0], ndim))
+    away = x - per_channel(now[0], ndim)
     epsilon = number(node, node.attrs.get("epsilon", 1e-5))
-    inverse = node.emit(op.rsqrt(op.add(now[1], epsilon)))
-    normal = op.multiply(away, per_channel(node.emit(op.multiply(inverse, scale)), ndim))
+    inverse = node.emit(op.rsqrt(now[1] + epsilon))
+    normal = away * per_channel(node.emit(inverse * scale), ndim)
     running = [
-        op.add(
-            op.multiply(old, node.const(momentum, node.info_of(old).dtype)),
-            op.multiply(new, number(node, 1 - momentum)),
-        )
+        old * node.const(momentum, node.info_of(old).dtype) + new * number(node, 1 - momentum)
         for old, new in zip((mean, variance), now, strict=True)
     ]
-    return [op.add(normal, per_channel(bias, ndim)), *running]
+    return [normal + per_channel(bias, ndim), *running]
 
 
 @converter("LayerNormalization")
@@ -143,9 +140,9 @@ def _layer_norm(node: Node) -> Expr | list[Expr]:
 def moments(node: Node, x: Expr, axes: Sequence[int], epsilon: float) -> tuple[Expr, Expr]:
     """The mean over axes, and the inverse of the standard deviation."""
     mean = node.emit(op.mean(x, list(axes), keepdims=True))
-    away = node.emit(op.subtract(x, mean))
-    variance = op.mean(op.multiply(away, away), list(axes), keepdims=True)
-    return mean, node.emit(op.rsqrt(op.add(variance, number(node, epsilon))))
+    away = node.emit(x - mean)
+    variance = op.mean(away * away, list(axes), keepdims=True)
+    return mean, node.emit(op.rsqrt(variance + number(node, epsilon)))
 
 
 @converter("InstanceNormalization")
@@ -154,8 +151,8 @@ def _instance_norm(node: Node) -> Expr:
     axes = list(range(2, ndim))
     mean, inverse = moments(node, x, axes, node.attrs.get("epsilon", 1e-5))
     scale, bias = (per_channel(node.tensor(index), ndim) for index in (1, 2))
-    normal = op.multiply(op.subtract(x, mean), inverse)
-    return op.add(op.multiply(normal, scale), bias)
+    normal = (x - mean) * inverse
+    return normal * scale + bias
 
 
 @converter("GroupNormalization")
@@ -166,30 +163,30 @@ def _group_norm(node: Node) -> Expr:
     x = node.emit(op.reshape(node.tensor(0), split))
     axes = list(range(2, len(split)))
     mean, inverse = moments(node, x, axes, node.attrs.get("epsilon", 1e-5))
-    normal = op.reshape(op.multiply(op.subtract(x, mean), inverse), shape)
+    normal = op.reshape((x - mean) * inverse, shape)
     scale, bias = node.tensor(1), node.tensor(2)
     if node.opset < 21:  # one number per group
         scale, bias = (op.repeat(value, channels // groups, 0) for value in (scale, bias))
     scale, bias = (per_channel(value, len(shape)) for value in (scale, bias))
-    return op.add(op.multiply(normal, scale), bias)
+    return normal * scale + bias
 
 
 @converter("RMSNormalization")
 def _rms_norm(node: Node) -> Expr:
     x, ndim = node.tensor(0), node.ndim(0)
     axes = list(range(axis_of(node, -1, ndim), ndim))
-    square = op.mean(op.multiply(x, x), axes, keepdims=True)
-    inverse = op.rsqrt(op.add(square, number(node, node.attrs.get("epsilon", 1e-5))))
-    return op.multiply(op.multiply(x, inverse), node.tensor(1))
+    square = op.mean(x * x, axes, keepdims=True)
+    inverse = op.rsqrt(square + number(node, node.attrs.get("epsilon", 1e-5)))
+    return x * inverse * node.tensor(1)
 
 
 @converter("MeanVarianceNormalization")
 def _mean_variance(node: Node) -> Expr:
     x, axes = node.tensor(0), node.attrs.get("axes", [0, 2, 3])
     mean = node.emit(op.mean(x, axes, keepdims=True))
-    away = node.emit(op.subtract(x, mean))
-    deviation = op.sqrt(op.mean(op.multiply(away, away), axes, keepdims=True))
-    return op.divide(away, op.add(deviation, number(node, 1e-9)))
+    away = node.emit(x - mean)
+    deviation = op.sqrt(op.mean(away * away, axes, keepdims=True))
+    return away / (deviation + number(node, 1e-9))
 
 
 @converter("LpNormalization")
@@ -198,9 +195,9 @@ def _lp_norm(node: Node) -> Expr:
     if node.attrs.get("p", 2) == 1:
         norm = op.sum(op.abs(x), [axis], keepdims=True)
     else:
-        norm = op.sqrt(op.sum(op.multiply(x, x), [axis], keepdims=True))
+        norm = op.sqrt(op.sum(x * x, [axis], keepdims=True))
     norm, zero = node.emit(norm), number(node, 0)
-    return op.where(op.equal(norm, zero), zero, op.divide(x, norm))
+    return op.where(op.equal(norm, zero), zero, x / norm)
 
 
 @converter("LRN")
@@ -212,14 +209,14 @@ def _local_response(node: Node) -> Expr:
     channels = node.static_shape(0, [1])[0]
     low, high = (size - 1) // 2, size - 1 - (size - 1) // 2
     widths = [0, 0, low, high] + [0, 0] * (node.ndim(0) - 2)
-    squares = node.emit(op.nn.pad(op.multiply(x, x), widths))
+    squares = node.emit(op.nn.pad(x * x, widths))
     near = [op.strided_slice(squares, [1], [i], [i + channels]) for i in range(size)]
     total = near[0]
     for other in near[1:]:
-        total = op.add(total, other)
-    scaled = op.multiply(total, number(node, node.attrs.get("alpha", 1e-4) / size))
-    base = op.add(scaled, number(node, node.attrs.get("bias", 1.0)))
-    return op.divide(x, op.power(base, number(node, node.attrs.get("beta", 0.75))))
+        total = total + other
+    scaled = total * number(node, node.attrs.get("alpha", 1e-4) / size)
+    base = scaled + number(node, node.attrs.get("bias", 1.0))
+    return x / base ** number(node, node.attrs.get("beta", 0.75))
 
 
 @converter("Softmax", "LogSoftmax", "Hardmax")

@@ -53,10 +53,10 @@ def _lp_pool(node: Node) -> Expr:
     if ceil_mode:
         raise node.unsupported("ceil_mode=1 with symbolic extents")
     p = node.attrs.get("p", 2)
-    powers = op.power(op.abs(node.tensor(0)), number(node, p))
+    powers = op.abs(node.tensor(0)) ** number(node, p)
     mean = build(node.emit(powers), count_include_pad=True)
-    total = op.multiply(node.emit(mean), number(node, math.prod(node.attrs["kernel_shape"])))
-    return op.power(total, number(node, 1 / p))
+    total = node.emit(mean) * number(node, math.prod(node.attrs["kernel_shape"]))
+    return total ** number(node, 1 / p)
 
 
 @converter("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
@@ -67,5 +67,5 @@ def _global_pool(node: Node) -> Expr:
     if node.op_type == "GlobalAveragePool":
         return op.mean(x, axes, keepdims=True)
     p = node.attrs.get("p", 2)
-    powers = op.power(op.abs(x), number(node, p))
-    return op.power(op.sum(powers, axes, keepdims=True), number(node, 1 / p))
+    powers = op.abs(x) ** number(node, p)
+    return op.sum(powers, axes, keepdims=True) ** number(node, 1 / p)

@@ -61,7 +61,7 @@ def _parameters(node: Node, scale: int, zero: int, like: str) -> tuple[Expr, Exp
 def quantized(node: Node, x: Expr, scale: Expr, zero: Expr, dtype: str) -> Expr:
     """x / scale + zero, rounded to even and kept in the range of `dtype`."""
     wide = node.info_of(x).dtype
-    moved = op.add(op.round(op.divide(x, _as(node, scale, wide))), _as(node, zero, wide))
+    moved = op.round(x / _as(node, scale, wide)) + _as(node, zero, wide)
     clipped = op.clip(moved, float(dtypes.min_value(dtype)), float(dtypes.max_value(dtype)))
     return op.astype(node.emit(clipped), dtype)
 
@@ -91,8 +91,8 @@ def _dequantize_linear(node: Node) -> Expr:
     wide = node.dtype(1)
     if node.attrs.get("output_dtype"):
         wide = dtype_name(node.attrs["output_dtype"], f"{node}: the result")
-    away = op.subtract(_as(node, node.tensor(0), "int32"), _as(node, zero, "int32"))
-    return op.multiply(op.astype(node.emit(away), wide), _as(node, scale, wide))
+    away = _as(node, node.tensor(0), "int32") - _as(node, zero, "int32")
+    return op.astype(node.emit(away), wide) * _as(node, scale, wide)
 
 
 @converter("DynamicQuantizeLinear")
@@ -100,8 +100,8 @@ def _dynamic_quantize(node: Node) -> list[Expr]:
     x, zero = node.tensor(0), node.const(0.0, "float32")
     low = node.emit(op.minimum(op.min(x), zero))
     high = node.emit(op.maximum(op.max(x), zero))
-    scale = node.emit(op.divide(op.subtract(high, low), node.const(255.0, "float32")))
-    place = op.round(op.clip(op.negative(op.divide(low, scale)), 0.0, 255.0))
+    scale = node.emit((high - low) / node.const(255.0, "float32"))
+    place = op.round(op.clip(op.negative(low / scale), 0.0, 255.0))
     offset = node.emit(op.astype(node.emit(place), "uint8"))
     return [node.emit(quantized(node, x, scale, offset, "uint8")), scale, offset]
 
@@ -115,7 +115,7 @@ def _wide(node: Node, index: int, zero: int, axis: int | None = None) -> Expr:
     ndim = node.info_of(x).ndim
     if node.info_of(offset).ndim == 1:
         offset = _spread(node, offset, ndim, ndim - 2 if axis is None else axis)
-    return node.emit(op.subtract(x, offset))
+    return node.emit(x - offset)
 
 
 @converter("MatMulInteger")
@@ -137,7 +137,7 @@ def _conv_integer(node: Node) -> Expr:
 
 def _requantized(node: Node, total: Expr, factor: Expr, scale: int, zero: int) -> Expr:
     """Sums of products as quantised numbers."""
-    wide = node.emit(op.multiply(op.astype(total, "float32"), factor))
+    wide = node.emit(op.astype(total, "float32") * factor)
     return quantized(node, wide, node.tensor(scale), node.tensor(zero), node.dtype(zero))
 
 
@@ -158,8 +158,8 @@ def _qlinear_conv(node: Node) -> Expr:
     total = node.emit(_convolved(node, _wide(node, 0, 2), _wide(node, 3, 5, 0)))
     ndim = node.info_of(total).ndim
     if node.has(8):
-        total = node.emit(op.add(total, per_channel(node.tensor(8), ndim)))
+        total = node.emit(total + per_channel(node.tensor(8), ndim))
     weights = node.tensor(4)
     if node.info_of(weights).ndim == 1:
         weights = _spread(node, weights, ndim, 1)
-    return _requantized(node, total, op.multiply(node.tensor(1), weights), 6, 7)
+    return _requantized(node, total, node.tensor(1) * weights, 6, 7)

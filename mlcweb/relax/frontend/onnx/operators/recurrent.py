@@ -75,61 +75,58 @@ class _Layer:
 
     def linear(self, x: Expr, weights: Expr, bias: Expr | None) -> Expr:
         product = op.matmul(x, weights)
-        return product if bias is None else op.add(product, bias)
+        return product if bias is None else product + bias
 
     def step(self, x: Expr, state: Sequence[Expr]) -> list[Expr]:
         """The state after an element of the sequence: (hidden,), and for an LSTM (hidden, cell)."""
         return {"RNN": self._rnn, "GRU": self._gru, "LSTM": self._lstm}[self.kind](x, *state)
 
+    def joined(self, x: Expr, h: Expr) -> Expr:
+        """What the input and the hidden state give to all gates, side by side."""
+        inputs = self.linear(x, self.weights, self.bias)
+        return inputs + self.linear(h, self.recurrent, self.recurrent_bias)
+
     def _rnn(self, x: Expr, h: Expr) -> list[Expr]:
-        total = op.add(
-            self.linear(x, self.weights, self.bias),
-            self.linear(h, self.recurrent, self.recurrent_bias),
-        )
-        return [self.node.emit(self.activations[0](self.clipped(total)))]
+        return [self.node.emit(self.activations[0](self.clipped(self.joined(x, h))))]
 
     def _gru(self, x: Expr, h: Expr) -> list[Expr]:
         first, second = self.activations
         emit = self.node.emit
         inputs = self.split(self.linear(x, self.weights, self.bias))
         hidden = self.split(self.linear(h, self.recurrent, self.recurrent_bias))
-        update = emit(first(self.clipped(op.add(inputs[0], hidden[0]))))
-        reset = emit(first(self.clipped(op.add(inputs[1], hidden[1]))))
+        update = emit(first(self.clipped(inputs[0] + hidden[0])))
+        reset = emit(first(self.clipped(inputs[1] + hidden[1])))
         if self.node.attrs.get("linear_before_reset", 0):
-            turned = op.multiply(reset, hidden[2])
+            turned = reset * hidden[2]
         else:
             size = self.hidden
             weights = op.strided_slice(self.recurrent, [1], [2 * size], [3 * size])
             bias = self.recurrent_bias
             if bias is not None:
                 bias = op.strided_slice(bias, [0], [2 * size], [3 * size])
-            turned = self.linear(op.multiply(reset, h), weights, bias)
-        new = emit(second(self.clipped(op.add(inputs[2], turned))))
-        from_new = op.multiply(op.subtract(self.node.const(1.0, self.dtype), update), new)
-        return [emit(op.add(from_new, op.multiply(update, h)))]
+            turned = self.linear(reset * h, weights, bias)
+        new = emit(second(self.clipped(inputs[2] + turned)))
+        from_new = (self.node.const(1.0, self.dtype) - update) * new
+        return [emit(from_new + update * h)]
 
     def _lstm(self, x: Expr, h: Expr, c: Expr) -> list[Expr]:
         gate, cell, out = self.activations
         emit = self.node.emit
-        total = op.add(
-            self.linear(x, self.weights, self.bias),
-            self.linear(h, self.recurrent, self.recurrent_bias),
-        )
-        i, o, f, new = self.split(total)
+        i, o, f, new = self.split(self.joined(x, h))
         peep = self._peepholes()
         if peep:
-            i, f = op.add(i, op.multiply(peep[0], c)), op.add(f, op.multiply(peep[2], c))
+            i, f = i + peep[0] * c, f + peep[2] * c
         i = emit(gate(self.clipped(i)))
         if self.node.attrs.get("input_forget", 0):
-            f = emit(op.subtract(self.node.const(1.0, self.dtype), i))
+            f = emit(self.node.const(1.0, self.dtype) - i)
         else:
             f = emit(gate(self.clipped(f)))
         new = emit(cell(self.clipped(new)))
-        after = emit(op.add(op.multiply(f, c), op.multiply(i, new)))
+        after = emit(f * c + i * new)
         if peep:
-            o = op.add(o, op.multiply(peep[1], after))
+            o = o + peep[1] * after
         o = emit(gate(self.clipped(o)))
-        return [emit(op.multiply(o, out(after))), after]
+        return [emit(o * out(after)), after]
 
     def _peepholes(self) -> list[Expr]:
         if not self.node.has(7):
@@ -148,19 +145,15 @@ def _activation(node: Node, name: str, alpha: float | None, beta: float | None) 
         "tanh": op.tanh,
         "relu": op.nn.relu,
         "softplus": op.nn.softplus,
-        "softsign": lambda x: op.divide(x, op.add(number(1, 1), op.abs(x))),
+        "softsign": lambda x: x / (number(1, 1) + op.abs(x)),
         "leakyrelu": lambda x: op.nn.leakyrelu(x, 0.01 if alpha is None else alpha),
-        "affine": lambda x: op.add(op.multiply(x, number(alpha, 1)), number(beta, 0)),
-        "hardsigmoid": lambda x: op.clip(
-            op.add(op.multiply(x, number(alpha, 0.2)), number(beta, 0.5)), 0.0, 1.0
-        ),
-        "scaledtanh": lambda x: op.multiply(
-            op.tanh(op.multiply(x, number(beta, 1))), number(alpha, 1)
-        ),
-        "thresholdedrelu": lambda x: op.where(op.greater(x, number(alpha, 1)), x, op.zeros_like(x)),
+        "affine": lambda x: x * number(alpha, 1) + number(beta, 0),
+        "hardsigmoid": lambda x: op.clip(x * number(alpha, 0.2) + number(beta, 0.5), 0.0, 1.0),
+        "scaledtanh": lambda x: op.tanh(x * number(beta, 1)) * number(alpha, 1),
+        "thresholdedrelu": lambda x: op.where(x > number(alpha, 1), x, op.zeros_like(x)),
         "elu": lambda x: op.where(
-            op.less(x, number(0, 0)),
-            op.multiply(op.subtract(op.exp(x), number(1, 1)), number(alpha, 1)),
+            x < number(0, 0),
+            (op.exp(x) - number(1, 1)) * number(alpha, 1),
             x,
         ),
     }
@@ -231,7 +224,7 @@ def _within(
     """The states where the sequence still goes on; where it has ended, those before, and zeros to
     be shown."""
     lengths = op.astype(node.tensor(4), "int32")
-    goes_on = op.greater(lengths, node.const(t, "int32"))
+    goes_on = lengths > node.const(t, "int32")
     goes_on = node.emit(op.expand_dims(goes_on, [1]))
     states = [node.emit(op.where(goes_on, a, b)) for a, b in zip(new, old, strict=True)]
     return states, node.emit(op.where(goes_on, new[0], op.zeros_like(new[0])))

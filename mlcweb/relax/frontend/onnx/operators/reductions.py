@@ -13,7 +13,7 @@ from mlcweb.tir import dtype as dtypes
 
 
 def _square(x: Expr) -> Expr:
-    return op.multiply(x, x)
+    return x * x
 
 
 def _same(x: Expr) -> Expr:
@@ -93,8 +93,8 @@ def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Expr:
 def _log_sum_exp(node: Node, x: Expr, axes: list[int], keepdims: bool) -> Expr:
     """The greatest element is taken out, so that no exponential overflows."""
     most = node.emit(op.max(x, axes, keepdims=True))
-    total = op.log(op.sum(op.exp(op.subtract(x, most)), axes, keepdims=True))
-    result = node.emit(op.add(total, most))
+    total = op.log(op.sum(op.exp(x - most), axes, keepdims=True))
+    result = node.emit(total + most)
     return result if keepdims else op.squeeze(result, axes)
 
 

@@ -23,7 +23,7 @@ def _roi_align(node: Node) -> Expr:
     dtype = node.dtype(1)
     corners = node.tensor(1)
     if aligned:
-        corners = op.subtract(corners, node.const(0.5 / scale, dtype))
+        corners = corners - node.const(0.5 / scale, dtype)
     images = op.astype(op.expand_dims(node.tensor(2), 1), dtype)
     regions = node.emit(op.concat([images, corners], 1))
     size = node.attrs.get("output_height", 1), node.attrs.get("output_width", 1)
@@ -66,8 +66,8 @@ def _non_max_suppression(node: Node) -> Expr:
     boxes = node.tensor(0)
     if node.attrs.get("center_point_box", 0):
         center, size = node.fields(op.split(boxes, [2], 2))
-        half = node.emit(op.multiply(size, node.const(0.5, node.dtype(0))))
-        corners = [op.subtract(center, half), op.add(center, half)]
+        half = node.emit(size * node.const(0.5, node.dtype(0)))
+        corners = [center - half, center + half]
         boxes = node.emit(op.concat(corners, 2))  # x before y, which makes no difference
     defaults = ((0, "int64"), (0.0, node.dtype(0)), (-math.inf, node.dtype(1)))
     most, iou, least = (

@@ -73,11 +73,11 @@ def _resized(node: Node, shape: list[int], sizes: list[int], scales: list[float]
                 column = node.const(weights, node.dtype(0))
                 if axis < len(shape) - 1:
                     column = op.expand_dims(column, [1 + i for i in range(len(shape) - 1 - axis)])
-                term = op.multiply(term, column)
+                term = term * column
             terms.append(node.emit(term))
         x = terms[0]
         for term in terms[1:]:
-            x = node.emit(op.add(x, term))
+            x = node.emit(x + term)
     return x
 
 

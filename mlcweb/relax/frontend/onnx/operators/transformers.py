@@ -9,13 +9,13 @@ from mlcweb.relax.frontend.onnx.node import Node, Value, converter
 
 @converter("com.microsoft.BiasGelu")
 def _bias_gelu(node: Node) -> Expr:
-    return op.nn.gelu(node.emit(op.add(node.tensor(0), node.tensor(1))))
+    return op.nn.gelu(node.emit(node.tensor(0) + node.tensor(1)))
 
 
 @converter("com.microsoft.FastGelu")
 def _fast_gelu(node: Node) -> Expr:
     x = node.tensor(0)
-    return op.nn.gelu_tanh(node.emit(op.add(x, node.tensor(1))) if node.has(1) else x)
+    return op.nn.gelu_tanh(node.emit(x + node.tensor(1)) if node.has(1) else x)
 
 
 def _layer_norm(node: Node, x: Expr, scale: int) -> Expr:
@@ -30,9 +30,9 @@ def _skip_layer_norm(node: Node) -> list[Value]:
     """Gives the sum that is normalised as well; of mean and deviation nothing is computed."""
     if any(node.outputs[1:3]):
         raise node.unsupported("the mean and the deviation as outputs")
-    total = op.add(node.tensor(0), node.tensor(1))
+    total = node.tensor(0) + node.tensor(1)
     if node.has(4):
-        total = op.add(total, node.tensor(4))
+        total = total + node.tensor(4)
     total = node.emit(total)
     return [_layer_norm(node, total, 2), None, None, total]
 
@@ -48,9 +48,9 @@ def _embed_layer_norm(node: Node) -> list[Expr]:
         places = op.take(node.tensor(3), node.tensor(8), 0)
     else:
         places = op.expand_dims(op.strided_slice(node.tensor(3), [0], [0], [length]), 0)
-    total = op.add(total, places)
+    total = total + places
     if node.has(1):
-        total = op.add(total, op.take(node.tensor(4), node.tensor(1), 0))
+        total = total + op.take(node.tensor(4), node.tensor(1), 0)
     total = node.emit(total)
     count = op.sum(node.tensor(7), 1) if node.has(7) else op.zeros([batch], "int32")
     return [_layer_norm(node, total, 5), count, total]

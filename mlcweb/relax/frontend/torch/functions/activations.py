@@ -28,15 +28,15 @@ def elu(
     """scale x where x is positive, scale alpha (exp(input_scale x) - 1) elsewhere."""
     dtype = t.dtype(input)
     below = _scaled(t, op.minimum(input, t.const(0, dtype)), input_scale)
-    below = _scaled(t, op.subtract(op.exp(below), t.const(1, dtype)), alpha)
-    return _scaled(t, op.add(op.nn.relu(input), below), scale)
+    below = _scaled(t, op.exp(below) - t.const(1, dtype), alpha)
+    return _scaled(t, op.nn.relu(input) + below, scale)
 
 
 def _scaled(t: Translator, value: Expr, factor: Number) -> Expr:
     if factor == 1:
         return value
     value = t.bound(value)
-    return op.multiply(value, t.const(factor, t.dtype(value)))
+    return value * t.const(factor, t.dtype(value))
 
 
 @function("celu")
@@ -48,29 +48,29 @@ def celu(t: Translator, input: Expr, alpha: float = 1.0, inplace: bool = False) 
 @function("prelu")
 def prelu(t: Translator, input: Expr, weight: Expr) -> Expr:
     slope = per_channel(weight, t.ndim(input)) if t.ndim(input) > 1 else weight
-    return op.where(op.greater(input, t.const(0, t.dtype(input))), input, op.multiply(slope, input))
+    return op.where(input > t.const(0, t.dtype(input)), input, slope * input)
 
 
 @function("softsign")
 def softsign(t: Translator, input: Expr) -> Expr:
-    return op.divide(input, op.add(op.abs(input), t.const(1, t.dtype(input))))
+    return input / (op.abs(input) + t.const(1, t.dtype(input)))
 
 
 @function("softshrink")
 def softshrink(t: Translator, input: Expr, lambd: float = 0.5) -> Expr:
     """What is beyond -lambd and lambd, moved by that to 0."""
-    return op.subtract(input, op.clip(input, -lambd, lambd))
+    return input - op.clip(input, -lambd, lambd)
 
 
 @function("hardshrink")
 def hardshrink(t: Translator, input: Expr, lambd: float = 0.5) -> Expr:
     zero = t.const(0, t.dtype(input))
-    return op.where(op.greater(op.abs(input), t.const(lambd, t.dtype(input))), input, zero)
+    return op.where(op.abs(input) > t.const(lambd, t.dtype(input)), input, zero)
 
 
 @function("tanhshrink")
 def tanhshrink(t: Translator, input: Expr) -> Expr:
-    return op.subtract(input, op.tanh(input))
+    return input - op.tanh(input)
 
 
 @function("threshold", "_threshold")
@@ -78,23 +78,23 @@ def threshold(
     t: Translator, input: Expr, threshold: Number, value: Number, inplace: bool = False
 ) -> Expr:
     dtype = t.dtype(input)
-    return op.where(op.greater(input, t.const(threshold, dtype)), input, t.const(value, dtype))
+    return op.where(input > t.const(threshold, dtype), input, t.const(value, dtype))
 
 
 @function("logsigmoid", "log_sigmoid")
 def logsigmoid(t: Translator, input: Expr) -> Expr:
-    return op.negative(op.nn.softplus(op.negative(input)))
+    return op.negative(op.nn.softplus(-input))
 
 
 @function("mish")
 def mish(t: Translator, input: Expr, inplace: bool = False) -> Expr:
-    return op.multiply(input, op.tanh(op.nn.softplus(input)))
+    return input * op.tanh(op.nn.softplus(input))
 
 
 @function("glu")
 def glu(t: Translator, input: Expr, dim: int = -1) -> Expr:
     halves = t.bound(op.split(input, 2, dim % t.ndim(input)))
-    return op.multiply(halves[0], op.sigmoid(halves[1]))
+    return halves[0] * op.sigmoid(halves[1])
 
 
 @function("softplus")
@@ -105,10 +105,10 @@ def softplus(t: Translator, input: Expr, beta: float = 1.0, threshold: float = 2
 @function("hardsigmoid")
 def hardsigmoid(t: Translator, input: Expr, inplace: bool = False) -> Expr:
     dtype = t.dtype(input)
-    gate = op.clip(op.add(input, t.const(3, dtype)), 0, 6)
-    return op.divide(gate, t.const(6, dtype))
+    gate = op.clip(input + t.const(3, dtype), 0, 6)
+    return gate / t.const(6, dtype)
 
 
 @function("hardswish")
 def hardswish(t: Translator, input: Expr, inplace: bool = False) -> Expr:
-    return op.multiply(input, hardsigmoid(t, input))
+    return input * hardsigmoid(t, input)

@@ -206,12 +206,12 @@ def div(
         return input / other
     a, b = promoted(t, input, other)
     if rounding_mode == "floor":
-        return op.floor_divide(a, b)
+        return a // b
     if not dtypes.is_float(t.dtype(a)):
         if rounding_mode == "trunc":
-            return op.divide(a, b)
+            return a / b
         a, b = op.astype(a, "float32"), op.astype(b, "float32")
-    return op.trunc(op.divide(a, b)) if rounding_mode else op.divide(a, b)
+    return op.trunc(a / b) if rounding_mode else a / b
 
 
 @function("pow")
@@ -219,7 +219,7 @@ def power(t: Translator, input: Operand, exponent: Operand) -> Operand:
     if not isinstance(input, E.Expr) and not isinstance(exponent, E.Expr):
         return operator.pow(input, exponent)
     if exponent == 2:
-        return op.multiply(input, input)
+        return input * input
     if exponent == 0.5:
         return op.sqrt(input)
     return op.power(*promoted(t, input, exponent))
@@ -255,7 +255,7 @@ for _name, _build in _UNARY_OF_FLOATS.items():
 
 @function("neg", "negative")
 def neg(t: Translator, input: Operand) -> Operand:
-    return op.negative(input) if isinstance(input, E.Expr) else -input
+    return -input
 
 
 @function("invert", "bitwise_not")
@@ -284,7 +284,7 @@ def round_(t: Translator, input: E.Expr, *, decimals: int = 0) -> E.Expr:
 @function("reciprocal")
 def reciprocal(t: Translator, input: E.Expr) -> E.Expr:
     input = floating(t, input)
-    return op.divide(t.const(1, t.dtype(input)), input)
+    return t.const(1, t.dtype(input)) / input
 
 
 def _logarithm(name: str, base: float, shift: int = 0) -> None:
@@ -292,8 +292,8 @@ def _logarithm(name: str, base: float, shift: int = 0) -> None:
     def convert(t: Translator, input: E.Expr) -> E.Expr:
         input = floating(t, input)
         dtype = t.dtype(input)
-        value = op.log(op.add(input, t.const(shift, dtype)) if shift else input)
-        return value if base == math.e else op.divide(value, t.const(math.log(base), dtype))
+        value = op.log(input + t.const(shift, dtype) if shift else input)
+        return value if base == math.e else value / t.const(math.log(base), dtype)
 
 
 _logarithm("log2", 2)
@@ -304,13 +304,13 @@ _logarithm("log1p", math.e, 1)
 @function("expm1")
 def expm1(t: Translator, input: E.Expr) -> E.Expr:
     input = floating(t, input)
-    return op.subtract(op.exp(input), t.const(1, t.dtype(input)))
+    return op.exp(input) - t.const(1, t.dtype(input))
 
 
 @function("exp2")
 def exp2(t: Translator, input: E.Expr) -> E.Expr:
     input = floating(t, input)
-    return op.power(t.const(2, t.dtype(input)), input)
+    return t.const(2, t.dtype(input)) ** input
 
 
 @function("clamp", "clip", "hardtanh")
@@ -358,8 +358,8 @@ def clamp_max(t: Translator, input: E.Expr, max: Operand) -> E.Expr:
 @function("lerp")
 def lerp(t: Translator, input: E.Expr, end: E.Expr, weight: Operand) -> E.Expr:
     start, end = promoted(t, input, end)
-    step = op.multiply(*promoted(t, op.subtract(end, start), weight))
-    return op.add(start, step)
+    step = op.multiply(*promoted(t, end - start, weight))
+    return start + step
 
 
 @function("isin")

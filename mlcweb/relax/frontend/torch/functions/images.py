@@ -148,7 +148,7 @@ def roi_align(
     not."""
     if aligned:
         shift = [0.0] + [0.5 / spatial_scale] * 4
-        rois = op.subtract(rois, t.const(shift, t.dtype(rois)))
+        rois = rois - t.const(shift, t.dtype(rois))
     return op.vision.roi_align(
         input, rois, (pooled_height, pooled_width), spatial_scale, sampling_ratio, aligned
     )

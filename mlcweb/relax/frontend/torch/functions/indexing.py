@@ -165,8 +165,8 @@ def _from_front(t: Translator, input: E.Expr, index: E.Expr, axis: int) -> E.Exp
         if isinstance(extent, int)
         else op.astype(t.bound(op.shape_to_tensor(E.ShapeExpr([extent]))), dtype)
     )
-    negative = op.less(index, t.const(0, dtype))
-    return t.bound(op.where(negative, op.add(index, size), index))
+    negative = index < t.const(0, dtype)
+    return t.bound(op.where(negative, index + size, index))
 
 
 @function("index_put", "_unsafe_index_put")
@@ -182,7 +182,7 @@ def index_put(
         behind = t.ndim(input) - front - t.ndim(mask)
         if behind:
             mask = op.expand_dims(mask, [t.ndim(mask) + i for i in range(behind)])
-        filling = op.add(input, values) if accumulate else values
+        filling = input + values if accumulate else values
         return op.where(t.bound(mask), filling, input)
     places, tensors = _split_masks(t, indices)
     tensors = [_from_front(t, input, i, a) for i, a in zip(tensors, places, strict=True)]

@@ -31,7 +31,7 @@ def addmm(
         product = op.multiply(*promoted(t, t.emit(product), alpha))
     if beta != 1:
         input = op.multiply(*promoted(t, input, beta))
-    return op.add(input, product)
+    return input + product
 
 
 @function("einsum")
@@ -224,7 +224,7 @@ def batch_norm_of_batch(
     axes = [0, *range(2, t.ndim(input))]
     mean, var = t.bound(op.mean(input, axes)), t.bound(op.variance(input, axes))
     result = batch_norm(t, input, mean, var, weight, bias, False, momentum, eps)
-    return result, mean, op.rsqrt(op.add(var, t.const(eps, t.dtype(var))))
+    return result, mean, op.rsqrt(var + t.const(eps, t.dtype(var)))
 
 
 @function("_native_batch_norm_legit_functional")
@@ -240,11 +240,9 @@ def batch_norm_functional(
     result, mean, scale = t.bound(results)
     axes = [0, *range(2, t.ndim(input))]
     count = math.prod(t.extent(input, axis) for axis in axes)
-    var = t.bound(
-        op.multiply(op.variance(input, axes), t.const(count / (count - 1), t.dtype(mean)))
-    )
+    var = t.bound(op.variance(input, axes) * t.const(count / (count - 1), t.dtype(mean)))
     new_mean, new_var = (
-        op.add(running, op.multiply(op.subtract(moment, running), t.const(momentum, t.dtype(mean))))
+        running + (moment - running) * t.const(momentum, t.dtype(mean))
         for running, moment in ((running_mean, mean), (running_var, var))
     )
     return result, mean, scale, new_mean, new_var
@@ -368,7 +366,7 @@ def attention(
     axes = [*range(ndim - 2), ndim - 1, ndim - 2]
     factor = 1 / math.sqrt(t.extent(query, -1)) if scale is None else scale
     scores = op.matmul(query, op.permute_dims(key, axes))
-    scores = t.emit(op.multiply(scores, t.const(factor, dtype)))
+    scores = t.emit(scores * t.const(factor, dtype))
     if is_causal:
         size = [shape[-2], t.shape(key)[-2]]
         attn_mask = t.emit(op.tril(op.ones(size, dtype)))
@@ -377,7 +375,7 @@ def attention(
         if t.dtype(attn_mask) == "bool":
             scores = op.where(attn_mask, scores, t.const(-math.inf, dtype))
         else:
-            scores = op.add(scores, attn_mask)
+            scores = scores + attn_mask
     return op.matmul(op.nn.softmax(scores, -1), value)
 
 

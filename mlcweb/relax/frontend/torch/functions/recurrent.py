@@ -23,22 +23,22 @@ def _gates(t: Translator, value: Expr, count: int) -> Sequence[Expr]:
 
 
 def _lstm(t: Translator, x: Expr, h: Expr, state: Sequence[Expr]) -> Sequence[Expr]:
-    i, f, g, o = _gates(t, t.bound(op.add(x, h)), 4)
-    remembered = op.multiply(op.sigmoid(f), state[1])
-    cell = t.bound(op.add(remembered, op.multiply(op.sigmoid(i), op.tanh(g))))
-    return op.multiply(op.sigmoid(o), op.tanh(cell)), cell
+    i, f, g, o = _gates(t, t.bound(x + h), 4)
+    remembered = op.sigmoid(f) * state[1]
+    cell = t.bound(remembered + op.sigmoid(i) * op.tanh(g))
+    return op.sigmoid(o) * op.tanh(cell), cell
 
 
 def _gru(t: Translator, x: Expr, h: Expr, state: Sequence[Expr]) -> Sequence[Expr]:
     (reset, update, new), (h_reset, h_update, h_new) = (_gates(t, value, 3) for value in (x, h))
-    reset = op.sigmoid(op.add(reset, h_reset))
-    update = t.bound(op.sigmoid(op.add(update, h_update)))
-    new = t.bound(op.tanh(op.add(new, op.multiply(reset, h_new))))
-    return (op.add(new, op.multiply(update, op.subtract(state[0], new))),)
+    reset = op.sigmoid(reset + h_reset)
+    update = t.bound(op.sigmoid(update + h_update))
+    new = t.bound(op.tanh(new + reset * h_new))
+    return (new + update * (state[0] - new),)
 
 
 def _rnn(activation: Callable[[Expr], Expr]) -> Step:
-    return lambda t, x, h, state: (activation(op.add(x, h)),)
+    return lambda t, x, h, state: (activation(x + h),)
 
 
 def recurrent(
@@ -90,7 +90,7 @@ def _direction(
     for place in reversed(range(steps)) if backward else range(steps):
         h = t.bound(op.matmul(state[0], weight_hh))
         if bias_hh is not None:
-            h = t.bound(op.add(h, bias_hh))
+            h = t.bound(h + bias_hh)
         now = t.bound(op.squeeze(op.strided_slice(inputs, [0], [place], [place + 1]), [0]))
         state = t.bound(step(t, now, h, state))
         outputs[place] = state[0]

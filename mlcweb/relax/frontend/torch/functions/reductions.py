@@ -99,7 +99,7 @@ def var(
         return result
     axes = range(len(t.shape(input))) if dim is None else [dim] if isinstance(dim, int) else dim
     count = math.prod(t.extent(input, axis) for axis in axes)
-    return op.multiply(result, t.const(count / (count - taken), t.dtype(input)))
+    return result * t.const(count / (count - taken), t.dtype(input))
 
 
 @function("std")
@@ -130,15 +130,15 @@ def norm(
     if p in (math.inf, -math.inf):
         return (op.max if p == math.inf else op.min)(size, axes, keepdim)
     if p in (None, "fro", 2):
-        return op.sqrt(op.sum(op.multiply(input, input), axes, keepdim))
+        return op.sqrt(op.sum(input * input, axes, keepdim))
     if p == 0:
         return op.sum(op.astype(op.not_equal(input, t.const(0, element)), element), axes, keepdim)
     if p == 1:
         return op.sum(size, axes, keepdim)
     if isinstance(p, str):
         raise TorchError(f'norm with p="{p}" cannot be imported')
-    powers = op.power(size, t.const(p, element))
-    return op.power(op.sum(powers, axes, keepdim), t.const(1 / p, element))
+    powers = size ** t.const(p, element)
+    return op.sum(powers, axes, keepdim) ** t.const(1 / p, element)
 
 
 def _softmax(name: str, build: Reduction) -> None:
