@@ -62,7 +62,7 @@ def _matched(element: Element) -> Element:
 def _quotient(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     """Of integers the quotient towards zero, as TVM's `divide` gives it."""
     a, b = arithmetic.match_types(a, b)
-    return arithmetic.divide(a, b) if dtypes.is_float(a.dtype) else arithmetic.truncdiv(a, b)
+    return a / b if dtypes.is_float(a.dtype) else arithmetic.truncdiv(a, b)
 
 
 def _remainder(a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -77,15 +77,15 @@ def _remainder(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 def _floor_quotient(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     a, b = arithmetic.match_types(a, b)
     if dtypes.is_float(a.dtype):
-        return intrinsics.floor(arithmetic.divide(a, b))
-    return arithmetic.floordiv(a, b)
+        return intrinsics.floor(a / b)
+    return a // b
 
 
 def _floor_remainder(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     a, b = arithmetic.match_types(a, b)
     if dtypes.is_float(a.dtype):
-        return a - intrinsics.floor(arithmetic.divide(a, b)) * b
-    return arithmetic.floormod(a, b)
+        return a - intrinsics.floor(a / b) * b
+    return a % b
 
 
 def _log_add_exp(a: PrimExpr, b: PrimExpr) -> PrimExpr:

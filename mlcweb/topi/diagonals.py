@@ -22,7 +22,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: str = "float32") -> Ten
 
     def element(i: PrimExpr, j: PrimExpr) -> PrimExpr:
         return intrinsics.if_then_else(
-            arithmetic.equal(i, arithmetic.subtract(j, k)), one, zero
+            arithmetic.equal(i, j - k), one, zero
         )  # fmt: skip
 
     return compute((n, n if m is None else m), element, "eye", varargs_names=["i", "j"])
@@ -60,7 +60,7 @@ def matrix_set_diag(
 
     def start(number: PrimExpr) -> PrimExpr:
         """Where the diagonal begins in its row of `diagonal`."""
-        above = arithmetic.greater_equal(number, 0)
+        above = number >= 0
         across = arithmetic.minimum(columns - number, rows)
         down = arithmetic.minimum(rows + number, columns)
         zero = arithmetic.const(0, number.dtype)
@@ -70,15 +70,13 @@ def matrix_set_diag(
 
     def element(*index: PrimExpr) -> PrimExpr:
         *outer, row, column = index
-        number = arithmetic.subtract(column, row)
-        place = intrinsics.if_then_else(arithmetic.greater_equal(number, 0), row, column)
+        number = column - row
+        place = intrinsics.if_then_else(number >= 0, row, column)
         which: list[PrimExpr] = []
         if several:
-            which.append(arithmetic.subtract(highest, number))
+            which.append(highest - number)
             place = place + start(number)
-        chosen = arithmetic.logical_and(
-            arithmetic.greater_equal(number, lowest), arithmetic.less_equal(number, highest)
-        )
+        chosen = arithmetic.logical_and(number >= lowest, number <= highest)
         return intrinsics.if_then_else(chosen, diagonal(*outer, *which, place), data(*index))
 
     return moved(data.shape, element, "T_matrix_set_diag")

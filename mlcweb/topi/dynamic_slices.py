@@ -27,7 +27,7 @@ def dynamic_strided_slice(
         for axis, i in enumerate(index):
             step = strides(axis)
             start = from_end(begin(axis), a.shape[axis])
-            back = arithmetic.less(step, 0)
+            back = step < 0
             low = arithmetic.select(back, arithmetic.const(-1, start.dtype), 0)
             last = arithmetic.cast(start.dtype, a.shape[axis])
             high = arithmetic.select(back, last - 1, last)
@@ -50,7 +50,7 @@ def dynamic_slice_shape(a: Tensor, begin: Tensor, end: Tensor, strides: Tensor) 
                 arithmetic.equal(axis, place), arithmetic.cast("int64", size), extent
             )
         step = arithmetic.cast("int64", strides(axis))
-        back = arithmetic.less(step, 0)
+        back = step < 0
         low = arithmetic.select(back, arithmetic.const(-1, "int64"), arithmetic.const(0, "int64"))
         start, stop = (
             arithmetic.minimum(
@@ -61,7 +61,7 @@ def dynamic_slice_shape(a: Tensor, begin: Tensor, end: Tensor, strides: Tensor) 
         )
         distance = arithmetic.select(back, start - stop, stop - start)
         width = arithmetic.select(back, -step, step)
-        count = arithmetic.floordiv(distance + width - 1, width)
+        count = (distance + width - 1) // width
         return arithmetic.maximum(count, arithmetic.const(0, "int64"))
 
     return compute((a.ndim,), length, "T_shape_func_strided_slice_dynamic")
@@ -83,7 +83,7 @@ def strided_set(
             at = arithmetic.cast(dtype, i)
             extent = arithmetic.cast(dtype, a.shape[axis])
             step = arithmetic.const(1, dtype) if strides is None else strides(axis)
-            back = arithmetic.less(step, 0)
+            back = step < 0
             start = from_end(begin(axis), extent)
             start = arithmetic.select(
                 back, arithmetic.minimum(start, extent - 1), arithmetic.maximum(start, 0)
@@ -91,15 +91,15 @@ def strided_set(
             stop = from_end(end(axis), extent)
             distance = arithmetic.select(back, start - at, at - start)
             inside = arithmetic.select(
-                back, arithmetic.greater(at, stop), arithmetic.less(at, stop)
+                back, at > stop, at < stop
             )  # fmt: skip
             width = arithmetic.select(back, -step, step)
             conditions += [
-                arithmetic.greater_equal(distance, 0),
+                distance >= 0,
                 inside,
-                arithmetic.equal(arithmetic.floormod(distance, width), 0),
+                arithmetic.equal(distance % width, 0),
             ]
-            source.append(arithmetic.floordiv(distance, width))
+            source.append(distance // width)
         return intrinsics.if_then_else(logic.all(*conditions), v(*source), a(*index))
 
     return moved(a.shape, element, "strided_set")

@@ -81,8 +81,8 @@ def sign(x: Tensor) -> Tensor:
 
     def element(value: PrimExpr) -> PrimExpr:
         zero, one, minus = (arithmetic.const(number, value.dtype) for number in (0, 1, -1))
-        negative_or_zero = arithmetic.select(arithmetic.less(value, zero), minus, zero)
-        return arithmetic.select(arithmetic.greater(value, zero), one, negative_or_zero)
+        negative_or_zero = arithmetic.select(value < zero, minus, zero)
+        return arithmetic.select(value > zero, one, negative_or_zero)
 
     return named(x, element, "T_sign")
 

@@ -89,4 +89,4 @@ def _quotient(
 ) -> PrimExpr:
     x = _kept(value, -limit, limit)
     above, below = (_polynomial(x * x, part) for part in parts)
-    return arithmetic.divide(x * above, below)
+    return x * above / below

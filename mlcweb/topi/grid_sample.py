@@ -68,8 +68,8 @@ def grid_sample(
         for chosen in itertools.product(*taps):
             value = _value(data, (batch, channel), chosen, image, padding_mode, align_corners)
             for _, weight in chosen:
-                value = value if weight is None else arithmetic.multiply(value, weight)
-            total = value if total is None else arithmetic.add(total, value)
+                value = value if weight is None else value * weight
+            total = value if total is None else total + value
         return total
 
     return compute([*data.shape[:2], *grid.shape[2:]], element, "grid_sample")
@@ -92,9 +92,9 @@ def affine_grid(data: Tensor, target_shape: Sequence[Extent], align_corners: boo
     def position(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
         at, size = arithmetic.cast(dtype, i), arithmetic.cast(dtype, extent)
         if align_corners:  # The only element is at -1.
-            last = arithmetic.maximum(arithmetic.subtract(size, 1.0), 1.0)
-            return at * arithmetic.divide(arithmetic.const(2.0, dtype), last) - 1.0
-        return arithmetic.divide(at * 2.0 + 1.0, size) - 1.0
+            last = arithmetic.maximum(size - 1.0, 1.0)
+            return at * (arithmetic.const(2.0, dtype) / last) - 1.0
+        return (at * 2.0 + 1.0) / size - 1.0
 
     def element(batch: PrimExpr, axis: PrimExpr, *place: PrimExpr) -> PrimExpr:
         total = data(batch, axis, arithmetic.const(rank, batch.dtype))
@@ -108,10 +108,10 @@ def affine_grid(data: Tensor, target_shape: Sequence[Extent], align_corners: boo
 
 def _pixel(at: PrimExpr, extent: PrimExpr, align_corners: bool) -> PrimExpr:
     """A position from -1 to 1 as one in elements."""
-    half = arithmetic.multiply(arithmetic.add(at, 1.0), 0.5)
+    half = (at + 1.0) * 0.5
     if align_corners:
-        return arithmetic.multiply(half, arithmetic.subtract(extent, 1.0))
-    return arithmetic.subtract(arithmetic.multiply(half, extent), 0.5)
+        return half * (extent - 1.0)
+    return half * extent - 0.5
 
 
 def _taps(
@@ -124,14 +124,14 @@ def _taps(
     if method == "bilinear":
         pixel = _inside(pixel, extent, padding, align_corners)
         low = floor(pixel)
-        part = arithmetic.subtract(pixel, low)
-        return [(low, arithmetic.subtract(1.0, part)), (arithmetic.add(low, 1.0), part)]
+        part = pixel - low
+        return [(low, 1.0 - part), (low + 1.0, part)]
     low = floor(pixel)
-    part = arithmetic.subtract(pixel, low)
-    near = [arithmetic.add(part, 1.0), part, arithmetic.subtract(1.0, part)]
-    away = [*near, arithmetic.subtract(2.0, part)]
+    part = pixel - low
+    near = [part + 1.0, part, 1.0 - part]
+    away = [*near, 2.0 - part]
     return [
-        (arithmetic.add(low, float(step - 1)), _cubic(distance, outer=step in (0, 3)))
+        (low + float(step - 1), _cubic(distance, outer=step in (0, 3)))
         for step, distance in enumerate(away)
     ]
 
@@ -149,18 +149,18 @@ def _cubic(x: PrimExpr, outer: bool) -> PrimExpr:
 
 def _inside(pixel: PrimExpr, extent: PrimExpr, padding: str, align_corners: bool) -> PrimExpr:
     """A position that padding puts into the image; with zeros it stays where it is."""
-    last = arithmetic.subtract(extent, 1.0)
+    last = extent - 1.0
     if padding == "reflection":
         # Distance from the lower edge, in an image that goes there and back.
         low = 0.0 if align_corners else -0.5
         length = last if align_corners else extent
-        away = intrinsics.absolute(arithmetic.subtract(pixel, low))
-        turns = intrinsics.floor(arithmetic.divide(away, length))
-        rest = arithmetic.subtract(away, arithmetic.multiply(turns, length))
-        half = arithmetic.multiply(intrinsics.floor(arithmetic.multiply(turns, 0.5)), 2.0)
+        away = intrinsics.absolute(pixel - low)
+        turns = intrinsics.floor(away / length)
+        rest = away - turns * length
+        half = intrinsics.floor(turns * 0.5) * 2.0
         even = arithmetic.equal(half, turns)
-        back = arithmetic.select(even, rest, arithmetic.subtract(length, rest))
-        pixel = arithmetic.add(back, low)
+        back = arithmetic.select(even, rest, length - rest)
+        pixel = back + low
     if padding == "zeros":
         return pixel
     return arithmetic.minimum(arithmetic.maximum(pixel, 0.0), last)
@@ -178,9 +178,9 @@ def _value(
     place, met = [], []
     kind = outer[0].dtype
     for (at, _), extent in zip(taps, image, strict=True):
-        last = arithmetic.subtract(extent, 1.0)
+        last = extent - 1.0
         if padding == "zeros":
-            met += [arithmetic.greater_equal(at, 0.0), arithmetic.less_equal(at, last)]
+            met += [at >= 0.0, at <= last]
         inside = _inside(at, extent, padding, align_corners)
         inside = arithmetic.minimum(arithmetic.maximum(inside, 0.0), last)
         place.append(arithmetic.cast(kind, inside))

@@ -83,7 +83,7 @@ class _Resizing:
         """What a pixel of the result is made of, along one axis."""
         how, extent, place = self.how, self.extents[axis], self.place_of(i, axis)
         if how.method == "nearest_neighbor":
-            times = _repeats(extent, self.wanted[axis])
+            times = _repeats(extent, self.size[axis])
             if how.mode == "asymmetric" and how.rounding == "floor" and times:
                 return [(_kept(arithmetic.truncdiv(i, times), extent), None)]
             return [(_kept(_index(_ROUNDING[how.rounding](place), extent), extent), None)]
@@ -108,7 +108,7 @@ class _Resizing:
         for axis, letter in enumerate(self.letters):
             at = self.place_of(index[self.layout.index(letter)], axis)
             last = arithmetic.cast("float32", self.extents[axis] - 1)
-            beyond = arithmetic.logical_or(at < 0.0, arithmetic.greater(at, last))
+            beyond = arithmetic.logical_or(at < 0.0, at > last)
             value = intrinsics.if_then_else(beyond, outside, value)
         return value
 
@@ -254,7 +254,7 @@ def _coordinate(
 
 
 def _ratio(extent: PrimExpr, size: PrimExpr) -> PrimExpr:
-    return arithmetic.divide(arithmetic.cast("float32", extent), arithmetic.cast("float32", size))
+    return arithmetic.cast("float32", extent) / arithmetic.cast("float32", size)
 
 
 def _repeats(extent: PrimExpr, size: PrimExpr) -> int:
@@ -268,7 +268,7 @@ def _index(place: PrimExpr, extent: PrimExpr) -> PrimExpr:
 
 
 def _kept(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
-    return arithmetic.maximum(arithmetic.minimum(index, arithmetic.subtract(extent, 1)), 0)
+    return arithmetic.maximum(arithmetic.minimum(index, extent - 1), 0)
 
 
 def _cubic(t: PrimExpr, alpha: float) -> list[PrimExpr]:
@@ -292,7 +292,7 @@ def _inside_only(
         for place, weight in zip(places, weights, strict=True)
     ]
     whole = _total(kept)
-    return [arithmetic.divide(weight, whole) for weight in kept]
+    return [weight / whole for weight in kept]
 
 
 __all__ = [

@@ -53,9 +53,9 @@ def _in_mode(index: PrimExpr, extent: PrimExpr, mode: str) -> PrimExpr:
         return index
     index, limit = arithmetic.match_types(index, extent)
     if mode == "clip":
-        return arithmetic.minimum(arithmetic.maximum(0, index), arithmetic.subtract(limit, 1))
+        return arithmetic.minimum(arithmetic.maximum(0, index), limit - 1)
     if mode == "wrap":
-        return arithmetic.truncmod(arithmetic.add(arithmetic.truncmod(index, limit), limit), limit)
+        return arithmetic.truncmod(arithmetic.truncmod(index, limit) + limit, limit)
     raise DiagnosticError(f'take: the mode is "fast", "clip" or "wrap", not {mode!r}')
 
 
@@ -160,8 +160,8 @@ def unravel_index(indices: Tensor, shape: Tensor) -> Tensor:
         places: list[PrimExpr] = []
         for which in reversed(range(count)):
             extent = arithmetic.cast(rest.dtype, shape(which))
-            places.insert(0, arithmetic.floormod(rest, extent))
-            rest = arithmetic.floordiv(rest, extent)
+            places.insert(0, rest % extent)
+            rest = rest // extent
         chosen = places[-1]
         for which in reversed(range(count - 1)):
             chosen = intrinsics.if_then_else(arithmetic.equal(axis, which), places[which], chosen)
@@ -207,5 +207,5 @@ def sparse_to_dense(
 
 def from_end(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
     """An index that counts from the end where it is negative."""
-    shifted = arithmetic.add(index, arithmetic.cast(index.dtype, extent))
-    return arithmetic.select(arithmetic.less(index, 0), shifted, index)
+    shifted = index + arithmetic.cast(index.dtype, extent)
+    return arithmetic.select(index < 0, shifted, index)

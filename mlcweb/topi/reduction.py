@@ -171,7 +171,7 @@ def _position(
         raise DiagnosticError(f"{operator}: there is no axis to reduce over")
 
     def combine(x: Sequence[PrimExpr], y: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
-        before = arithmetic.greater(x[0], y[0]) if last else arithmetic.less(x[0], y[0])
+        before = x[0] > y[0] if last else x[0] < y[0]
         same = arithmetic.logical_and(arithmetic.equal(x[1], y[1]), before)
         keep = arithmetic.logical_or(better(x[1], y[1]), same)
         return (

@@ -32,7 +32,7 @@ def _scan(
             (source,), (result,) = inputs, outputs
             loops = [Var(f"i{i}", extent.dtype) for i, extent in enumerate(data.shape)]
             last: list[PrimExpr] = list(loops)
-            last[place] = arithmetic.subtract(loops[place], 1)
+            last[place] = loops[place] - 1
             value = BufferLoad(source, tuple(last if exclusive else loops))
             now = arithmetic.cast(element, value)
             first = arithmetic.const(neutral, element) if exclusive else now

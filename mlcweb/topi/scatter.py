@@ -105,8 +105,8 @@ def _store(name: str, result: Buffer, value: PrimExpr, position: Sequence[PrimEx
     for axis, (index, extent) in enumerate(zip(position, result.shape, strict=True)):
         if isinstance(index, Var):
             continue
-        above = arithmetic.greater_equal(index, arithmetic.const(0, index.dtype))
-        below = arithmetic.less(index, arithmetic.cast(index.dtype, extent))
+        above = index >= arithmetic.const(0, index.dtype)
+        below = index < arithmetic.cast(index.dtype, extent)
         message = f"{name}: an index is out of range in axis {axis}, which has extent {extent}"
         store = AssertStmt(arithmetic.logical_and(above, below), StringImm(message), store)
     return store
@@ -141,7 +141,7 @@ def index_put(
         from_new = shapes.broadcast_index(values.shape, steps, shape)
         value: PrimExpr = BufferLoad(new, tuple(from_new))
         if accumulate:
-            value = arithmetic.add(BufferLoad(result, position), value)
+            value = BufferLoad(result, position) + value
         return sequence(
             _nested(loops, data.shape, copy),
             _nested(steps, shape, _store("index_put", result, value, position)),
@@ -164,13 +164,13 @@ def slice_scatter(
     low, _ = shapes.slice_range(input_tensor.shape[place], start, end, step)
 
     def element(*index: PrimExpr) -> PrimExpr:
-        away = arithmetic.subtract(index[place], low)
-        number = arithmetic.floordiv(away, step)
+        away = index[place] - low
+        number = away // step
         met = arithmetic.logical_and(
-            arithmetic.equal(arithmetic.multiply(number, step), away),
+            arithmetic.equal(number * step, away),
             arithmetic.logical_and(
-                arithmetic.greater_equal(number, 0),
-                arithmetic.less(number, src.shape[place]),
+                number >= 0,
+                number < src.shape[place],
             ),
         )
         taken = src(*index[:place], number, *index[place + 1 :])

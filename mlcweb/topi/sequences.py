@@ -33,7 +33,7 @@ def sequence_mask(
 
     def element(*index: PrimExpr) -> PrimExpr:
         time = arithmetic.cast(valid_length.dtype, index[axis])
-        behind = arithmetic.greater_equal(time, valid_length(index[1 - axis]))
+        behind = time >= valid_length(index[1 - axis])
         return intrinsics.if_then_else(behind, value, data(*index))
 
     return moved(data.shape, element, "T_sequence_mask")
@@ -51,16 +51,13 @@ def sliding_window(
             f"over {count} dimension(s)"
         )
     outside = [
-        arithmetic.add(arithmetic.floordiv(arithmetic.subtract(extent, size), step), 1)
+        (extent - size) // step + 1
         for extent, size, step in zip(data.shape[place:], window_shape, strides, strict=True)
     ]
 
     def element(*index: PrimExpr) -> PrimExpr:
         starts, inside = index[place : place + count], index[place + count :]
-        moved_to = [
-            arithmetic.add(arithmetic.multiply(i, step), j)
-            for i, step, j in zip(starts, strides, inside, strict=True)
-        ]
+        moved_to = [i * step + j for i, step, j in zip(starts, strides, inside, strict=True)]
         return data(*index[:place], *moved_to)
 
     return moved([*data.shape[:place], *outside, *window_shape], element, "T_sliding_window")

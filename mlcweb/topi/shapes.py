@@ -145,7 +145,7 @@ def ravel_index(index: Sequence[PrimExpr], shape: Sequence[PrimExpr]) -> PrimExp
     """The position in the flat, row-major array."""
     flat: PrimExpr | None = None
     for i, extent in zip(index, shape, strict=True):
-        flat = i if flat is None else arithmetic.add(arithmetic.multiply(flat, extent), i)
+        flat = i if flat is None else flat * extent + i
     return arithmetic.const(0) if flat is None else flat
 
 
@@ -153,8 +153,8 @@ def unravel_index(flat: PrimExpr, shape: Sequence[PrimExpr]) -> list[PrimExpr]:
     """The indices of a position in the flat, row-major array."""
     indices: list[PrimExpr] = []
     for extent in reversed(shape):
-        indices.append(arithmetic.floormod(flat, extent))
-        flat = arithmetic.floordiv(flat, extent)
+        indices.append(flat % extent)
+        flat = flat // extent
     return indices[::-1]
 
 
@@ -186,10 +186,8 @@ def slice_range(
     if not inbound:
         low, high = (_clipped(position, length, backwards) for position in (low, high))
     distance = low - high if backwards else high - low
-    size = arithmetic.negate(step) if backwards else step
-    count = Analyzer().simplify(
-        arithmetic.floordiv(arithmetic.subtract(arithmetic.add(distance, size), 1), size)
-    )
+    size = -step if backwards else step
+    count = Analyzer().simplify((distance + size - 1) // size)
     sure = inbound or _in_order(numbers[1], numbers[2])
     return low, count if sure else arithmetic.maximum(count, 0)
 
@@ -197,13 +195,13 @@ def slice_range(
 def _clipped(position: PrimExpr, length: PrimExpr, backwards: bool) -> PrimExpr:
     """A position of a slice as an index from 0 to `length` (from -1 to `length - 1` backwards)."""
     least = -1 if backwards else 0
-    most = arithmetic.subtract(length, 1) if backwards else length
+    most = length - 1 if backwards else length
     number = constant(position)
     if number is None:
-        from_end = arithmetic.select(position < 0, arithmetic.add(position, length), position)
+        from_end = arithmetic.select(position < 0, position + length, position)
         return arithmetic.minimum(arithmetic.maximum(from_end, least), most)
     if number < 0:
-        return arithmetic.maximum(arithmetic.add(length, number), least)
+        return arithmetic.maximum(length + number, least)
     if number == 0 and not backwards:
         return position
     return most if number >= _ENDLESS else arithmetic.minimum(position, most)

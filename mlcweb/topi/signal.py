@@ -93,6 +93,6 @@ def _unit(
 ) -> tuple[PrimExpr, PrimExpr]:
     """Cosine and sine of 2 pi n k / count, with a sign. The product is reduced before it becomes a
     float, which would be too coarse for it."""
-    turn = arithmetic.cast(dtype, arithmetic.floormod(n * k, count))
+    turn = arithmetic.cast(dtype, n * k % count)
     angle = turn * arithmetic.const(sign * 2 * pi, dtype) / arithmetic.cast(dtype, count)
     return _cos(angle), _sin(angle)

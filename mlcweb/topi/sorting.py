@@ -137,33 +137,31 @@ def _order(data: Tensor, place: int, ascending: bool, counts: Tensor | None = No
             less = _before(BufferLoad(source, at(a)), BufferLoad(source, at(b)), ascending)
             for count in counted:
                 line = outer[:place] + outer[place + 1 :]
-                less = arithmetic.logical_and(
-                    arithmetic.less(a, BufferLoad(count, tuple(line))), less
-                )
+                less = arithmetic.logical_and(a < BufferLoad(count, tuple(line)), less)
             return less
 
         fill, copy = outer[place], Var("c", kind)
         step, run, taken = Var("step", kind), Var("run", kind), Var("t", kind)
         width = arithmetic.shift_left(number(1), step)
-        start = arithmetic.multiply(run, arithmetic.multiply(width, 2))
-        middle = arithmetic.minimum(arithmetic.add(start, width), extent)
-        end = arithmetic.minimum(arithmetic.add(middle, width), extent)
+        start = run * (width * 2)
+        middle = arithmetic.minimum(start + width, extent)
+        end = arithmetic.minimum(middle + width, extent)
         first, second = (BufferLoad(fronts, (number(side),)) for side in (0, 1))
         from_first = intrinsics.if_then_else(
-            arithmetic.greater_equal(first, middle),
+            first >= middle,
             arithmetic.const(False),
             intrinsics.if_then_else(
-                arithmetic.greater_equal(second, end),
+                second >= end,
                 arithmetic.const(True),
                 arithmetic.logical_not(comes_before(second, first)),
             ),
         )
-        target = at(arithmetic.add(start, taken))
+        target = at(start + taken)
 
         def take(side: int, front: PrimExpr) -> Stmt:
             return sequence(
                 BufferStore(spare, BufferLoad(order, at(front)), target),
-                BufferStore(fronts, arithmetic.add(front, 1), (number(side),)),
+                BufferStore(fronts, front + 1, (number(side),)),
             )
 
         merge = sequence(
@@ -171,21 +169,18 @@ def _order(data: Tensor, place: int, ascending: bool, counts: Tensor | None = No
             BufferStore(fronts, middle, (number(1),)),
             loop(
                 taken,
-                arithmetic.subtract(end, start),
+                end - start,
                 IfThenElse(from_first, take(0, first), take(1, second)),
             ),
         )
-        runs = arithmetic.floordiv(
-            arithmetic.add(extent, arithmetic.subtract(arithmetic.multiply(width, 2), 1)),
-            arithmetic.multiply(width, 2),
-        )
+        runs = (extent + (width * 2 - 1)) // (width * 2)
         double: Stmt = sequence(
             loop(run, runs, merge),
             loop(copy, extent, BufferStore(order, BufferLoad(spare, at(copy)), at(copy))),
         )
         steps = MAX_STEPS if length is None else max(length - 1, 0).bit_length()
         if length is None:
-            double = IfThenElse(arithmetic.less(width, extent), double)
+            double = IfThenElse(width < extent, double)
         line = sequence(
             loop(fill, extent, BufferStore(order, fill, at(fill))),
             loop(step, number(steps), double),
@@ -204,7 +199,7 @@ def _before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:
     """Whether an element comes before another one."""
     if not ascending:
         a, b = b, a
-    before = arithmetic.less(a, b)
+    before = a < b
     if not dtypes.is_float(a.dtype):
         return before
     only_second = arithmetic.logical_and(

@@ -51,8 +51,8 @@ def _whole_shape(a: Tensor, shape: list[PrimExpr]) -> list[PrimExpr]:
     if len(unknown) > 1:
         raise DiagnosticError(f"reshape: only one extent of {shapes.show(shape)} can be -1")
     if unknown:
-        shape[unknown[0]] = arithmetic.floordiv(count, total)
-        total = arithmetic.multiply(total, shape[unknown[0]])
+        shape[unknown[0]] = count // total
+        total = total * shape[unknown[0]]
     ours, theirs = shapes.constant(total), shapes.constant(count)
     if ours is not None and theirs is not None and ours != theirs:
         raise DiagnosticError(
@@ -121,16 +121,14 @@ def concatenate(a_tuple: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
         _check_joinable(parts[0], part, place)
     starts = [arithmetic.const(0, index_type(parts[0]))]
     for part in parts:
-        starts.append(shapes.simplified(arithmetic.add(starts[-1], part.shape[place])))
+        starts.append(shapes.simplified(starts[-1] + part.shape[place]))
 
     def element(*index: PrimExpr) -> PrimExpr:
         value = parts[0](*index)
         for part, start in zip(parts[1:], starts[1:-1], strict=True):
             inside = [*index]
-            inside[place] = arithmetic.subtract(index[place], start)
-            value = intrinsics.if_then_else(
-                arithmetic.greater_equal(inside[place], 0), part(*inside), value
-            )
+            inside[place] = index[place] - start
+            value = intrinsics.if_then_else(inside[place] >= 0, part(*inside), value)
         return value
 
     shape = [*parts[0].shape]
@@ -194,19 +192,19 @@ def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) 
         parts = indices_or_sections
         if parts < 1:
             raise DiagnosticError(f"split: {shapes.show(ary.shape)} cannot be cut in {parts} parts")
-        each = arithmetic.floordiv(arithmetic.add(extent, parts - 1), parts)
-        cuts = [_at_most(arithmetic.multiply(each, n), extent) for n in range(1, parts)]
+        each = (extent + (parts - 1)) // parts
+        cuts = [_at_most(each * n, extent) for n in range(1, parts)]
         name = "T_split_sections"
     starts, ends = [zero, *cuts], [*cuts, extent]
 
     def part(start: PrimExpr, end: PrimExpr) -> Tensor:
         shape = [*ary.shape]
-        size = arithmetic.subtract(end, start)
+        size = end - start
         shape[place] = arithmetic.maximum(size, 0) if shapes.constant(size) is not None else size
 
         def element(*index: PrimExpr) -> PrimExpr:
             inside = [*index]
-            inside[place] = arithmetic.add(index[place], start)
+            inside[place] = index[place] + start
             return ary(*inside)
 
         return moved(shape, element, name)
@@ -227,13 +225,13 @@ def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
     counts = [1] * (rank - len(counts)) + counts
     one = arithmetic.const(1, index_type(a))
     extents = [one] * (rank - a.ndim) + [*a.shape]
-    shape = [arithmetic.multiply(e, count) for e, count in zip(extents, counts, strict=True)]
+    shape = [e * count for e, count in zip(extents, counts, strict=True)]
 
     def element(*index: PrimExpr) -> PrimExpr:
         own = index[rank - a.ndim :]
         if any(shapes.constant(extent) == 0 for extent in a.shape):
             return a(*own)
-        return a(*(arithmetic.floormod(i, e) for i, e in zip(own, a.shape, strict=True)))
+        return a(*(i % e for i, e in zip(own, a.shape, strict=True)))
 
     return moved(shape, element, "T_tile")
 
@@ -242,11 +240,11 @@ def repeat(a: Tensor, repeats: int, axis: int) -> Tensor:
     """Every element along an axis so many times."""
     place = shapes.axis_of("repeat", axis, a.ndim)
     shape = [*a.shape]
-    shape[place] = arithmetic.multiply(repeats, shape[place])
+    shape[place] = repeats * shape[place]
 
     def element(*index: PrimExpr) -> PrimExpr:
         inside = [*index]
-        inside[place] = arithmetic.floordiv(index[place], repeats)
+        inside[place] = index[place] // repeats
         return a(*inside)
 
     return moved(shape, element, "T_repeat")
@@ -258,7 +256,7 @@ def flip(a: Tensor, axis: int = 0) -> Tensor:
 
     def element(*index: PrimExpr) -> PrimExpr:
         inside = [*index]
-        inside[place] = arithmetic.subtract(arithmetic.subtract(a.shape[place], 1), index[place])
+        inside[place] = a.shape[place] - 1 - index[place]
         return a(*inside)
 
     return moved(a.shape, element, "T_reverse_sequence")
@@ -312,7 +310,7 @@ def strided_slice(
     steps = list(strides) if strides and slice_mode == "end" else [1] * len(places)
     if slice_mode == "size":
         end = [
-            a.shape[place] if shapes.constant(size) == -1 else arithmetic.add(low, size)
+            a.shape[place] if shapes.constant(size) == -1 else low + size
             for place, low, size in zip(places, begin, end, strict=True)
         ]
     if len(steps) == 1:
@@ -330,10 +328,7 @@ def strided_slice(
 
     def element(*index: PrimExpr) -> PrimExpr:
         return a(
-            *(
-                arithmetic.add(arithmetic.multiply(i, factor), start)
-                for i, factor, start in zip(index, factors, starts, strict=True)
-            )
+            *(i * factor + start for i, factor, start in zip(index, factors, starts, strict=True))
         )
 
     return moved(shape, element, "T_strided_slice")
@@ -355,10 +350,8 @@ def arange(
     count = max(0, int(-((low - high) // stride)))
 
     def element(i: PrimExpr) -> PrimExpr:
-        return arithmetic.add(
-            arithmetic.cast(dtype, start),
-            arithmetic.multiply(arithmetic.cast(dtype, i), arithmetic.cast(dtype, step)),
-        )
+        first, by = arithmetic.cast(dtype, start), arithmetic.cast(dtype, step)
+        return first + arithmetic.cast(dtype, i) * by
 
     return moved((count,), lambda *index: element(index[0]), "T_arange")
 
@@ -387,7 +380,7 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str) -> Tensor:
     if not (change.src_layout.factors or change.dst_layout.factors):
         return transpose(array, [src_layout.index(axis) for axis in dst_layout])
     padded = any(
-        not arithmetic.is_const_int(arithmetic.subtract(total, there), 0)
+        not arithmetic.is_const_int(total - there, 0)
         for total, there in zip(
             change.backward_shape(change.forward_shape(array.shape)), array.shape, strict=True
         )
@@ -409,12 +402,8 @@ def tril_or_triu(data: Tensor, k: Extent, upper: bool, name: str) -> Tensor:
 
     def element(*index: PrimExpr) -> PrimExpr:
         row, column = index[-2], index[-1]
-        offset = arithmetic.add(row, k)
-        kept = (
-            arithmetic.greater_equal(column, offset)
-            if upper
-            else arithmetic.less_equal(column, offset)
-        )
+        offset = row + k
+        kept = column >= offset if upper else column <= offset
         return arithmetic.select(kept, data(*index), arithmetic.const(0, data.dtype))
 
     return moved(data.shape, element, name)
@@ -475,7 +464,7 @@ def dyn_tile(a: Tensor, new_shape: ShapeLike, rdim: int) -> Tensor:
 
     def element(*index: PrimExpr) -> PrimExpr:
         own = index[len(index) - a.ndim :]
-        return a(*(arithmetic.floormod(i, n) for i, n in zip(own, a.shape, strict=True)))
+        return a(*(i % n for i, n in zip(own, a.shape, strict=True)))
 
     return moved(extents, element, "T_tile")
 
@@ -496,8 +485,8 @@ def reverse_sequence(
     def element(*index: PrimExpr) -> PrimExpr:
         step = index[along]
         length = arithmetic.cast(step.dtype, seq_lengths(index[batch]))
-        back = arithmetic.subtract(arithmetic.subtract(length, 1), step)
-        inside = arithmetic.less(step, length)
+        back = length - 1 - step
+        inside = step < length
         return a(*index[:along], arithmetic.select(inside, back, step), *index[along + 1 :])
 
     return moved(a.shape, element, "T_reverse_sequence")

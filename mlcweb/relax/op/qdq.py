@@ -81,10 +81,10 @@ def _quantize(
     least, most = dtypes.min_value(dtype), dtypes.max_value(dtype)
 
     def element(*index: PrimExpr) -> PrimExpr:
-        scaled = arithmetic.divide(data(*index), _along(scale, index, axis))
+        scaled = data(*index) / _along(scale, index, axis)
         rounded = intrinsics.unary_functions["nearbyint"](scaled)
         offset = arithmetic.cast(data.dtype, _along(zero_point, index, axis))
-        moved = arithmetic.add(rounded, offset)
+        moved = rounded + offset
         low, high = (arithmetic.const(float(bound), data.dtype) for bound in (least, most))
         kept = arithmetic.maximum(arithmetic.minimum(moved, high), low)
         return arithmetic.cast(dtype, kept)
@@ -99,9 +99,9 @@ def _dequantize(
 
     def element(*index: PrimExpr) -> PrimExpr:
         offset = arithmetic.cast(wide, _along(zero_point, index, axis))
-        away = arithmetic.subtract(arithmetic.cast(wide, data(*index)), offset)
+        away = arithmetic.cast(wide, data(*index)) - offset
         factor = _along(scale, index, axis)
-        product = arithmetic.multiply(arithmetic.cast(factor.dtype, away), factor)
+        product = arithmetic.cast(factor.dtype, away) * factor
         return arithmetic.cast(dtype, product)
 
     return te.compute(data.shape, element, "dequantized")

@@ -13,7 +13,6 @@ from mlcweb.relax.op.legalize import attribute, dtype_of, shape_of, te, topi
 from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.op.statistical import infer_reduction
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
-from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
 
 
@@ -154,7 +153,7 @@ def _legalize_median(builder: BlockBuilder, call: Call) -> Expr:
             shape = [*(x.shape[axis] for axis in kept), count]
             x = topi.reshape(topi.transpose(x, [*kept, *gone]), shape)
         order = topi.argsort(x, axis=place, dtype="int64")
-        middle = arithmetic.floordiv(x.shape[place] - 1, 2)
+        middle = (x.shape[place] - 1) // 2
         position = topi.take(order, middle, place)
 
         def element(*index: PrimExpr) -> PrimExpr:

@@ -23,8 +23,8 @@ def leaky_relu(x: Tensor, alpha: float) -> Tensor:
 
     def element(value: PrimExpr) -> PrimExpr:
         zero = arithmetic.const(0, value.dtype)
-        low = arithmetic.multiply(value, arithmetic.const(alpha, value.dtype))
-        return arithmetic.select(arithmetic.greater(value, zero), value, low)
+        low = value * arithmetic.const(alpha, value.dtype)
+        return arithmetic.select(value > zero, value, low)
 
     return elementwise.elementwise(x, element)
 
@@ -36,9 +36,7 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
     def element(*index: PrimExpr) -> PrimExpr:
         value = x(*index)
         zero = arithmetic.const(0, value.dtype)
-        return arithmetic.select(
-            arithmetic.greater(value, zero), value, arithmetic.multiply(value, slope(index[place]))
-        )
+        return arithmetic.select(value > zero, value, value * slope(index[place]))
 
     return compute(x.shape, element, tag=tags.BROADCAST)
 
@@ -85,7 +83,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
         one = arithmetic.const(1, value.dtype)
         low = intrinsics.log(one + intrinsics.exp(scaled)) / b
         limit = arithmetic.const(threshold, value.dtype)
-        return arithmetic.select(arithmetic.greater(scaled, limit), value, low)
+        return arithmetic.select(scaled > limit, value, low)
 
     return elementwise.elementwise(x, element)
 

@@ -47,7 +47,7 @@ def attention(
     if scale is None:
         number = shapes.constant(features)
         root = intrinsics.unary_functions["sqrt"](arithmetic.cast(dtype, features))
-        scale = arithmetic.divide(arithmetic.const(1, dtype), root) if number is None else (
+        scale = arithmetic.const(1, dtype) / root if number is None else (
             1 / math.sqrt(number))  # fmt: skip
     factor = arithmetic.cast(dtype, scale)
     d = reduce_axis((0, features), "d")
@@ -56,7 +56,7 @@ def attention(
         lambda b, h, i, j: reducers.sum(query(b, i, h, d.var) * key(b, j, h, d.var), axis=d),
         "T_attention_products",
     )
-    shift = 0 if causal_mask != "BottomRight" else arithmetic.subtract(keys, length)
+    shift = 0 if causal_mask != "BottomRight" else keys - length
 
     def score(b: PrimExpr, h: PrimExpr, i: PrimExpr, j: PrimExpr) -> PrimExpr:
         result = products(b, h, i, j) * factor
@@ -65,10 +65,10 @@ def attention(
             result = result + bias(*place)
         if causal_mask is None:
             return result
-        last = arithmetic.add(i, shift)
-        seen = arithmetic.less_equal(j, last)
+        last = i + shift
+        seen = j <= last
         if window_size is not None:
-            seen = arithmetic.logical_and(seen, arithmetic.greater(j, last - window_size))
+            seen = arithmetic.logical_and(seen, j > last - window_size)
         return arithmetic.select(seen, result, intrinsics.min_value(dtype))
 
     weights = softmax(compute(products.shape, score, "T_attention_scores"), axis=3)

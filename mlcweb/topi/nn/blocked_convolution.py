@@ -66,9 +66,9 @@ def conv2d_NCHWc(
     axes = [reduce_axis((0, extent), name) for extent, name in ((height, "kh"), (width, "kw"))]
 
     def element(n: PrimExpr, f: PrimExpr, y: PrimExpr, x: PrimExpr, lane: PrimExpr) -> PrimExpr:
-        chunk = arithmetic.floordiv(channel.var, block)
-        place = arithmetic.floormod(channel.var, block)
-        first = arithmetic.floordiv(f, filters // groups) * taken if groups > 1 else 0
+        chunk = channel.var // block
+        place = channel.var % block
+        first = f // (filters // groups) * taken if groups > 1 else 0
         row, column = (
             at * by + axis.var * step
             for at, by, axis, step in zip((y, x), strides, axes, steps, strict=True)

@@ -25,18 +25,13 @@ def dilate(
 ) -> Tensor:
     """`data` with `stride - 1` elements of one value between neighbours on each axis."""
     steps = numbers("dilate", "strides", strides, data.ndim)
-    shape = [
-        arithmetic.add(arithmetic.multiply(arithmetic.subtract(extent, 1), step), 1)
-        for extent, step in zip(data.shape, steps, strict=True)
-    ]
+    shape = [(extent - 1) * step + 1 for extent, step in zip(data.shape, steps, strict=True)]
     value = arithmetic.cast(data.dtype, dilation_value)
 
     def element(*index: PrimExpr) -> PrimExpr:
-        inside = [arithmetic.floordiv(i, step) for i, step in zip(index, steps, strict=True)]
+        inside = [i // step for i, step in zip(index, steps, strict=True)]
         met = [
-            arithmetic.equal(arithmetic.floormod(i, step), 0)
-            for i, step in zip(index, steps, strict=True)
-            if step > 1
+            arithmetic.equal(i % step, 0) for i, step in zip(index, steps, strict=True) if step > 1
         ]
         return intrinsics.if_then_else(logic.all(*met), data(*inside), value) if met else (
             data(*inside))  # fmt: skip
@@ -74,16 +69,13 @@ def conv_transpose(
     steps = numbers(operator, "stride", strides, rank)
     spread = numbers(operator, "dilation", dilation, rank)
     extra = numbers(operator, "output padding", output_padding, rank)
-    widths = [
-        arithmetic.add(arithmetic.multiply(arithmetic.subtract(size, 1), d), 1)
-        for size, d in zip(sizes, spread, strict=True)
-    ]
+    widths = [(size - 1) * d + 1 for size, d in zip(sizes, spread, strict=True)]
     low, high = paddings(operator, padding, widths)
     apart = dilate(data, [1, 1, *steps], name="data_dilate")
-    before = [arithmetic.subtract(w, 1 + a) for w, a in zip(widths, low, strict=True)]
-    after = [arithmetic.subtract(w, 1 + a - e) for w, a, e in zip(widths, high, extra, strict=True)]
+    before = [w - (1 + a) for w, a in zip(widths, low, strict=True)]
+    after = [w - (1 + a - e) for w, a, e in zip(widths, high, extra, strict=True)]
     padded = pad(apart, [0, 0, *before], [0, 0, *after], name="data_pad")
-    each = channels if groups == 1 else arithmetic.floordiv(channels, groups)
+    each = channels if groups == 1 else channels // groups
     letters = SPATIAL[rank].lower()
     sums = [
         reduce_axis((0, extent), f"d{letter}")
@@ -108,8 +100,8 @@ def conv_transpose(
         channel, *inside = (axis.var for axis in sums)
         chosen = c
         if groups > 1:
-            channel = arithmetic.floordiv(c, per_group) * each + channel
-            chosen = arithmetic.floormod(c, per_group)
+            channel = c // per_group * each + channel
+            chosen = c % per_group
         pixel = [p + k * d for p, k, d in zip(place, inside, spread, strict=True)]
         return reducers.sum(
             arithmetic.cast(dtype, padded(b, channel, *pixel))
@@ -118,14 +110,9 @@ def conv_transpose(
         )
 
     sized = zip(image, steps, widths, low, high, extra, strict=True)
-    output = [
-        arithmetic.add(
-            arithmetic.multiply(arithmetic.subtract(n, 1), s), arithmetic.add(w, e - a - z)
-        )
-        for n, s, w, a, z, e in sized
-    ]
+    output = [(n - 1) * s + (w + (e - a - z)) for n, s, w, a, z, e in sized]
     return compute(
-        [batch, arithmetic.multiply(per_group, groups), *output],
+        [batch, per_group * groups, *output],
         element,
         tag=f"{operator}_nc{letters}",
         varargs_names=["b", "c", *letters],

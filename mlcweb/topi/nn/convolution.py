@@ -68,8 +68,8 @@ def convolution(
         place = dict(zip(data_layout, index, strict=True))
         chosen, channel = place["C"], sums["C"].var
         if groups > 1:
-            size = arithmetic.floordiv(filters, groups)
-            channel = arithmetic.floordiv(chosen, size) * per_group + channel
+            size = filters // groups
+            channel = chosen // size * per_group + channel
         inside = [sums[letter].var for letter in spatial]
         weight = dict(zip(f"OI{spatial}", (chosen, sums["C"].var, *inside), strict=True))
         return reducers.sum(
@@ -95,7 +95,7 @@ def _check_channels(
 ) -> None:
     count = shapes.constant(filters)
     divides = count is None or count % groups == 0
-    if not divides or not shapes.same_extent(channels, arithmetic.multiply(per_group, groups)):
+    if not divides or not shapes.same_extent(channels, per_group * groups):
         raise DiagnosticError(
             f"{operator}: the kernel {shapes.show(kernel.shape)} does not fit the data "
             f"{shapes.show(data.shape)} with {groups} group(s): the kernel has "
@@ -234,8 +234,8 @@ def _depthwise(
 
     def element(*index: PrimExpr) -> PrimExpr:
         place = dict(zip(layout, index, strict=True))
-        own = arithmetic.floordiv(place["C"], multiplier)
-        which = arithmetic.floormod(place["C"], multiplier)
+        own = place["C"] // multiplier
+        which = place["C"] % multiplier
         inside = [axis.var for axis in sums]
         weight = dict(zip("OIHW", (own, which, *inside), strict=True))
         return reducers.sum(
@@ -244,7 +244,7 @@ def _depthwise(
             sums,
         )
 
-    outputs = {**extents, "C": arithmetic.multiply(channels, multiplier)}
+    outputs = {**extents, "C": channels * multiplier}
     outputs["H"], outputs["W"] = window.output
     loops = {"N": "b", "C": "c", "H": "i", "W": "j"}
     return compute(

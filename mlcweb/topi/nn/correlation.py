@@ -40,20 +40,15 @@ def correlation_nchw(
     border = max_displacement + (kernel_size - 1) // 2
     reach = max_displacement // stride2
     count = 2 * reach + 1
-    image = [
-        arithmetic.floordiv(
-            arithmetic.subtract(first.shape[2 + i], 2 * border - stride1 + 1), stride1
-        )
-        for i in range(2)
-    ]
+    image = [(first.shape[2 + i] - (2 * border - stride1 + 1)) // stride1 for i in range(2)]
     rc = reduce_axis((0, channels), "rc")
     ry, rx = (reduce_axis((0, kernel_size), name) for name in ("ry", "rx"))
 
     def element(n: PrimExpr, q: PrimExpr, i: PrimExpr, j: PrimExpr) -> PrimExpr:
         y = i * stride1 + max_displacement + ry.var
         x = j * stride1 + max_displacement + rx.var
-        down = (arithmetic.floordiv(q, count) - reach) * stride2
-        right = (arithmetic.floormod(q, count) - reach) * stride2
+        down = (q // count - reach) * stride2
+        right = (q % count - reach) * stride2
         one, other = first(n, rc.var, y, x), second(n, rc.var, y + down, x + right)
         value = one * other if is_multiply else intrinsics.absolute(one - other)
         return reducers.sum(value, [rc, ry, rx])
@@ -63,5 +58,5 @@ def correlation_nchw(
         varargs_names=["n", "q", "i", "j"],
     )  # fmt: skip
     return broadcast.divide(total, arithmetic.cast(
-        data1.dtype, arithmetic.multiply(channels, kernel_size * kernel_size)
+        data1.dtype, channels * (kernel_size * kernel_size)
     ))  # fmt: skip

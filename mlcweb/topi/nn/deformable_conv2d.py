@@ -29,7 +29,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
         weights = dict(zip(kernel_layout, kernel.shape, strict=True))
         outputs = dict(zip(layout, offset.shape, strict=True))
         sizes = [weights[letter] for letter in "HW"]
-        if not shapes.same_extent(image["C"], arithmetic.multiply(weights["I"], groups)):
+        if not shapes.same_extent(image["C"], weights["I"] * groups):
             raise DiagnosticError(
                 f"{operator}: the kernel {shapes.show(kernel.shape)} does not fit the data "
                 f"{shapes.show(data.shape)} with {groups} group(s)"
@@ -39,7 +39,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
         widths = [(size - 1) * d + 1 for size, d in zip(sizes, spread, strict=True)]
         low, _ = paddings(operator, padding, widths)
         dtype = out_dtype or data.dtype
-        per_offset = arithmetic.floordiv(image["C"], deformable_groups)
+        per_offset = image["C"] // deformable_groups
 
         def pixel(n: PrimExpr, c: PrimExpr, y: PrimExpr, x: PrimExpr) -> PrimExpr:
             place = {"N": n, "C": c, "H": y, "W": x}
@@ -47,7 +47,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
 
         def sampled(*index: PrimExpr) -> PrimExpr:
             n, c, ky, kx, *at = index
-            first = arithmetic.floordiv(c, per_offset) * sizes[0] * sizes[1] + ky * sizes[1] + kx
+            first = c // per_offset * sizes[0] * sizes[1] + ky * sizes[1] + kx
             points, outside = [], []
             for axis, (letter, k) in enumerate((("H", ky), ("W", kx))):
                 place = {"N": n, "C": first * 2 + axis, "H": at[0], "W": at[1]}
@@ -55,7 +55,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
                 moved = offset(*(place[letter] for letter in layout))
                 point = arithmetic.cast(offset.dtype, start) + moved
                 end = arithmetic.cast(offset.dtype, image[letter])
-                outside += [point < 0.0, arithmetic.greater_equal(point, end)]
+                outside += [point < 0.0, point >= end]
                 points.append(point)
             value = _bilinear(lambda y, x: pixel(n, c, y, x), points, image)
             zero = arithmetic.const(0, data.dtype)
@@ -69,14 +69,14 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
         extents = {"C": weights["I"], "H": sizes[0], "W": sizes[1]}
         names = {"C": "rc", "H": "ry", "W": "rx"}
         sums = {letter: reduce_axis((0, extents[letter]), names[letter]) for letter in "CHW"}
-        per_group = arithmetic.floordiv(weights["O"], groups)
+        per_group = weights["O"] // groups
 
         def element(*index: PrimExpr) -> PrimExpr:
             place = dict(zip(layout, index, strict=True))
             channel, ky, kx = (sums[letter].var for letter in "CHW")
             own = channel
             if groups > 1:
-                own = arithmetic.floordiv(place["C"], per_group) * weights["I"] + channel
+                own = place["C"] // per_group * weights["I"] + channel
             sample = samples(place["N"], own, ky, kx, place["H"], place["W"])
             weight = {"O": place["C"], "I": channel, "H": ky, "W": kx}
             factor = kernel(*(weight[letter] for letter in kernel_layout))
@@ -106,7 +106,7 @@ def _bilinear(
     for letter, point in zip("HW", points, strict=True):
         floor = intrinsics.floor(point)
         low = arithmetic.cast("int32", floor)
-        inside = arithmetic.less(low + 1, arithmetic.cast("int32", image[letter]))
+        inside = low + 1 < arithmetic.cast("int32", image[letter])
         taps.append([(low, 1.0 - (point - floor), None), (low + 1, point - floor, inside)])
     total: PrimExpr | None = None
     for y, above, first in taps[0]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
-from mlcweb.tir import arithmetic, reducers
+from mlcweb.tir import reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes, tags
@@ -35,11 +35,8 @@ def depthwise_conv2d_backward_input_nhwc(
     steps = numbers(operator, "stride", stride, 2)
     low, _ = paddings(operator, padding, list(sizes))
     apart = dilate(Out_grad, [1, *steps, 1], name="dilated_out_grad")
-    before = [arithmetic.subtract(size, 1 + a) for size, a in zip(sizes, low, strict=True)]
-    after = [
-        arithmetic.subtract(arithmetic.add(image[1 + i], low[i]), apart.shape[1 + i])
-        for i in range(2)
-    ]
+    before = [size - (1 + a) for size, a in zip(sizes, low, strict=True)]
+    after = [image[1 + i] + low[i] - apart.shape[1 + i] for i in range(2)]
     padded = pad(apart, [0, *before, 0], [0, *after, 0], name="padded_out_grad")
     dh, dw, dc = (
         reduce_axis((0, extent), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
-from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
 
@@ -19,15 +19,13 @@ def fifo_buffer(data: Tensor, buffer: Tensor, axis: int) -> Tensor:
             "have as many dimensions"
         )
     new = data.shape[place]
-    kept = arithmetic.subtract(buffer.shape[place], new)
+    kept = buffer.shape[place] - new
 
     def element(*index: PrimExpr) -> PrimExpr:
         def at(i: PrimExpr) -> list[PrimExpr]:
             return [*index[:place], i, *index[place + 1 :]]
 
         i = index[place]
-        return intrinsics.if_then_else(
-            arithmetic.less(i, kept), buffer(*at(i + new)), data(*at(i - kept))
-        )
+        return intrinsics.if_then_else(i < kept, buffer(*at(i + new)), data(*at(i - kept)))
 
     return compute(buffer.shape, element, "new_buffer")

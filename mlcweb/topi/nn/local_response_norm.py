@@ -37,7 +37,7 @@ def lrn(
         def number(value: float) -> PrimExpr:
             return arithmetic.const(value, data.dtype)
 
-        mean = arithmetic.divide(number(alpha) * total(*index), number(size))
+        mean = number(alpha) * total(*index) / number(size)
         return intrinsics.power(number(bias) + mean, number(beta))
 
     return broadcast.divide(data, compute(data.shape, root, "tensor", varargs_names=names))

@@ -41,7 +41,7 @@ def nll_loss(
     def loss(*index: PrimExpr) -> PrimExpr:
         chosen = predictions(*index[:1], _class(index), *index[1:])
         return arithmetic.select(
-            counts(index), arithmetic.multiply(arithmetic.subtract(zero, chosen), weight(index)),
+            counts(index), (zero - chosen) * weight(index),
             zero,
         )  # fmt: skip
 

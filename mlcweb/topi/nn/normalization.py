@@ -93,7 +93,7 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Axes, epsilon: float = 1e-5) ->
     total = reduction.sum(multiply(values, values), places)
     factor = compute(
         total.shape,
-        lambda *index: _inverse_root(arithmetic.divide(total(*index), count), epsilon),
+        lambda *index: _inverse_root(total(*index) / count, epsilon),
         "rsqrt",
         varargs_names=shapes.axis_names(total.ndim),
     )
@@ -119,7 +119,7 @@ def group_norm(
     place = shapes.axis_of("group_norm", channel_axis, data.ndim)
     channels = data.shape[place]
     groups = arithmetic.const(num_groups, channels.dtype)
-    each = arithmetic.floordiv(channels, groups)
+    each = channels // groups
     split = reshape(data, [*data.shape[:place], groups, each, *data.shape[place + 1 :]])
     inner = [place + 1, *(a + (a > place) for a in shapes.axes_of("group_norm", axes, data.ndim))]
     scale, shift = (
@@ -173,7 +173,7 @@ def _normalized(
     total = _summed(data, places, f"{source}_sum", lambda value, _: value)
     mean = compute(
         total.shape,
-        lambda *index: arithmetic.divide(total(*index), count),
+        lambda *index: total(*index) / count,
         f"{source}_mean",
         varargs_names=shapes.axis_names(total.ndim),
     )
@@ -186,7 +186,7 @@ def _normalized(
 
     def element(*index: PrimExpr) -> PrimExpr:
         outside = [i for place, i in enumerate(index) if place not in places]
-        factor = _inverse_root(arithmetic.divide(spread(*outside), count), epsilon)
+        factor = _inverse_root(spread(*outside) / count, epsilon)
         normal = (_wide(data(*index), data.dtype) - mean(*outside)) * factor
         return affine(arithmetic.cast(data.dtype, normal), index)
 

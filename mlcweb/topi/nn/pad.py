@@ -28,7 +28,7 @@ def pad(
             f"pad: {len(pad_before)} and {len(after)} widths for {data.ndim} dimension(s)"
         )
     shape = [
-        shapes.simplified(arithmetic.add(arithmetic.add(extent, low), high))
+        shapes.simplified(extent + low + high)
         for extent, low, high in zip(data.shape, pad_before, after, strict=True)
     ]
     value = arithmetic.cast(data.dtype, pad_value)
@@ -38,9 +38,9 @@ def pad(
         conditions: list[PrimExpr] = []
         for i, extent, low, high in zip(index, data.shape, pad_before, after, strict=True):
             if shapes.constant(low) != 0 or shapes.constant(high) != 0:
-                conditions.append(arithmetic.greater_equal(i, low))
-                conditions.append(arithmetic.less(i, arithmetic.add(extent, low)))
-            inside.append(arithmetic.subtract(i, low))
+                conditions.append(i >= low)
+                conditions.append(i < extent + low)
+            inside.append(i - low)
         if not conditions:
             return data(*inside)
         return intrinsics.if_then_else(logic.all(*conditions), data(*inside), value)
@@ -61,7 +61,7 @@ def mirror_pad(
         raise DiagnosticError(f'mirror_pad: the mode is "SYMMETRIC" or "REFLECT", not {mode!r}')
     after = pad_before if pad_after is None else pad_after
     shape = [
-        arithmetic.add(extent, low + high)
+        extent + (low + high)
         for extent, low, high in zip(data.shape, pad_before, after, strict=True)
     ]
 
@@ -70,7 +70,7 @@ def mirror_pad(
         before = low - i - (1 - offset)
         behind = 2 * extent - place - 1 - offset
         inside = arithmetic.select(place < extent, place, behind)
-        return arithmetic.select(arithmetic.less(place, 0), before, inside)
+        return arithmetic.select(place < 0, before, inside)
 
     def element(*index: PrimExpr) -> PrimExpr:
         return data(
@@ -94,12 +94,12 @@ def _mapped_pad(
     the place i, which is negative before the data."""
     after = pad_before if pad_after is None else pad_after
     widths = list(zip(data.shape, pad_before, after, strict=True))
-    shape = [arithmetic.add(extent, low + high) for extent, low, high in widths]
+    shape = [extent + (low + high) for extent, low, high in widths]
 
     def element(*index: PrimExpr) -> PrimExpr:
         return data(
             *(
-                source(arithmetic.subtract(i, low), extent) if low or high else i
+                source(i - low, extent) if low or high else i
                 for i, (extent, low, high) in zip(index, widths, strict=True)
             )
         )
@@ -116,9 +116,9 @@ def reflect_pad(
     """`data` continued by its mirror image, in which the border does not stand twice."""
 
     def source(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
-        i = arithmetic.select(arithmetic.less(i, 0), arithmetic.negate(i), i)
-        last = arithmetic.subtract(extent, 1)
-        return arithmetic.select(arithmetic.greater(i, last), 2 * last - i, i)
+        i = arithmetic.select(i < 0, -i, i)
+        last = extent - 1
+        return arithmetic.select(i > last, 2 * last - i, i)
 
     return _mapped_pad(data, pad_before, pad_after, name, source)
 
@@ -132,7 +132,7 @@ def replicate_pad(
     """`data` continued by its border."""
 
     def source(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
-        return arithmetic.minimum(arithmetic.maximum(i, 0), arithmetic.subtract(extent, 1))
+        return arithmetic.minimum(arithmetic.maximum(i, 0), extent - 1)
 
     return _mapped_pad(data, pad_before, pad_after, name, source)
 

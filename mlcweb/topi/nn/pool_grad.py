@@ -35,7 +35,7 @@ def pool_grad(
 
     def share(*index: PrimExpr) -> PrimExpr:
         count = windows.count(index, count_include_pad)
-        return arithmetic.divide(grads(*index), arithmetic.cast(data.dtype, count))
+        return grads(*index) / arithmetic.cast(data.dtype, count)
 
     return windows.distributed(compute(grads.shape, share, "pool_share"))
 
@@ -75,10 +75,10 @@ class _Windows(Windows):
             window, conditions = list(index), []
             for d, place in enumerate(self.places):
                 begin = index[place] + self.low[d] - axes[d].var * self.dilation[d]
-                window[place] = arithmetic.floordiv(begin, self.strides[d])
+                window[place] = begin // self.strides[d]
                 conditions += [
                     begin >= 0,
-                    arithmetic.floormod(begin, self.strides[d]).equal(0),
+                    (begin % self.strides[d]).equal(0),
                     window[place] < grads.shape[place],
                 ]
             value = grads(*window)

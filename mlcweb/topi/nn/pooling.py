@@ -51,11 +51,11 @@ def pool(
         # A partial last window needs that much more padding behind.
         extra = strides[d] - 1 if ceil_mode else 0
         behind.append(high[d] + extra)
-        room = arithmetic.subtract(arithmetic.add(data.shape[place], low[d] + behind[d]), width)
-        count = arithmetic.add(arithmetic.floordiv(room, strides[d]), 1)
+        room = data.shape[place] + (low[d] + behind[d]) - width
+        count = room // strides[d] + 1
         if ceil_mode and high[d] + strides[d] > width:  # no window begins behind the data
-            last = arithmetic.floordiv(arithmetic.add(data.shape[place], low[d] - 1), strides[d])
-            count = arithmetic.minimum(count, arithmetic.add(last, 1))
+            last = (data.shape[place] + (low[d] - 1)) // strides[d]
+            count = arithmetic.minimum(count, last + 1)
         outputs.append(count)
     before, after = [0] * data.ndim, [0] * data.ndim
     for d, place in enumerate(places):
@@ -110,7 +110,7 @@ class Windows:
         for d, place in enumerate(self.places):
             start = index[place] * self.strides[d] - self.low[d]
             begin = None if with_padding else 0
-            end = arithmetic.add(self.data.shape[place], self.high[d] if with_padding else 0)
+            end = self.data.shape[place] + (self.high[d] if with_padding else 0)
             counts.append(count_inside(start, begin, end, self.size[d], self.dilation[d]))
         number = shapes.size(counts)
         return number if with_padding else arithmetic.maximum(number, 1)
@@ -133,7 +133,7 @@ def _pooled(
         return pooled
 
     def mean(*index: PrimExpr) -> PrimExpr:
-        return arithmetic.divide(pooled(*index), arithmetic.cast(dtype, count(index)))
+        return pooled(*index) / arithmetic.cast(dtype, count(index))
 
     return compute(
         shape, mean, f"{name}_avg", tag=tags.ELEMWISE, attrs=rule, varargs_names=names
@@ -207,8 +207,8 @@ def adaptive_pool(
 
     def bounds(i: PrimExpr, d: int) -> tuple[PrimExpr, PrimExpr]:
         extent, out = data.shape[places[d]], sizes[d]
-        start = arithmetic.floordiv(i * extent, out)
-        end = arithmetic.floordiv((i + 1) * extent + (out - 1), out)
+        start = i * extent // out
+        end = ((i + 1) * extent + (out - 1)) // out
         return start, end
 
     is_max = pool_type == "max"
@@ -220,7 +220,7 @@ def adaptive_pool(
             start, end = bounds(index[place], d)
             inside[place] = start + axes[d].var
             if not even and sizes[d] != 1:
-                conditions.append(arithmetic.less(inside[place], end))
+                conditions.append(inside[place] < end)
         value = data(*inside)
         for condition in conditions:
             value = intrinsics.if_then_else(condition, value, outside)
@@ -230,7 +230,7 @@ def adaptive_pool(
         if even:
             return shapes.size([axis.dom.extent for axis in axes if axis.dom])
         ends = (bounds(index[place], d) for d, place in enumerate(places))
-        return shapes.size([arithmetic.subtract(end, start) for start, end in ends])
+        return shapes.size([end - start for start, end in ends])
 
     return _pooled("adaptive_pool", pool_type, shape, data.dtype, window, axes, count)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
-from mlcweb.tir import arithmetic, intrinsics, reducers
+from mlcweb.tir import intrinsics, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes
@@ -48,7 +48,7 @@ def _divided(exponent: Tensor, place: int) -> Tensor:
     )
     return compute(
         x.shape,
-        lambda *index: arithmetic.divide(exponent(*index), total(*_without(index, place))),
+        lambda *index: exponent(*index) / total(*_without(index, place)),
         "T_softmax_norm",
         tag="softmax_output",
         attrs={"axis": place},

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
-from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
 from mlcweb.topi.nn.pad import pad
@@ -21,16 +20,16 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
 
     def element(*index: PrimExpr) -> PrimExpr:
         place = dict(zip(layout, index, strict=True))
-        block = arithmetic.floordiv(place["C"], channels)
-        place["H"] = place["H"] * block_size + arithmetic.floordiv(block, block_size)
-        place["W"] = place["W"] * block_size + arithmetic.floormod(block, block_size)
-        place["C"] = arithmetic.floormod(place["C"], channels)
+        block = place["C"] // channels
+        place["H"] = place["H"] * block_size + block // block_size
+        place["W"] = place["W"] * block_size + block % block_size
+        place["C"] = place["C"] % channels
         return data(*(place[letter] for letter in layout))
 
-    extents["C"] = arithmetic.multiply(channels, block_size * block_size)
+    extents["C"] = channels * (block_size * block_size)
     for letter in "HW":
         _check_divides("space_to_depth", extents[letter], block_size)
-        extents[letter] = arithmetic.floordiv(extents[letter], block_size)
+        extents[letter] = extents[letter] // block_size
     shape = [extents[letter] for letter in layout]
     return compute(shape, element, "space_to_depth", tag=tags.INJECTIVE)
 
@@ -48,20 +47,20 @@ def depth_to_space(
         raise DiagnosticError(f'depth_to_space: mode is "DCR" or "CRD", not {mode!r}')
     size = block_size * block_size
     _check_divides("depth_to_space", extents["C"], size)
-    channels = arithmetic.floordiv(extents["C"], size)
+    channels = extents["C"] // size
 
     def element(*index: PrimExpr) -> PrimExpr:
         place = dict(zip(layout, index, strict=True))
-        row, column = (arithmetic.floormod(place[letter], block_size) for letter in "HW")
+        row, column = (place[letter] % block_size for letter in "HW")
         block = row * block_size + column
         place["C"] = block * channels + place["C"] if mode == "DCR" else place["C"] * size + block
         for letter in "HW":
-            place[letter] = arithmetic.floordiv(place[letter], block_size)
+            place[letter] = place[letter] // block_size
         return data(*(place[letter] for letter in layout))
 
     extents["C"] = channels
     for letter in "HW":
-        extents[letter] = arithmetic.multiply(extents[letter], block_size)
+        extents[letter] = extents[letter] * block_size
     shape = [extents[letter] for letter in layout]
     return compute(shape, element, "depth_to_space", tag=tags.INJECTIVE)
 
@@ -82,12 +81,12 @@ def space_to_batch_nd(
     batch, *extents = padded.shape
     for extent, block in zip(extents, block_shape, strict=False):
         _check_divides("space_to_batch_nd", extent, block)
-    outer = [arithmetic.floordiv(e, b) for e, b in zip(extents, block_shape, strict=False)]
+    outer = [e // b for e, b in zip(extents, block_shape, strict=False)]
     apart = [n for pair in zip(outer, block_shape, strict=True) for n in pair]
     split = reshape(padded, [batch, *apart, *extents[count:]])
     order = [2 + 2 * i for i in range(count)] + [0] + [1 + 2 * i for i in range(count)]
     moved = transpose(split, [*order, *range(1 + 2 * count, split.ndim)])
-    whole = arithmetic.multiply(batch, shapes.size(shapes.as_shape(list(block_shape))))
+    whole = batch * shapes.size(shapes.as_shape(list(block_shape)))
     return reshape(moved, [whole, *outer, *extents[count:]])
 
 
@@ -101,15 +100,15 @@ def batch_to_space_nd(
     count = _check_blocks("batch_to_space_nd", data, block_shape, crop_begin_list, crop_end_list)
     size = shapes.size(shapes.as_shape(list(block_shape)))
     _check_divides("batch_to_space_nd", data.shape[0], shapes.constant(size) or 1)
-    batch = arithmetic.floordiv(data.shape[0], size)
+    batch = data.shape[0] // size
     split = reshape(data, [*block_shape, batch, *data.shape[1:]])
     order = [count] + [axis for i in range(count) for axis in (count + 1 + i, i)]
     moved = transpose(split, [*order, *range(2 * count + 1, split.ndim)])
     whole = [
-        arithmetic.multiply(e, b) for e, b in zip(data.shape[1:], block_shape, strict=False)
+        e * b for e, b in zip(data.shape[1:], block_shape, strict=False)
     ]  # fmt: skip
     joined = reshape(moved, [batch, *whole, *data.shape[1 + count :]])
-    ends = [arithmetic.subtract(e, c) for e, c in zip(whole, crop_end_list, strict=True)]
+    ends = [e - c for e, c in zip(whole, crop_end_list, strict=True)]
     return strided_slice(joined, list(crop_begin_list), ends, axes=list(range(1, count + 1)))
 
 

@@ -58,6 +58,6 @@ def _times(extent: PrimExpr, scale: float) -> Extent:
     if number is not None:
         return round(number * scale)
     if isinstance(scale, int):
-        return arithmetic.multiply(extent, scale)
-    wide = arithmetic.multiply(arithmetic.cast("float32", extent), scale)
+        return extent * scale
+    wide = arithmetic.cast("float32", extent) * scale
     return arithmetic.cast(extent.dtype, intrinsics.unary_functions["round"](wide))

@@ -88,10 +88,7 @@ class Window:
         self.layout, self.letters = layout, SPATIAL[rank]
         self.strides = numbers(operator, "stride", strides, rank)
         self.dilation = numbers(operator, "dilation", dilation, rank)
-        spread = [
-            arithmetic.add(arithmetic.multiply(arithmetic.subtract(k, 1), d), 1)
-            for k, d in zip(kernel, self.dilation, strict=True)
-        ]
+        spread = [(k - 1) * d + 1 for k, d in zip(kernel, self.dilation, strict=True)]
         before, after = paddings(operator, padding, spread)
         image = [data.shape[layout.index(letter)] for letter in self.letters]
         self.output = [
@@ -116,13 +113,9 @@ class Window:
         """The element at `inside` of the window at `place`; letters name the axes."""
         index = dict(place)
         for axis, letter in enumerate(self.letters):
-            index[letter] = arithmetic.add(
-                arithmetic.multiply(place[letter], self.strides[axis]),
-                arithmetic.multiply(inside[axis], self.dilation[axis]),
-            )
+            index[letter] = place[letter] * self.strides[axis] + inside[axis] * self.dilation[axis]
         return self.padded(*(index[letter] for letter in self.layout))
 
 
 def _count(extent: PrimExpr, padding: int, width: PrimExpr, stride: int) -> PrimExpr:
-    room = arithmetic.subtract(arithmetic.add(extent, padding), width)
-    return shapes.simplified(arithmetic.add(arithmetic.floordiv(room, stride), 1))
+    return shapes.simplified((extent + padding - width) // stride + 1)

@@ -47,7 +47,7 @@ def all_class_non_max_suppression(
             f'"{output_format}"'
         )
     images, classes, count = scores.shape
-    every = arithmetic.multiply(arithmetic.multiply(images, classes), count)
+    every = images * classes * count
     rows = every if output_shape is None else as_shape(output_shape)[0]
     order = argsort(scores, axis=2, is_ascend=False, dtype=_WIDE)
     limits = [max_output_boxes_per_class, iou_threshold, score_threshold]
@@ -76,29 +76,27 @@ def all_class_non_max_suppression(
             *(BufferLoad(state, (_const(n),)) for n in (0, 1)),
         )
         candidate = BufferLoad(ranked, (image, label, rank))
-        earlier = BufferLoad(chosen, (arithmetic.add(first, other), _const(2)))
+        earlier = BufferLoad(chosen, (first + other, _const(2)))
         shared = overlap(box, image, candidate, earlier)
-        check = IfThenElse(
-            arithmetic.greater(shared, threshold), BufferStore(state, _const(0), (_const(1),))
-        )
+        check = IfThenElse(shared > threshold, BufferStore(state, _const(0), (_const(1),)))
         keep = sequence(
             *(
                 BufferStore(chosen, value, (filled, _const(place)))
                 for place, value in enumerate((image, label, candidate))
             ),
-            BufferStore(total, arithmetic.add(filled, 1), (_const(0),)),
+            BufferStore(total, filled + 1, (_const(0),)),
         )
         fits = arithmetic.logical_and(
-            arithmetic.greater(BufferLoad(score, (image, label, candidate)), least),
-            arithmetic.less(arithmetic.subtract(filled, first), most),
+            BufferLoad(score, (image, label, candidate)) > least,
+            filled - first < most,
         )
         if output_shape is not None:
-            fits = arithmetic.logical_and(fits, arithmetic.less(filled, rows))
+            fits = arithmetic.logical_and(fits, filled < rows)
         consider = IfThenElse(
             fits,
             sequence(
                 BufferStore(state, _const(1), (_const(1),)),
-                loop(other, arithmetic.subtract(filled, first), check),
+                loop(other, filled - first, check),
                 IfThenElse(arithmetic.equal(free, 1), keep),
             ),
         )
@@ -139,4 +137,4 @@ def overlap(
         both = both * arithmetic.maximum(inside, zero)
         first, second = first * (high - low), second * (end - begin)
     union = first + second - both
-    return arithmetic.select(arithmetic.greater(union, zero), both / union, zero)
+    return arithmetic.select(union > zero, both / union, zero)

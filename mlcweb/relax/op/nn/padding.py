@@ -12,7 +12,6 @@ from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, te, to_result_shape, topi
 from mlcweb.relax.op.registry import FOLLOW, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
-from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
 
 PAD_MODES = ("constant", "reflect", "replicate", "circular")
@@ -104,7 +103,7 @@ def _infer_pixel_shuffle(call: Call, context: Context) -> StructInfo:
 
 def _pixel_shuffle(x: te.Tensor, factor: int) -> te.Tensor:
     *outer, channels, high, wide = x.shape
-    kept = arithmetic.floordiv(channels, factor * factor)
+    kept = channels // (factor * factor)
 
     def element(*index: PrimExpr) -> PrimExpr:
         *front, c, i, j = index
