@@ -348,9 +348,7 @@ class BindingBlock(Node):
 class DataflowBlock(BindingBlock):
     """Bindings without side effects. Its `DataflowVar`s are not seen outside."""
 
-    def __init__(self, bindings: Sequence[Binding], span: Span | None = None) -> None:
-        self.bindings = tuple(bindings)
-        self.span = span
+    __init__ = BindingBlock.__init__
 
 
 @node

@@ -75,84 +75,60 @@ def _legalize_resize(name: str) -> Legalize:
     return legalize
 
 
-def _resized(
-    build: Callable[..., Call], data: ExprLike, size: ShapeLike | int,
-    roi: float | Sequence[float] | None, rank: int, out_dtype: str | None, **options: object,
-) -> Call:  # fmt: skip
-    part = several(0.0 if roi is None else roi, 2 * rank)
-    shape = as_shape(several(size, rank) if isinstance(size, (int, tuple, list)) else size)
-    corners = [const(float(value), "float32") for value in part]
-    return call(build, data, shape, roi=corners, **options, out_dtype=str(out_dtype or "void"))
+def _resize(letters: str, default_rounding: str) -> Callable[..., Call]:
+    rank = len(letters) - 2
+    name = f"resize{rank}d"
 
-
-@operator(
-    "relax.image.resize2d", "data", "size",
-    infer=_infer_resize("NCHW"), legalize=_legalize_resize("resize2d"),
-    layout=Lettered(("layout",)),
-    precision=FOLLOW,
-)  # fmt: skip
-def resize2d(
-    data: ExprLike,
-    size: ShapeLike | int,
-    roi: float | Sequence[float] | None = None,
-    layout: str = "NCHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "round",
-    cubic_alpha: float = -0.75,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-) -> Call:
-    """An image at another size.
-
-    Args:
-        size: (height, width), or one number for both.
-        roi: the part of the image, as fractions (top, left, bottom, right), that
-            `coordinate_transformation_mode="tf_crop_and_resize"` takes.
-        method: "nearest_neighbor", "linear" or "cubic" interpolation.
-        coordinate_transformation_mode: where the pixel x of the result is in the image of s times
-            the pixels: "half_pixel" at (x + 0.5) s - 0.5, "align_corners" at x (n - 1) / (m - 1),
-            "asymmetric" at x s, "pytorch_half_pixel" as half_pixel, with 0 for a size of 1.
-        rounding_method: of nearest neighbours: "round", "round_prefer_floor", "round_prefer_ceil",
-            "floor" or "ceil".
-        cubic_alpha: the steepness of cubic weights.
-        cubic_exclude: 1 leaves pixels outside of the image out of cubic sums.
-        extrapolation_value: for what is outside of the image with "tf_crop_and_resize".
-    """
-    return _resized(
-        resize2d, data, size, roi, 2, out_dtype, layout=layout, method=method,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
-        extrapolation_value=extrapolation_value,
+    @operator(
+        f"relax.image.{name}", "data", "size",
+        infer=_infer_resize(letters), legalize=_legalize_resize(name),
+        layout=Lettered(("layout",)), precision=FOLLOW,
     )  # fmt: skip
+    def build(
+        data: ExprLike,
+        size: ShapeLike | int,
+        roi: float | Sequence[float] | None = None,
+        layout: str = letters,
+        method: str = "linear",
+        coordinate_transformation_mode: str = "half_pixel",
+        rounding_method: str = default_rounding,
+        cubic_alpha: float = -0.75,
+        cubic_exclude: int = 0,
+        extrapolation_value: float = 0.0,
+        out_dtype: str | None = None,
+    ) -> Call:
+        """An image at another size.
+
+        Args:
+            size: (height, width), of a volume (depth, height, width), or one number for all.
+            roi: the part of the image, as fractions (top, left, bottom, right), that
+                `coordinate_transformation_mode="tf_crop_and_resize"` takes.
+            method: "nearest_neighbor", "linear" or "cubic" interpolation.
+            coordinate_transformation_mode: where the pixel x of the result is in the image of s
+                times the pixels: "half_pixel" at (x + 0.5) s - 0.5, "align_corners" at
+                x (n - 1) / (m - 1), "asymmetric" at x s, "pytorch_half_pixel" as half_pixel, with 0
+                for a size of 1.
+            rounding_method: of nearest neighbours: "round", "round_prefer_floor",
+                "round_prefer_ceil", "floor" or "ceil".
+            cubic_alpha: the steepness of cubic weights.
+            cubic_exclude: 1 leaves pixels outside of the image out of cubic sums.
+            extrapolation_value: for what is outside of the image with "tf_crop_and_resize".
+        """
+        corners = [
+            const(float(c), "float32") for c in several(0.0 if roi is None else roi, 2 * rank)
+        ]
+        shape = as_shape(several(size, rank) if isinstance(size, (int, tuple, list)) else size)
+        return call(
+            build, data, shape, roi=corners, layout=layout, method=method,
+            coordinate_transformation_mode=coordinate_transformation_mode,
+            rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
+            extrapolation_value=extrapolation_value, out_dtype=str(out_dtype or "void"),
+        )  # fmt: skip
+
+    return build
 
 
-@operator(
-    "relax.image.resize3d", "data", "size",
-    infer=_infer_resize("NCDHW"), legalize=_legalize_resize("resize3d"),
-    layout=Lettered(("layout",)), precision=FOLLOW,
-)  # fmt: skip
-def resize3d(
-    data: ExprLike,
-    size: ShapeLike | int,
-    roi: float | Sequence[float] | None = None,
-    layout: str = "NCDHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    cubic_alpha: float = -0.75,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-) -> Call:
-    """A volume at another size, (depth, height, width) or one number for all; see `resize2d`."""
-    return _resized(
-        resize3d, data, size, roi, 3, out_dtype, layout=layout, method=method,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
-        extrapolation_value=extrapolation_value,
-    )  # fmt: skip
+resize2d, resize3d = _resize("NCHW", "round"), _resize("NCDHW", "")
 
 
 def _infer_grid_sample(call: Call, context: Context) -> StructInfo:
