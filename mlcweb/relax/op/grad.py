@@ -15,7 +15,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, Var, const
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.create import arange
-from mlcweb.relax.op.elementwise import astype, divide, equal, multiply, negative, not_equal
+from mlcweb.relax.op.elementwise import astype, equal, not_equal
 from mlcweb.relax.op.index import take
 from mlcweb.relax.op.infer import attribute, info_of, shape_of
 from mlcweb.relax.op.legalize import first_argument
@@ -104,14 +104,14 @@ def _legalize_nll_loss(builder: BlockBuilder, call: Call) -> Expr:
     else:
         weights = builder.emit(astype(equal(targets, targets), dtype))
     ignored = const(attribute(call, "ignore_index"), info_of(targets).dtype)
-    weights = builder.emit(multiply(weights, astype(not_equal(targets, ignored), dtype)))
-    scaled: Expr = multiply(negative(gradient), weights)
+    weights = builder.emit(weights * astype(not_equal(targets, ignored), dtype))
+    scaled: Expr = -gradient * weights
     if attribute(call, "reduction") == "mean":
-        scaled = divide(scaled, total(weights))
+        scaled = scaled / total(weights)
     places: Expr = _one_hot(targets, extents[axis], dtype)
     if axis == 1 and info.ndim > 2:  # the classes are the second dimension
         places = permute_dims(places, [0, info.ndim - 1, *range(1, info.ndim - 1)])
-    return multiply(expand_dims(scaled, axis), places)
+    return expand_dims(scaled, axis) * places
 
 
 @operator(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
-from mlcweb.relax.op.elementwise import add, divide, multiply, sqrt, subtract
+from mlcweb.relax.op.elementwise import sqrt
 from mlcweb.relax.op.infer import op_of
 from mlcweb.relax.op.manipulate import expand_dims
 from mlcweb.relax.op.statistical import mean, variance
@@ -51,8 +51,8 @@ def _for_training(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
     def moved(old: E.RelaxExpr, new: E.Expr) -> E.Expr:
         assert isinstance(old, E.Expr) and isinstance(old.struct_info, TensorStructInfo)
         dtype = old.struct_info.dtype
-        kept = multiply(E.const(1 - rate, dtype), old)
-        return add(kept, multiply(E.const(rate, dtype), new))
+        kept = E.const(1 - rate, dtype) * old
+        return kept + E.const(rate, dtype) * new
 
     return E.Tuple((result, moved(moving_mean, own_mean), moved(moving_var, own_var)))
 
@@ -70,12 +70,12 @@ def _batch_norm(
         return None
     axes = [axis for axis in range(info.ndim) if axis != attrs["axis"] % info.ndim]
     epsilon = E.const(float(attrs["epsilon"]), info.dtype)
-    centred = subtract(data, expand_dims(average, axes))
-    result = divide(centred, sqrt(add(expand_dims(spread, axes), epsilon)))
+    centred = data - expand_dims(average, axes)
+    result = centred / sqrt(expand_dims(spread, axes) + epsilon)
     if attrs["scale"]:
-        result = multiply(result, expand_dims(gamma, axes))
+        result = result * expand_dims(gamma, axes)
     if attrs["center"]:
-        result = add(result, expand_dims(beta, axes))
+        result = result + expand_dims(beta, axes)
     return E.Tuple((result, average, spread))
 
 
@@ -86,8 +86,8 @@ def _layer_norm(call: E.Call) -> E.Expr | None:
         return None
     axes = list(attrs["axes"])
     epsilon = E.const(float(attrs["epsilon"]), info.dtype)
-    centred = subtract(data, mean(data, axes, keepdims=True))
-    result = divide(centred, sqrt(add(variance(data, axes, keepdims=True), epsilon)))
+    centred = data - mean(data, axes, keepdims=True)
+    result = centred / sqrt(variance(data, axes, keepdims=True) + epsilon)
     if attrs["scale"]:
-        result = multiply(result, gamma)
-    return add(result, beta) if attrs["center"] else result
+        result = result * gamma
+    return result + beta if attrs["center"] else result

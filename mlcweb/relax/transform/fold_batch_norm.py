@@ -6,7 +6,7 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.expr_functor import mutator
-from mlcweb.relax.op.elementwise import add, divide, multiply, negative, sqrt, subtract
+from mlcweb.relax.op.elementwise import sqrt
 from mlcweb.relax.op.infer import attribute
 from mlcweb.relax.op.manipulate import reshape
 from mlcweb.relax.transform.call_rules import Rewriting, tensor
@@ -52,13 +52,13 @@ class _Folding(Rewriting):
         filters = conv.attrs["kernel_layout"].index("O")
         count = weight.values[filters]
         factor = self.builder_.emit(_factor(norm, weight.dtype))
-        moved = multiply(norm.args[3], factor)
-        bias = subtract(norm.args[2], moved) if norm.attrs["center"] else negative(moved)
+        moved = norm.args[3] * factor
+        bias = norm.args[2] - moved if norm.attrs["center"] else -moved
         shape = [count if axis == filters else 1 for axis in range(4)]
-        scaled = multiply(conv.args[1], reshape(factor, shape))
+        scaled = conv.args[1] * reshape(factor, shape)
         product = E.Call(conv.op, (conv.args[0], scaled), conv.attrs, conv.sinfo_args)
         along = [count if axis == channel else 1 for axis in range(4)]
-        return add(product, reshape(bias, along))
+        return product + reshape(bias, along)
 
 
 def _factor(norm: E.Call, dtype: str) -> E.Expr:
@@ -66,4 +66,4 @@ def _factor(norm: E.Call, dtype: str) -> E.Expr:
     gamma, spread = norm.args[1], norm.args[4]
     epsilon = E.const(float(attribute(norm, "epsilon")), dtype)
     numerator = gamma if attribute(norm, "scale") else E.const(1.0, dtype)
-    return divide(numerator, sqrt(add(spread, epsilon)))
+    return numerator / sqrt(spread + epsilon)

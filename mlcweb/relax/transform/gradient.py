@@ -14,7 +14,6 @@ from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.op import gradients, window_gradients  # noqa: F401  (registers them)
 from mlcweb.relax.op.create import ones, zeros
-from mlcweb.relax.op.elementwise import add
 from mlcweb.relax.op.grad import GRADIENT
 from mlcweb.relax.op.te_grad import without_gradient
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
@@ -176,7 +175,7 @@ class _Reverse:
     def sum(self, a: E.Expr, b: E.Expr) -> E.Expr:
         info = a.struct_info
         if not isinstance(info, TupleStructInfo):
-            return add(a, b)
+            return a + b
         a, b = self.variable(a), self.variable(b)
         fields = range(len(info.fields))
         return E.Tuple([self.sum(self.field(a, i), self.field(b, i)) for i in fields])
