@@ -13,7 +13,6 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import comm_reducer, reduce_axis
 from mlcweb.topi import shapes, tags
-from mlcweb.topi.broadcast import divide, subtract
 from mlcweb.topi.elementwise import square
 from mlcweb.topi.shapes import Axes, Extent
 
@@ -130,12 +129,12 @@ def mean(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The mean over axes."""
     axes = shapes.axes_of("mean", axis, data.ndim)
     count = shapes.size([data.shape[i] for i in axes]) if axes else arithmetic.const(1)
-    return divide(sum(data, axes, keepdims), arithmetic.cast(data.dtype, count))
+    return sum(data, axes, keepdims) / arithmetic.cast(data.dtype, count)
 
 
 def variance(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The variance over axes, of the whole population."""
-    return mean(square(subtract(data, mean(data, axis, True))), axis, keepdims)
+    return mean(square(data - mean(data, axis, True)), axis, keepdims)
 
 
 def argmax(

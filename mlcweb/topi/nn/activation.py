@@ -8,7 +8,7 @@ from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.topi import broadcast, elementwise, shapes, tags
+from mlcweb.topi import elementwise, shapes, tags
 
 
 def relu(x: Tensor) -> Tensor:
@@ -44,9 +44,9 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
 def gelu(x: Tensor) -> Tensor:
     """x Φ(x) with the normal distribution's Φ, by the error function (Hendrycks and Gimpel,
     "Gaussian Error Linear Units", 2016)."""
-    scaled = broadcast.multiply(x, math.sqrt(0.5))
-    phi = broadcast.add(0.5, broadcast.multiply(elementwise.erf(scaled), 0.5))
-    return broadcast.multiply(x, phi)
+    scaled = x * math.sqrt(0.5)
+    phi = 0.5 + elementwise.erf(scaled) * 0.5
+    return x * phi
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
 
 def silu(x: Tensor) -> Tensor:
     """x sigmoid(x)."""
-    return broadcast.multiply(x, elementwise.sigmoid(x))
+    return x * elementwise.sigmoid(x)
 
 
 def selu(x: Tensor) -> Tensor:
@@ -90,9 +90,9 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
 def hard_sigmoid(x: Tensor, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor:
     """max(0, min(1, alpha x + beta))."""
-    return elementwise.clip(broadcast.add(broadcast.multiply(x, alpha), beta), 0.0, 1.0)
+    return elementwise.clip(x * alpha + beta, 0.0, 1.0)
 
 
 def hard_swish(x: Tensor) -> Tensor:
     """x max(0, min(1, x / 6 + 1 / 2)) (Howard et al., "Searching for MobileNetV3", 2019)."""
-    return broadcast.multiply(x, hard_sigmoid(x))
+    return x * hard_sigmoid(x)

@@ -8,7 +8,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
-from mlcweb.topi import broadcast, shapes
+from mlcweb.topi import shapes
 from mlcweb.topi.nn.pad import pad
 from mlcweb.topi.nn.window import paddings
 from mlcweb.topi.shapes import Padding
@@ -57,6 +57,4 @@ def correlation_nchw(
         [batch, count * count, *image], element, tag="correlation_nchw",
         varargs_names=["n", "q", "i", "j"],
     )  # fmt: skip
-    return broadcast.divide(total, arithmetic.cast(
-        data1.dtype, channels * (kernel_size * kernel_size)
-    ))  # fmt: skip
+    return total / arithmetic.cast(data1.dtype, channels * (kernel_size * kernel_size))

@@ -10,7 +10,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
-from mlcweb.topi import broadcast, elementwise, shapes
+from mlcweb.topi import elementwise, shapes
 from mlcweb.topi.shapes import Extent
 
 
@@ -43,7 +43,7 @@ def matmul(
     product = compute((*lead, rows, columns), element, name, tag="matmul")
     if bias is None:
         return product
-    return broadcast.add(product, elementwise.cast(bias, dtype))
+    return product + elementwise.cast(bias, dtype)
 
 
 def dense(

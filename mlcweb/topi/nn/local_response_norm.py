@@ -8,7 +8,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
-from mlcweb.topi import broadcast, shapes
+from mlcweb.topi import shapes
 from mlcweb.topi.nn.pad import pad
 
 
@@ -40,4 +40,4 @@ def lrn(
         mean = number(alpha) * total(*index) / number(size)
         return intrinsics.power(number(bias) + mean, number(beta))
 
-    return broadcast.divide(data, compute(data.shape, root, "tensor", varargs_names=names))
+    return data / compute(data.shape, root, "tensor", varargs_names=names)

@@ -6,7 +6,6 @@ from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.topi.broadcast import divide
 from mlcweb.topi.reduction import sum as sum_of
 
 
@@ -55,4 +54,4 @@ def nll_loss(
         targets.shape, lambda *index: arithmetic.select(counts(index), weight(index), zero),
         "nll_loss_weight",
     )  # fmt: skip
-    return divide(total, sum_of(counted) if counted.ndim else counted)
+    return total / (sum_of(counted) if counted.ndim else counted)

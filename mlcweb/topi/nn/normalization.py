@@ -11,7 +11,6 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reducers import sum as reduce_sum
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import reduction, shapes, tags
-from mlcweb.topi.broadcast import add, divide, multiply, subtract
 from mlcweb.topi.elementwise import cast, sqrt
 from mlcweb.topi.shapes import Axes
 from mlcweb.topi.transform import moved, reshape
@@ -48,24 +47,24 @@ def batch_norm(
     if training:
         others = [i for i in range(data.ndim) if i != place]
         mean, spread = reduction.mean(data, others), reduction.variance(data, others)
-    centred = subtract(data, reshape(mean, shape))
-    deviation = sqrt(add(reshape(spread, shape), epsilon))
-    result = divide(centred, deviation)
+    centred = data - reshape(mean, shape)
+    deviation = sqrt(reshape(spread, shape) + epsilon)
+    result = centred / deviation
     if scale:
-        result = multiply(result, reshape(gamma, shape))
+        result = result * reshape(gamma, shape)
     if center:
-        result = add(result, reshape(beta, shape))
+        result = result + reshape(beta, shape)
     if not training:
         return [result, _same(moving_mean), _same(moving_var)]
     return [result, _moved(moving_mean, mean, momentum), _moved(moving_var, spread, momentum)]
 
 
 def _moved(old: Tensor, new: Tensor, momentum: float) -> Tensor:
-    return add(multiply(old, 1.0 - momentum), multiply(new, momentum))
+    return old * (1.0 - momentum) + new * momentum
 
 
 def _same(x: Tensor) -> Tensor:
-    return multiply(x, 1.0)
+    return x * 1.0
 
 
 def layer_norm(

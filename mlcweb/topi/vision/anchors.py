@@ -8,7 +8,7 @@ from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.topi.broadcast import greater_equal, multiply
+from mlcweb.topi.broadcast import greater_equal
 from mlcweb.topi.elementwise import cast
 from mlcweb.topi.nn.softmax import softmax
 from mlcweb.topi.transform import reshape
@@ -64,7 +64,7 @@ def multibox_transform_loc(
     boxes = compute(each, corner, "multibox_boxes")
     scores = softmax(cls_pred, axis=1) if apply_softmax else cls_pred
     least = arithmetic.const(float(threshold), dtype)
-    scores = multiply(scores, cast(greater_equal(scores, least), dtype))
+    scores = scores * cast(greater_equal(scores, least), dtype)
     if not keep_background:
         every = scores
         scores = compute(
