@@ -64,7 +64,7 @@ class Context:
                 raise DiagnosticError(f"It is not known what {call.op.name} gives")
             return self._with_device(call, infer(call, self))
         if isinstance(call.op, E.ExternFunc):
-            return _of_sinfo_args(call)
+            return of_sinfo_args(call)
         info = self.struct_info(call.op)
         if isinstance(info, ObjectStructInfo):
             return info
@@ -111,7 +111,8 @@ def function_struct_info(func: BaseFunc) -> StructInfo | None:
     return func.struct_info if isinstance(func, (E.Function, E.ExternFunc)) else None
 
 
-def _of_sinfo_args(call: E.Call) -> StructInfo:
+def of_sinfo_args(call: E.Call) -> StructInfo:
+    """What a call says itself that it gives."""
     if not call.sinfo_args:
         return ObjectStructInfo()
     return call.sinfo_args[0] if len(call.sinfo_args) == 1 else TupleStructInfo(call.sinfo_args)

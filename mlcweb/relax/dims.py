@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, NodeType, children, on, walk
-from mlcweb.relax.struct_info import FuncStructInfo, StructInfo
+from mlcweb.relax.struct_info import FuncStructInfo, StructInfo, TensorStructInfo
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.substitute import substitute
@@ -37,6 +37,15 @@ def differ(a: PrimExpr, b: PrimExpr) -> bool:
 
 def same_shape(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
     return len(a) == len(b) and all(map(equal, a, b))
+
+
+def same_tensors(a: object, b: object) -> bool:
+    """Whether two struct infos are tensors of surely the same shape and element type."""
+    if not isinstance(a, TensorStructInfo) or not isinstance(b, TensorStructInfo):
+        return False
+    if a.dtype != b.dtype or a.values is None or b.values is None:
+        return False
+    return same_shape(a.values, b.values)
 
 
 def product(values: Sequence[PrimExpr]) -> PrimExpr:

@@ -531,6 +531,11 @@ def convert_to_expr(value: ExprLike) -> RelaxExpr:
     raise TypeError(f"{type(value).__name__} is not an expression of the graph level: {value!r}")
 
 
+def called_operator(value: object) -> str:
+    """The name of the operator that a value is a call of; "" of any other value."""
+    return value.op.name if isinstance(value, Call) and isinstance(value.op, Op) else ""
+
+
 def constant_int(value: PrimExpr | int) -> int | None:
     """The integer that an extent is, or None."""
     return value.value if isinstance(value, IntImm) else None

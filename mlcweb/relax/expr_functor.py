@@ -178,6 +178,11 @@ class PyExprMutator(ExprFunctor):
         """The rewritten value of a variable; None where it has none, as parameters."""
         return self.builder_.lookup_binding(var)
 
+    def bound_value(self, value: object) -> object:
+        """What a variable is bound to, as far as that is known; other values as they are."""
+        bound = self.lookup_binding(value) if isinstance(value, E.Var) else None
+        return value if bound is None else bound
+
     def set_var_remap(self, old_var: E.Var, new_var: E.Var) -> None:
         """Let a variable stand for another from here on."""
         self._remapped[old_var] = new_var

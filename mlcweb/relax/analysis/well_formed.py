@@ -184,7 +184,7 @@ class _Check:
 
     def called_tir(self, call: E.Call) -> None:
         """Refuse a `call_tir` whose arguments and results surely do not fit its function's."""
-        names = isinstance(call.op, Op) and call.op.name.startswith("relax.call_tir")
+        names = E.called_operator(call).startswith("relax.call_tir")
         callee = call.args[0] if names else None
         if self.module is None or not isinstance(callee, GlobalVar):
             return

@@ -162,7 +162,7 @@ def _call(
 
 def _orders(call: E.Call, count: int) -> Iterator[Sequence[E.RelaxExpr]]:
     yield call.args
-    if count == 2 and isinstance(call.op, Op) and call.op.name in COMMUTATIVE:
+    if count == 2 and E.called_operator(call) in COMMUTATIVE:
         yield call.args[::-1]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlcweb.ir.op import Op
 from mlcweb.relax import dims
-from mlcweb.relax.deduction import Context
+from mlcweb.relax.deduction import Context, of_sinfo_args
 from mlcweb.relax.errors import DTypeError, ShapeError
 from mlcweb.relax.expr import Call, DataTypeImm, Expr, RelaxExpr, ShapeExpr, Var
 from mlcweb.relax.struct_info import (
@@ -201,10 +201,7 @@ def nothing(call: Call, context: Context) -> StructInfo:
 
 def sinfo_args(call: Call, context: Context) -> StructInfo:
     """What a call says itself that it gives."""
-    infos = call.sinfo_args
-    if not infos:
-        return ObjectStructInfo()
-    return infos[0] if len(infos) == 1 else TupleStructInfo(infos)
+    return of_sinfo_args(call)
 
 
 def allocated(call: Call, context: Context) -> StructInfo:

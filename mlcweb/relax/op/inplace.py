@@ -21,7 +21,7 @@ from mlcweb.relax.op.base import (
 )  # fmt: skip
 from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.op.registry import ShapeArgument, as_shape, operator
-from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 
 
 def _infer_call_tir_inplace(call: Call, context: Context) -> StructInfo:
@@ -44,23 +44,13 @@ def _infer_call_tir_inplace(call: Call, context: Context) -> StructInfo:
             "argument(s), or -1"
         )  # fmt: skip
     for place, info in zip(places, results, strict=True):
-        if place != -1 and not _is_like(inputs[place], info):
+        if place != -1 and not dims.same_tensors(inputs[place], info):
             raise infer.shape_error(
                 call,
                 f"the argument {place} is {inputs[place]}; the result that is written into it is "
                 f"{info}",
             )
     return result
-
-
-def _is_like(actual: StructInfo, expected: StructInfo) -> bool:
-    if not isinstance(actual, TensorStructInfo) or not isinstance(expected, TensorStructInfo):
-        return False
-    if actual.dtype != expected.dtype or actual.values is None or expected.values is None:
-        return False
-    return len(actual.values) == len(expected.values) and all(
-        dims.equal(a, b) for a, b in zip(actual.values, expected.values, strict=True)
-    )
 
 
 @operator("relax.call_tir_inplace", "func", "args", infer=_infer_call_tir_inplace, legalize=keep)

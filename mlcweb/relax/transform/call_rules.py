@@ -23,17 +23,10 @@ class Rewriting(PyExprMutator):
         super().__init__(mod)
         self.rule = rule
 
-    def value(self, expr: object) -> object:
-        """What a variable is bound to, or the expression itself."""
-        bound = self.lookup_binding(expr) if isinstance(expr, E.Var) else expr
-        return expr if bound is None else bound
-
     def called(self, expr: object, name: str) -> E.Call | None:
         """The call of an operator that gives a value."""
-        value = self.value(expr)
-        if isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.name == name:
-            return value
-        return None
+        value = self.bound_value(expr)
+        return value if isinstance(value, E.Call) and E.called_operator(value) == name else None
 
     def visit_call_(self, call: E.Call) -> E.Expr:
         call = self.visit_expr_post_order(call)

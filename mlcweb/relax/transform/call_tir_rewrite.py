@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
@@ -27,25 +24,20 @@ def CallTIRRewrite() -> Pass:
 class _Allocating(PyExprMutator):
     def visit_call_(self, call: E.Call) -> E.Value:
         new = super().visit_call_(call)
-        if not isinstance(new, E.Call) or not isinstance(new.op, Op) or len(new.args) != 2:
+        if E.called_operator(new) not in ("relax.call_tir", "relax.call_dps_packed"):
             return new
-        if new.op.name not in ("relax.call_tir", "relax.call_dps_packed"):
+        if not isinstance(new, E.Call) or len(new.args) != 2:
             return new
         if self.builder_.current_block_is_dataflow():
             return new
         results = _tensors(new.sinfo_args[0])
-        inputs = self.fields(new.args[1])
-        if results is None or inputs is None:
+        inputs = self.bound_value(new.args[1])
+        if results is None or not isinstance(inputs, E.Tuple):
             return new
         emit = self.builder_.emit
         allocated = [emit(_allocation(info), "alloc") for info in results]
-        emit(E.Call(new.args[0], [*inputs, *allocated]), "_")
+        emit(E.Call(new.args[0], [*inputs.fields, *allocated]), "_")
         return allocated[0] if len(results) == 1 else E.Tuple(allocated)
-
-    def fields(self, inputs: E.RelaxExpr) -> Sequence[E.RelaxExpr] | None:
-        """The inputs of a call; None where they are not to be seen."""
-        value = self.lookup_binding(inputs) if isinstance(inputs, E.Var) else inputs
-        return value.fields if isinstance(value, E.Tuple) else None
 
 
 def _tensors(info: StructInfo) -> list[TensorStructInfo] | None:

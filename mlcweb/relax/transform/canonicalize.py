@@ -17,7 +17,7 @@ from mlcweb.relax.binding import Refinement, Substitution, refined
 from mlcweb.relax.deduction import with_known_result
 from mlcweb.relax.normalize import all_same
 from mlcweb.relax.transform.dataflow_blocks import with_local_variables
-from mlcweb.relax.transform.registration import map_functions, pass_of
+from mlcweb.relax.transform.registration import map_functions, pass_of, with_body
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
@@ -115,8 +115,7 @@ class _Canonical(Mutator):
 
     @on(E.Function)
     def function(self, func: E.Function) -> Node:
-        body = self.rewrite(func.body)
-        return func if body is func.body else replace(func, body=body)
+        return with_body(func, self.rewrite(func.body))
 
     @on(E.TupleGetItem)
     def field(self, value: E.TupleGetItem) -> E.RelaxExpr:

@@ -70,9 +70,7 @@ def _groups(func: E.Function, check: Check | None) -> list[Group]:
 def _key(binding: E.Binding, defined: set[E.Var]) -> tuple[E.Var, int, str, str] | None:
     """What products have in common that are combined."""
     call = binding.value
-    if not (
-        isinstance(call, E.Call) and isinstance(call.op, Op) and call.op.name == "relax.matmul"
-    ):
+    if not isinstance(call, E.Call) or E.called_operator(call) != "relax.matmul":
         return None
     left, right = call.args
     shape = static_shape(right)

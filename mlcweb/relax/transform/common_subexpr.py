@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.structural import structural_equal, structural_hash
@@ -10,7 +10,7 @@ from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import contains_impure_call
-from mlcweb.relax.transform.registration import map_functions, pass_of
+from mlcweb.relax.transform.registration import map_bodies, pass_of, with_body
 
 
 def EliminateCommonSubexpr(call_only: bool = False) -> Pass:
@@ -24,11 +24,7 @@ def EliminateCommonSubexpr(call_only: bool = False) -> Pass:
 
 
 def eliminate_common(mod: IRModule, call_only: bool = False) -> IRModule:
-    def change(var: GlobalVar, func: E.Function) -> E.Function:
-        body = _Common(mod, call_only).rewrite(func.body)
-        return func if body is func.body else replace(func, body=body)
-
-    return map_functions(mod, change)
+    return map_bodies(mod, lambda body: _Common(mod, call_only).rewrite(body))
 
 
 class _Common(Mutator):
@@ -47,8 +43,7 @@ class _Common(Mutator):
     @on(E.Function)
     def function(self, func: E.Function) -> E.Function:
         """A function inside of another: what is computed outside is not there when it is called."""
-        body = _Common(self.mod, self.call_only).rewrite(func.body)
-        return func if body is func.body else replace(func, body=body)
+        return with_body(func, _Common(self.mod, self.call_only).rewrite(func.body))
 
     @on(E.SeqExpr)
     def sequence(self, seq: E.SeqExpr) -> Node:

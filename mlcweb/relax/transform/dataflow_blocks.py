@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import Mutator, on
@@ -12,7 +12,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import contains_impure_call, used_vars
 from mlcweb.relax.binding import Substitution
 from mlcweb.relax.normalize import merged
-from mlcweb.relax.transform.registration import map_functions, pass_of
+from mlcweb.relax.transform.registration import map_bodies, pass_of
 
 
 def ConvertToDataflow(min_size: int = 2) -> Pass:
@@ -22,11 +22,7 @@ def ConvertToDataflow(min_size: int = 2) -> Pass:
 
 
 def convert_to_dataflow(mod: IRModule, min_size: int = 2) -> IRModule:
-    def change(var: GlobalVar, func: E.Function) -> E.Function:
-        body = _Converting(mod, min_size).rewrite(func.body)
-        return func if body is func.body else replace(func, body=body)
-
-    return map_functions(mod, change)
+    return map_bodies(mod, lambda body: _Converting(mod, min_size).rewrite(body))
 
 
 class _Converting(Mutator):
@@ -102,11 +98,7 @@ def ToNonDataflow() -> Pass:
 
 
 def to_non_dataflow(mod: IRModule) -> IRModule:
-    def change(var: GlobalVar, func: E.Function) -> E.Function:
-        body = _Plain({}).rewrite(func.body)
-        return func if body is func.body else replace(func, body=body)
-
-    return map_functions(mod, change)
+    return map_bodies(mod, lambda body: _Plain({}).rewrite(body))
 
 
 class _Plain(_Renamed):

@@ -64,7 +64,7 @@ def _fields(mutator: PyExprMutator, arg: E.RelaxExpr) -> list[E.RelaxExpr]:
     if not isinstance(arg, E.Expr) or not isinstance(arg.struct_info, TupleStructInfo):
         return [arg]
     count = len(arg.struct_info.fields)
-    value = mutator.lookup_binding(arg) if isinstance(arg, E.Var) else arg
+    value = mutator.bound_value(arg)
     if isinstance(value, E.Tuple):
         parts = list(value.fields)
     else:

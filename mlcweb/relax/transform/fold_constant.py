@@ -64,7 +64,7 @@ class _Folding(PyExprMutator):
 
     def visit_tuple_getitem_(self, value: E.TupleGetItem) -> E.Value:
         inside = self.visit_expr(value.tuple_value)
-        whole = self.lookup_binding(inside) if isinstance(inside, E.Var) else inside
+        whole = self.bound_value(inside)
         if isinstance(whole, E.Tuple):
             field = whole.fields[value.index]
             if isinstance(field, E.Constant):

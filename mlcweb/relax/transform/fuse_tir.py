@@ -316,7 +316,7 @@ class _CallsOfFused(PyExprMutator):
     def parts(self, value: E.RelaxExpr, info: StructInfo) -> Iterator[E.RelaxExpr | PrimExpr]:
         """The tensors in an argument for a parameter of a struct info, and the extents for its
         symbolic ones."""
-        bound = self.lookup_binding(value) if isinstance(value, E.Var) else None
+        bound = self.bound_value(value)
         if isinstance(bound, E.Tuple):
             value = bound
         if isinstance(info, TupleStructInfo):

@@ -14,7 +14,6 @@ from mlcweb.relax.analysis.variables import used_vars
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.inplace import call_tir_inplace
-from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.transform.aliasing import OUTSIDE, Aliasing, allocations
 from mlcweb.relax.transform.registration import CALL_TIR, pass_of, rewritten_by
 from mlcweb.tir.function import PrimFunc
@@ -113,7 +112,8 @@ def _targets(mod: IRModule, block: E.DataflowBlock) -> dict[E.Var, _Target]:
             if any(ends[allocation] > n for allocation in memory):
                 continue
             beside = [other for other in call.args if allocations(aliasing.of(other)) & memory]
-            if all(_alike(each, var) for each in beside):
+            infos = [getattr(each, "struct_info", None) for each in beside]
+            if all(dims.same_tensors(info, var.struct_info) for info in infos):
                 targets[var] = _Target(arg, len(beside) == 1)
                 break
     return targets
@@ -132,16 +132,3 @@ def _last_reads(block: E.DataflowBlock, aliasing: Aliasing) -> dict[int, int]:
         if not isinstance(binding.var, E.DataflowVar):
             ends.update(dict.fromkeys(allocations(aliasing.of(binding.var)), len(block.bindings)))
     return ends
-
-
-def _alike(value: object, other: E.Var) -> bool:
-    """Whether values are tensors of the same shape and element type."""
-    info = value.struct_info if isinstance(value, E.Expr) else None
-    like = other.struct_info
-    if not isinstance(info, TensorStructInfo) or not isinstance(like, TensorStructInfo):
-        return False
-    if info.values is None or like.values is None or info.dtype != like.dtype:
-        return False
-    return len(info.values) == len(like.values) and all(
-        dims.equal(a, b) for a, b in zip(info.values, like.values, strict=True)
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mlcweb.ir.node import replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import used_vars
@@ -54,9 +53,8 @@ def _with_ends(func: E.Function) -> E.Function:
 
 def _end(var: E.Var, value: E.Value) -> E.Call | None:
     """What ends a value; shapes and numbers need no end."""
-    if isinstance(value, E.Call) and isinstance(value.op, Op):
-        if value.op.name == "relax.memory.alloc_storage":
-            return kill_storage(var)
+    if E.called_operator(value) == "relax.memory.alloc_storage":
+        return kill_storage(var)
     if isinstance(var.struct_info, TensorStructInfo):
         return kill_tensor(var)
     if isinstance(var.struct_info, (ObjectStructInfo, TupleStructInfo)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
@@ -23,9 +22,7 @@ def LowerAllocTensor() -> Pass:
 class _Lowering(PyExprMutator):
     def visit_call_(self, call: E.Call) -> E.Value:
         new = super().visit_call_(call)
-        if not isinstance(new, E.Call) or not isinstance(new.op, Op):
-            return new
-        if new.op.name != "relax.builtin.alloc_tensor":
+        if E.called_operator(new) != "relax.builtin.alloc_tensor" or not isinstance(new, E.Call):
             return new
         shape, dtype, device, scope = new.args
         if not isinstance(shape, E.ShapeExpr) or not isinstance(dtype, E.DataTypeImm):

@@ -116,7 +116,7 @@ def ReorderPermuteDimsAfterConcat() -> Pass:
 def _permute_after(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
     if op_of(call).name != "relax.concat" or call.attrs is None:
         return None
-    parts = rewriting.value(call.args[0])
+    parts = rewriting.bound_value(call.args[0])
     if not isinstance(parts, E.Tuple) or len(parts) < 2:
         return None
     permuted = [rewriting.called(part, "relax.permute_dims") for part in parts]

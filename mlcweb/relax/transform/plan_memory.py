@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mlcweb.ir.module import GlobalVar, IRModule
-from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import used_vars
@@ -134,7 +133,7 @@ def _fitting(free: list[_Storage], tensor: _Tensor) -> _Storage | None:
 
 def _allocated(var: E.Var, value: E.RelaxExpr) -> _Tensor | None:
     """The tensor of known size that a value allocates."""
-    if not (isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.name == _ALLOC):
+    if not isinstance(value, E.Call) or E.called_operator(value) != _ALLOC:
         return None
     shape, dtype, _, scope = value.args
     if not isinstance(shape, E.ShapeExpr) or not isinstance(dtype, E.DataTypeImm):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
@@ -28,7 +27,7 @@ def remove_purity_checking(func: E.Function) -> E.Function:
 class _PlainCalls(PyExprMutator):
     def visit_call_(self, call: E.Call) -> E.Expr:
         call = self.visit_expr_post_order(call)
-        name = call.op.name if isinstance(call.op, Op) else ""
+        name = E.called_operator(call)
         if name in ("relax.call_pure_packed", "relax.call_inplace_packed"):
             attrs = call.attrs if name == "relax.call_pure_packed" else None
             return E.Call(call.args[0], call.args[1:], attrs, call.sinfo_args, span=call.span)

@@ -36,6 +36,15 @@ def map_functions(mod: IRModule, change: Callable[[GlobalVar, E.Function], E.Fun
     return mod.with_functions({**mod.functions, **changed})
 
 
+def map_bodies(mod: IRModule, rewrite: Callable[[E.SeqExpr], E.SeqExpr]) -> IRModule:
+    """The module with the body of each function of the graph level rewritten."""
+    return map_functions(mod, lambda _, func: with_body(func, rewrite(func.body)))
+
+
+def with_body(func: E.Function, body: E.SeqExpr) -> E.Function:
+    return func if body is func.body else replace(func, body=body)
+
+
 def map_unfused(mod: IRModule, change: Callable[[E.Function], E.Function]) -> IRModule:
     """The module with each function of the graph level but fused operators changed."""
     return map_functions(mod, lambda _, func: func if is_primitive(func) else change(func))
