@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from mlcweb.relax.expr import Binding
 from mlcweb.relax.struct_info import StructInfo
@@ -26,9 +27,13 @@ class Instruction:
 
     origin: Binding | None = field(default=None, kw_only=True, repr=False, compare=False)
 
+    operand: ClassVar[str] = ""
+    """The field of a register that it reads beside `args`, if there is one."""
+
     @property
     def reads(self) -> tuple[Register, ...]:
-        return getattr(self, "args", ())
+        first = (getattr(self, self.operand),) if self.operand else ()
+        return (*first, *getattr(self, "args", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +79,7 @@ class CallValue(Instruction):
     callee: Register
     args: tuple[Register, ...]
 
-    @property
-    def reads(self) -> tuple[Register, ...]:
-        return (self.callee, *self.args)
+    operand: ClassVar[str] = "callee"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +114,7 @@ class GetItem(Instruction):
     source: Register
     index: int
 
-    @property
-    def reads(self) -> tuple[Register, ...]:
-        return (self.source,)
+    operand: ClassVar[str] = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +142,7 @@ class Match(Instruction):
     info: StructInfo
     place: str
 
-    @property
-    def reads(self) -> tuple[Register, ...]:
-        return (self.source,)
+    operand: ClassVar[str] = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +162,7 @@ class Branch(Instruction):
     true: Body
     false: Body
 
-    @property
-    def reads(self) -> tuple[Register, ...]:
-        return (self.condition,)
+    operand: ClassVar[str] = "condition"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import elementwise, shapes, tags
+from mlcweb.topi.broadcast import maximum, minimum
 
 
 def relu(x: Tensor) -> Tensor:
@@ -52,11 +53,11 @@ def gelu(x: Tensor) -> Tensor:
 def gelu_tanh(x: Tensor) -> Tensor:
     """The tanh approximation of `gelu`, from the same paper."""
 
-    half = broadcast.multiply(0.5, x)
-    scaled = broadcast.multiply(math.sqrt(2 / math.pi), x)
-    square = broadcast.multiply(broadcast.multiply(0.044715, x), x)
-    inner = broadcast.multiply(scaled, broadcast.add(1.0, square))
-    return broadcast.multiply(half, broadcast.add(1.0, elementwise.tanh(inner)))
+    half = 0.5 * x
+    scaled = math.sqrt(2 / math.pi) * x
+    square = 0.044715 * x * x
+    inner = scaled * (1.0 + square)
+    return half * (1.0 + elementwise.tanh(inner))
 
 
 def silu(x: Tensor) -> Tensor:
@@ -69,9 +70,9 @@ def selu(x: Tensor) -> Tensor:
     Neural Networks", 2017)."""
     alpha, scale = 1.6732632423543772, 1.0507009873554805
 
-    high = broadcast.maximum(x, 0.0)
-    low = broadcast.multiply(alpha, broadcast.subtract(elementwise.exp(x), 1.0))
-    return broadcast.multiply(scale, broadcast.add(high, broadcast.minimum(0.0, low)))
+    high = maximum(x, 0.0)
+    low = alpha * (elementwise.exp(x) - 1.0)
+    return scale * (high + minimum(0.0, low))
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

@@ -89,7 +89,7 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Axes, epsilon: float = 1e-5) ->
     wide = "float32" if data.dtype == "float16" else data.dtype
     values, scale = cast(data, wide), cast(weight, wide)
     count = _count(data, places)
-    total = reduction.sum(multiply(values, values), places)
+    total = reduction.sum(values * values, places)
     factor = compute(
         total.shape,
         lambda *index: _inverse_root(total(*index) / count, epsilon),

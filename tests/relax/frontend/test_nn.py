@@ -195,3 +195,16 @@ def test_models_print_and_call_functions_where_debugging(capsys: Any) -> None:
     assert "test_nn.py:" in first and "shape = (2,), dtype = float32" in first
     with pytest.raises(RuntimeError, match="debug mode is on"):
         Printing().export_tvm(spec)
+
+
+def test_modules_by_name():
+    layers = nn.ModuleDict({"first": nn.Linear(4, 3), "second": nn.Linear(3, 2, bias=False)})
+    layers.update(modules={"third": nn.ReLU()})
+    assert list(layers) == list(layers.keys()) == ["first", "second", "third"]
+    assert "second" in layers and len(layers) == 3 and layers.get("fourth") is None
+    names = [name for name, _ in layers.named_parameters()]
+    assert names == ["first.weight", "first.bias", "second.weight"]
+    assert isinstance(layers.pop("third"), nn.ReLU) and list(layers)[-1] == "second"
+    assert layers != nn.ModuleDict(dict(layers.items())) and {layers: 1}[layers] == 1
+    layers.clear()
+    assert not list(layers.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from mlcweb.ir.dialect import also_named
@@ -250,8 +250,10 @@ class ParameterList(_List[Parameter]):
         super().__init__(params or ())
 
 
-class _Dict(Module, Generic[Item]):
-    """Modules or parameters by name."""
+class _Dict(Module, MutableMapping[str, Item]):
+    """Modules or parameters by name, known by its identity as all modules are."""
+
+    __hash__, __eq__ = object.__hash__, object.__eq__
 
     def __init__(self, items: Mapping[str, Item] | None) -> None:
         self._items: dict[str, Item] = dict(items or {})
@@ -265,33 +267,15 @@ class _Dict(Module, Generic[Item]):
     def __setitem__(self, key: str, item: Item) -> None:
         self._items[key] = item
 
+    def __delitem__(self, key: str) -> None:
+        del self._items[key]
+
     def __len__(self) -> int:
         return len(self._items)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._items
-
-    def keys(self) -> Iterable[str]:
-        return self._items.keys()
-
-    def values(self) -> Iterable[Item]:
-        return self._items.values()
-
-    def items(self) -> Iterable[tuple[str, Item]]:
-        return self._items.items()
-
-    def get(self, key: str, default: Item | None = None) -> Item | None:
-        return self._items.get(key, default)
 
     @also_named(modules="items", params="items")
     def update(self, items: Mapping[str, Item]) -> None:
         self._items.update(items)
-
-    def clear(self) -> None:
-        self._items.clear()
-
-    def pop(self, key: str) -> Item:
-        return self._items.pop(key)
 
     def _parts(self) -> list[Item]:
         return list(self._items.values())

@@ -8,26 +8,19 @@ from functools import partial
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
-from mlcweb.relax.frontend.common import ceil_padding
+from mlcweb.relax.frontend.common import AVERAGE_POOLS, MAX_POOLS, ceil_padding
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.operators.elementwise import number
 from mlcweb.relax.frontend.onnx.operators.windows import window
 
-_POOLS = {
-    ("MaxPool", 1): op.nn.max_pool1d,
-    ("MaxPool", 2): op.nn.max_pool2d,
-    ("AveragePool", 1): op.nn.avg_pool1d,
-    ("AveragePool", 2): op.nn.avg_pool2d,
-    ("MaxPool", 3): op.nn.max_pool3d,
-    ("AveragePool", 3): op.nn.avg_pool3d,
-}
+_POOLS = {"MaxPool": MAX_POOLS, "AveragePool": AVERAGE_POOLS}
 
 
 def _windows(node: Node, kind: str) -> tuple[Callable[..., Expr], bool]:
     """What pools a tensor over the windows of a node, and whether it is to round extents up."""
     kernel = node.attrs["kernel_shape"]
     rank = len(kernel)
-    build = _POOLS.get((kind, rank))
+    build = _POOLS[kind].get(rank)
     if build is None:
         raise node.unsupported(f"{rank} spatial axes; there are 1 to 3")
     moved = window(node, kernel)

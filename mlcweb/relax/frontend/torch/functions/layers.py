@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
-from mlcweb.relax.frontend.common import CONVOLUTIONS, TRANSPOSED, ceil_padding, with_bias
+from mlcweb.relax.frontend.common import (
+    AVERAGE_POOLS,
+    CONVOLUTIONS,
+    MAX_POOLS,
+    TRANSPOSED,
+    ceil_padding,
+    with_bias,
+)  # fmt: skip
 from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
 from mlcweb.relax.frontend.torch.translator import Number, TorchError, Translator, function
 from mlcweb.relax.op.nn.layouts import Extents
 from mlcweb.relax.op.registry import several
-
-T = TypeVar("T")
 
 
 @function("matmul", "bmm", "mm", "mv", "_sparse_mm")
@@ -47,10 +52,6 @@ def linear(t: Translator, input: Expr, weight: Expr, bias: Expr | None = None) -
     return op.linear(input, weight, bias)
 
 
-def _pair(value: T | Sequence[T], rank: int = 2) -> list[T]:
-    return several(value, rank)
-
-
 @function("conv1d", "conv2d", "conv3d")
 def conv(
     t: Translator, input: Expr, weight: Expr, bias: Expr | None = None,
@@ -58,7 +59,7 @@ def conv(
 ) -> Expr:  # fmt: skip
     ndim = len(t.shape(weight))
     rank = ndim - 2
-    stride, dilation = _pair(stride, rank), _pair(dilation, rank)
+    stride, dilation = several(stride, rank), several(dilation, rank)
     if isinstance(padding, str):
         if padding == "valid":
             padding = [0] * 2 * rank
@@ -67,7 +68,7 @@ def conv(
             widths = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
             padding = [w // 2 for w in widths] + [w - w // 2 for w in widths]
     else:
-        padding = _pair(padding, rank) * 2
+        padding = several(padding, rank) * 2
     result = CONVOLUTIONS[rank](input, weight, stride, padding, dilation, groups)
     return with_bias(result, bias, ndim)
 
@@ -82,10 +83,10 @@ def conv_transpose(
     result = TRANSPOSED[rank](
         input,
         weight,
-        strides=_pair(stride, rank),
-        padding=_pair(padding, rank) * 2,
-        output_padding=_pair(output_padding, rank),
-        dilation=_pair(dilation, rank),
+        strides=several(stride, rank),
+        padding=several(padding, rank) * 2,
+        output_padding=several(output_padding, rank),
+        dilation=several(dilation, rank),
         groups=groups,
     )
     return with_bias(result, bias, ndim)
@@ -107,8 +108,6 @@ def convolution(
 # Pools
 
 
-_MAX_POOLS = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
-_AVG_POOLS = {1: op.nn.avg_pool1d, 2: op.nn.avg_pool2d, 3: op.nn.avg_pool3d}
 _ADAPTIVE_POOLS = {
     1: op.nn.adaptive_avg_pool1d, 2: op.nn.adaptive_avg_pool2d, 3: op.nn.adaptive_avg_pool3d,
 }  # fmt: skip
@@ -122,7 +121,7 @@ def max_pool(
 ) -> Expr:  # fmt: skip
     if return_indices:
         raise TorchError("A max_pool with return_indices=True cannot be imported")
-    build = _MAX_POOLS[t.ndim(input) - 2]
+    build = MAX_POOLS[t.ndim(input) - 2]
     return _pool(t, build, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -132,8 +131,8 @@ def _pool(
 ) -> Expr:  # fmt: skip
     shape = t.shape(input)[2:]
     rank = len(shape)
-    kernel, strides = _pair(kernel_size, rank), _pair(stride or kernel_size, rank)
-    widths, steps = _pair(padding, rank) * 2, _pair(dilation, rank)
+    kernel, strides = several(kernel_size, rank), several(stride or kernel_size, rank)
+    widths, steps = several(padding, rank) * 2, several(dilation, rank)
     if ceil_mode:
         widths, ceil_mode = ceil_padding(shape, kernel, strides, widths, steps)
     return build(
@@ -160,7 +159,7 @@ def avg_pool(
 ) -> Expr:  # fmt: skip
     if divisor_override is not None:
         raise TorchError("An avg_pool with divisor_override cannot be imported")
-    build = _AVG_POOLS[t.ndim(input) - 2]
+    build = AVERAGE_POOLS[t.ndim(input) - 2]
     return _pool(
         t, build, input, kernel_size, stride, padding, 1, ceil_mode,
         count_include_pad=count_include_pad,
@@ -174,7 +173,7 @@ def adaptive_avg_pool(t: Translator, input: Expr, output_size: int | Sequence[in
     rank = t.ndim(input) - 2
     size = [
         t.extent(input, 2 + axis) if extent is None else extent
-        for axis, extent in enumerate(_pair(output_size, rank))
+        for axis, extent in enumerate(several(output_size, rank))
     ]
     return _ADAPTIVE_POOLS[rank](input, size)
 
