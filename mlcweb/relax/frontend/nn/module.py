@@ -253,7 +253,8 @@ class ParameterList(_List[Parameter]):
 class _Dict(Module, MutableMapping[str, Item]):
     """Modules or parameters by name, known by its identity as all modules are."""
 
-    __hash__, __eq__ = object.__hash__, object.__eq__
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self, items: Mapping[str, Item] | None) -> None:
         self._items: dict[str, Item] = dict(items or {})
@@ -274,7 +275,7 @@ class _Dict(Module, MutableMapping[str, Item]):
         return len(self._items)
 
     @also_named(modules="items", params="items")
-    def update(self, items: Mapping[str, Item]) -> None:
+    def update(self, items: Mapping[str, Item]) -> None:  # type: ignore[override]
         self._items.update(items)
 
     def _parts(self) -> list[Item]:
