@@ -112,6 +112,7 @@ NAMES: dict[str, Any] = {
     },
     **{OPERATORS[key].name: expressions.typed(intrinsics.BUILDERS[key]) for key in DIVISIONS},
     "ceildiv": ceildiv,
+    "isfinite": intrinsics.isfinite,
     "power": expressions.typed(intrinsics.power),
     "max": expressions.fold_left(arithmetic.maximum),
     "min": expressions.fold_left(arithmetic.minimum),

@@ -69,7 +69,7 @@ def _rows() -> list[Builtin]:
         (SAME, pure, "", "q_multiply_shift q_multiply_shift_per_axis fma handle_add_byte_offset "
          "tvm_thread_invariant ignore_loop_partition"),
         ("int32", pure, "", "clz ctpop vscale"),
-        ("bool", pure, "", "isnullptr isfinite"),
+        ("bool", pure, "", "isnullptr"),
         ("handle", pure, "", "address_of ptr_byte_offset buffer_data tvm_access_ptr "
          "tvm_stack_make_shape tvm_stack_make_array"),
         (FIRST, pure, "", "reinterpret type_annotation call_pure_extern call_llvm_pure_intrin "

@@ -134,6 +134,11 @@ def isinf(x: Any) -> PrimExpr:
     return _of_floats("isinf", convert(x))
 
 
+def isfinite(x: Any) -> PrimExpr:
+    """Whether a float is neither infinite nor NaN; integers always are."""
+    return A.logical_and(A.logical_not(isinf(x)), A.logical_not(isnan(x)))
+
+
 def _of_floats(name: str, x: PrimExpr) -> PrimExpr:
     dtype = dtypes.with_lanes("bool", dtypes.lanes(x.dtype))
     return call(dtype, name, x) if dtypes.is_float(x.dtype) else const(False, dtype)

@@ -15,7 +15,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.builtins import BUILTINS, Builtin, call_builtin
-from mlcweb.tir.intrinsics import binary_functions, popcount, unary_functions
+from mlcweb.tir.intrinsics import binary_functions, isfinite, popcount, unary_functions
 
 
 def builtin_function(row: Builtin) -> Callable[..., E.PrimExpr]:
@@ -105,6 +105,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "infinity": infinity,
     "logaddexp": logaddexp,
     "popcount": _without_span(popcount),
+    "isfinite": _without_span(isfinite),
     "convert": arithmetic.convert,
     "stmt_seq": stmt_seq,
     "stmt_list": lambda stmt: list(stmt.seq) if isinstance(stmt, S.SeqStmt) else [stmt],

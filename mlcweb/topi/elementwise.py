@@ -65,12 +65,7 @@ round = _operator("round", _kept_integer("nearbyint"))
 abs = _operator("abs", intrinsics.absolute)
 isnan = _operator("isnan", intrinsics.isnan)
 isinf = _operator("isinf", intrinsics.isinf)
-isfinite = _operator(
-    "isfinite",
-    lambda x: arithmetic.logical_and(
-        arithmetic.logical_not(intrinsics.isnan(x)), arithmetic.logical_not(intrinsics.isinf(x))
-    ),
-)
+isfinite = _operator("isfinite", intrinsics.isfinite)
 negative = _operator("negative", lambda x: x * arithmetic.const(-1, x.dtype))
 identity = _operator("identity", lambda x: x)
 square = _operator("square", lambda x: x * x)

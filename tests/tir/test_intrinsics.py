@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+import mlcweb as tvm
+from mlcweb import te, tir
 from mlcweb.ir import DiagnosticError
 from mlcweb.ir.op import Op
 from mlcweb.tir import Var, const, intrinsics
@@ -46,6 +51,18 @@ def test_bits_and_limits() -> None:
 def test_integers_are_neither_nan_nor_infinite() -> None:
     for value in (i, u, i < 3):
         assert str(intrinsics.isnan(value)) == str(intrinsics.isinf(value)) == "T.bool(False)"
+        assert str(intrinsics.isfinite(value)) == "T.bool(True)"
+
+
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm", "llvm"])
+@pytest.mark.parametrize("namespace", [te, tir])
+def test_finite_numbers(target: str, namespace: Any) -> None:
+    numbers = np.array([1.5, np.inf, -np.inf, np.nan, -3.4e38, 0.0], "float32")
+    A = te.placeholder((6,), "float32", name="A")
+    B = te.compute((6,), lambda i: namespace.isfinite(A[i]), name="B")
+    out = tvm.nd.empty((6,), "bool")
+    tvm.build(te.create_prim_func([A, B]), target=target)["main"](tvm.nd.array(numbers), out)
+    np.testing.assert_array_equal(out.numpy(), np.isfinite(numbers))
 
 
 def test_external_calls_have_effects() -> None:

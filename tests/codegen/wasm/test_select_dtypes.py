@@ -140,7 +140,7 @@ def test_division_by_zero_stops_the_kernel(operation):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", ["isnan", "isinf"])
+@pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite"])
 def test_tests_of_floats(name, dtype):
     compare(f"T.{name}(A[i] - A[i])", [dtype], "bool")
     compare(f"T.{name}(A[i])", [dtype], "bool")
