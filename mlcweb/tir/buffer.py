@@ -174,15 +174,21 @@ def decl_buffer(
     offset_factor: int = 0,
     axis_separators: Sequence[int] | None = None,
     span: Any = None,
+    layout: Any = None,
 ) -> Buffer:
     """A buffer with TVM's defaults, of float32 where none is given. A symbolic `elem_offset` is
     made where `offset_factor` asks for one; it counts in the type of the shape, and in int64 for a
     scalar.
 
     Raises:
+        DiagnosticError: a `layout` is given; those of tirx are for GPUs.
         BufferTypeError: the extents are no integers, or `data` is no pointer.
         ValueError: `axis_separators` do not increase, or are beyond the dimensions.
     """
+    if layout is not None:
+        raise DiagnosticError(
+            "A buffer with a layout is not supported; write the indices that the layout gives"
+        )
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     dtype = dtype or "float32"
     dtypes.parse(dtype)  # refuses what is no type

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
-from mlcweb import relax, topi
+from mlcweb import relax, te, topi
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.structural import assert_structural_equal
 from mlcweb.script import from_source
@@ -216,6 +216,36 @@ def test_statements_outside_of_functions_are_results():
         T.buffer_store(T.Buffer((4,), "int32"), 7, [2])
         T.evaluate(2)
     assert str(builder.get()).endswith("buffer[2] = 7\nT.evaluate(2)")
+
+
+def test_statements_are_asked_for_before_the_builder_is_left():
+    with IRBuilder() as builder:
+        with T.serial(4) as i:
+            T.evaluate(i)
+            with pytest.raises(BuilderError, match="once the outermost `with"):
+                builder.get()
+        inside = builder.get()
+    assert str(inside) == "for v in range(4):\n    T.evaluate(v)"
+    assert builder.get() is inside
+
+
+def test_a_statement_of_a_builder_computes_a_tensor():
+    def running_sums(rows, sums):
+        rows, sums = T.buffer_proxy(rows), T.buffer_proxy(sums)
+        assert (rows.dtype, len(sums.shape)) == ("float32", 2)
+        with IRBuilder() as builder:
+            with T.seq_scope():
+                with T.parallel(0, 3) as i:
+                    sums[i * 5] = rows[i, 0]
+                with T.serial(0, 3) as i, T.serial(1, 5) as j:
+                    sums[i, j] = sums[i * 5 + j - 1] + rows[i * 5 + j]
+            return builder.get()
+
+    A = te.placeholder((3, 5), name="A")
+    B = te.extern([(3, 5)], [A], lambda ins, outs: running_sums(*ins, *outs), dtype="float32")
+    numbers, out = np.arange(15, dtype="float32").reshape(3, 5), tvm.nd.empty((3, 5))
+    tvm.build(te.create_prim_func([A, B]), target="llvm")["main"](tvm.nd.array(numbers), out)
+    np.testing.assert_array_equal(out.numpy(), np.cumsum(numbers, 1))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,12 @@ i, n = Var("i"), Var("n")
 A = decl_buffer((16, n), "float16", "A", scope="shared")
 
 
+def test_a_layout_is_refused() -> None:
+    assert decl_buffer((4,), layout=None).ndim == 1
+    with pytest.raises(DiagnosticError, match="A buffer with a layout is not supported"):
+        decl_buffer((4,), layout="swizzle")
+
+
 def test_defaults() -> None:
     assert (A.ndim, A.dtype, A.scope(), A.data_alignment, A.offset_factor) == (
         2, "float16", "shared", 64, 1,

@@ -36,6 +36,8 @@ class IRBuilder:
         """The functions that are being built, the innermost last."""
         self.at_end = ExitStack()
         """What is left when the builder is."""
+        self.open_frames = 0
+        """How many of what `with` opens are open."""
         self._results: list[Any] = []
 
     def __enter__(self) -> IRBuilder:
@@ -63,10 +65,14 @@ class IRBuilder:
         return _open.get()[-1]
 
     def get(self) -> Any:
-        """What was built: a function, a module, or a statement."""
+        """What was built: a function, a module, or a statement. Statements of no function are
+        complete here, so that it may be asked before the builder is left."""
+        if not self._results and not self.open_frames:
+            self.at_end.close()
         if not self._results:
             raise BuilderError(
-                "Nothing was built: `with T.prim_func():` and statements make results"
+                "Nothing was built: `with T.prim_func():` and statements make results, once the "
+                "outermost `with T.…:` has been left"
             )
         return self._results[-1]
 
@@ -117,10 +123,13 @@ class Frame:
 
     def __enter__(self) -> Any:
         self._inside = self._enter()
-        return self._inside.__enter__()
+        value = self._inside.__enter__()
+        IRBuilder.current().open_frames += 1
+        return value
 
     def __exit__(self, *exception: Any) -> Any:
         assert self._inside is not None
+        IRBuilder.current().open_frames -= 1
         return self._inside.__exit__(*exception)
 
     def __repr__(self) -> str:

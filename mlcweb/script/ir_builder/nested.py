@@ -18,6 +18,7 @@ from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.names import unique_name
+from mlcweb.script.ir_builder.flat_access import element_indices
 from mlcweb.script.ir_builder.frames import FunctionFrame, Wrapper
 from mlcweb.script.ir_builder.statements import Indented, PythonNames, StatementBuilder
 from mlcweb.tir import arithmetic
@@ -48,19 +49,8 @@ class BufferVar:
         """The type of the elements."""
         return self._content_type
 
-    def _indices(self, index: Any) -> tuple[E.PrimExpr, ...]:
-        indices = tuple(index) if isinstance(index, (tuple, list)) else (index,)
-        shape = self._buffer.shape
-        if len(indices) == 1 and len(shape) > 1:
-            rest, found = arithmetic.convert(indices[0]), []
-            for extent in reversed(shape[1:]):
-                found.append(arithmetic.floormod(rest, extent))
-                rest = arithmetic.floordiv(rest, extent)
-            indices = (rest, *reversed(found))
-        return tuple(map(arithmetic.convert, indices))
-
     def __getitem__(self, index: Any) -> E.BufferLoad:
-        return E.BufferLoad(self._buffer, self._indices(index))
+        return E.BufferLoad(self._buffer, element_indices(self._buffer, index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         element = dtypes.element_of(self._content_type)
@@ -72,7 +62,8 @@ class BufferVar:
                 f"data type does not match content type: a {value.dtype} is stored to elements of "
                 f'"{self._buffer.name}", which are {self._content_type}'
             )
-        self._builder.emit(S.BufferStore(self._buffer, value, self._indices(index)))
+        indices = element_indices(self._buffer, index)
+        self._builder.emit(S.BufferStore(self._buffer, value, indices))
 
 
 class IRBuilder:

@@ -13,6 +13,7 @@ from typing import Any
 from mlcweb.script import constructs as C
 from mlcweb.script.ir_builder.base import BuilderError, Frame, IRBuilder, innermost
 from mlcweb.script.ir_builder.definitions import DEFINITIONS
+from mlcweb.script.ir_builder.flat_access import element_indices
 from mlcweb.script.ir_builder.frames import FunctionFrame
 from mlcweb.script.ir_builder.functions import finish
 from mlcweb.script.ir_builder.loops import loop_nest
@@ -183,6 +184,22 @@ def arg(name: str, obj: Any) -> Any:
     return obj
 
 
+class buffer_proxy:
+    """A buffer with elements that are read and written as `A[i]`; a single index of a buffer of
+    several dimensions counts its elements in row-major order."""
+
+    def __init__(self, buf: BufferNode) -> None:
+        self._buffer = buf
+        self.dtype, self.shape, self.name, self.data = buf.dtype, buf.shape, buf.name, buf.data
+
+    def __getitem__(self, index: Any) -> E.BufferLoad:
+        return E.BufferLoad(self._buffer, element_indices(self._buffer, index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        indices = element_indices(self._buffer, index)
+        _add("T.buffer_store", NAMES["buffer_store"](self._buffer, value, indices))
+
+
 class _BufferType(BufferType):
     """A buffer, to be a parameter, or over memory that there is."""
 
@@ -204,6 +221,19 @@ def evaluate(value: Any) -> None:
 def add_to_parent(stmt: S.Stmt) -> None:
     """Add a statement that was made otherwise."""
     _function("T.add_to_parent").emit(stmt)
+
+
+def seq_scope() -> Frame:
+    """Statements one after another, which are built inside."""
+
+    @contextmanager
+    def build() -> Iterator[None]:
+        builder = _function("T.seq_scope")
+        with builder.indented() as inside:
+            yield
+        builder.emit(builder.some(inside, "T.seq_scope()", None))
+
+    return Frame("T.seq_scope", build)
 
 
 def if_(condition: Any) -> Frame:

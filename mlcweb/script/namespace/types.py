@@ -91,10 +91,6 @@ def make_buffer(
     Raises:
         DiagnosticError: a `layout` is given; those of tirx are for GPUs.
     """
-    if layout is not None:
-        raise DiagnosticError(
-            "A buffer with a layout is not supported; write the indices that the layout gives"
-        )
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     type_name = str(dtype)
     dtypes.parse(type_name)
@@ -109,6 +105,7 @@ def make_buffer(
         align,
         offset_factor,
         axis_separators,
+        layout=layout,
     )
     return data if isinstance(data, Buffer) and _same_layout(data, buffer) else buffer
 
