@@ -96,6 +96,18 @@ class PrimStructInfo(StructInfo):
         self.dtype = dtype or self.value.dtype  # type: ignore[union-attr]
         self.span = span
 
+    def matches_code(self, *codes: int) -> bool:
+        """Whether the kind of the type is one of these numbers of `DataTypeCode`."""
+        return dtypes.DataType(self.dtype).matches_code(*codes)
+
+    def matches_element_type(self, code: int, bits: int) -> bool:
+        """Whether one lane is of this kind and of this many bits."""
+        return dtypes.DataType(self.dtype).matches_element_type(code, bits)
+
+    def is_scalar(self) -> bool:
+        """Whether the type has one lane."""
+        return dtypes.DataType(self.dtype).is_scalar()
+
 
 @node
 class ShapeStructInfo(StructInfo):
@@ -136,7 +148,7 @@ class TensorStructInfo(StructInfo):
 
         if shape is not None and not isinstance(shape, Expr):
             shape = ShapeExpr(shape if isinstance(shape, Sequence) else tuple(shape))
-        self.dtype = "" if dtype in (None, "void") else str(dtype)
+        self.dtype = "" if dtype in (None, "void") else dtypes.full_name(dtype)
         if self.dtype:
             dtypes.parse(self.dtype)
         if not isinstance(ndim, int) or ndim < -1:

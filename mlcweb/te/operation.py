@@ -12,6 +12,7 @@ from mlcweb.te.errors import ExpressionError
 from mlcweb.te.tag import current_tag
 from mlcweb.te.tensor import ProducerLoad, Tensor, TensorSlice
 from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer, Range, decl_buffer
 from mlcweb.tir.expr import PointerType, PrimExpr, Var
 from mlcweb.tir.reduction import Reduce
@@ -47,7 +48,7 @@ class PlaceholderOp(Operation):
     dtype: str = attribute()
 
     def output(self, index: int = 0) -> Tensor:
-        return Tensor(self.shape, self.dtype, self, index)
+        return Tensor(self.shape, dtypes.DataType(self.dtype), self, index)
 
 
 @node
@@ -75,7 +76,7 @@ class ComputeOp(Operation):
 
     def output(self, index: int = 0) -> Tensor:
         extents = tuple(_domain(axis).extent for axis in self.axis)
-        return Tensor(extents, self.body[index].dtype, self, index)
+        return Tensor(extents, dtypes.DataType(self.body[index].dtype), self, index)
 
 
 @node
@@ -97,12 +98,12 @@ class ExternOp(Operation):
 
     def output(self, index: int = 0) -> Tensor:
         buffer = self.output_buffers[index]
-        return Tensor(buffer.shape, buffer.dtype, self, index)
+        return Tensor(buffer.shape, dtypes.DataType(buffer.dtype), self, index)
 
 
 def placeholder(shape: Any, dtype: str | None = None, name: str = "placeholder") -> Tensor:
     """A tensor, by default of float32, that is given from outside."""
-    return PlaceholderOp(name, _extents(shape), str(dtype or "float32")).output()
+    return PlaceholderOp(name, _extents(shape), dtypes.full_name(dtype or "float32")).output()
 
 
 def compute(
@@ -201,7 +202,7 @@ def var(name: str = "tindex", dtype: str | PointerType = "int32", span: Any = No
     """A symbolic size or scalar, or a pointer to memory."""
     if isinstance(dtype, PointerType):
         return Var(name, "handle", dtype, span=span)
-    return Var(name, str(dtype), span=span)
+    return Var(name, dtypes.full_name(dtype), span=span)
 
 
 def _extents(shape: Any) -> tuple[PrimExpr, ...]:

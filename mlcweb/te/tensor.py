@@ -9,6 +9,7 @@ from mlcweb.ir.node import Node, attribute, node, reference
 from mlcweb.ir.overloads import overloads
 from mlcweb.te.errors import ExpressionError
 from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import Arithmetic, PrimExpr
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Tensor(Node):
     """
 
     shape: tuple[PrimExpr, ...]
-    dtype: str = attribute()
+    dtype: dtypes.DataType = attribute()
     op: Operation = reference()
     value_index: int = attribute(default=0)
 
@@ -83,7 +84,7 @@ class Tensor(Node):
         return _operator("negative", self)
 
     def astype(self, dtype: str, span: Any = None) -> Tensor:
-        return _operator("cast", self, dtype)
+        return _operator("cast", self, dtypes.full_name(dtype))
 
     def __repr__(self) -> str:
         return f"Tensor(shape={list(self.shape)}, op.name={self.op.name})"

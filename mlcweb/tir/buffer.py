@@ -190,7 +190,7 @@ def decl_buffer(
             "A buffer with a layout is not supported; write the indices that the layout gives"
         )
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    dtype = dtype or "float32"
+    dtype = dtypes.full_name(dtype or "float32")
     dtypes.parse(dtype)  # refuses what is no type
     extents = tuple(convert(extent) for extent in dims)
     if floats := [extent for extent in extents if dtypes.is_float(extent.dtype)]:

@@ -176,20 +176,19 @@ def _var(name: str, dtype: Any = "int32", type_annotation: Any = None, span: Any
         raise DiagnosticError(f"{name!r} is no name")
     if isinstance(dtype, E.PointerType):
         return E.Var(name, "handle", dtype, span=span)
-    dtypes.parse(str(dtype))  # refuses what is no type
-    return E.Var(name, str(dtype), type_annotation, span=span)
+    full_name = dtypes.full_name(dtype)
+    dtypes.parse(full_name)  # refuses what is no type
+    return E.Var(name, full_name, type_annotation, span=span)
 
 
 def size_var(name: str = "size", dtype: Any = "int32", span: Any = None) -> E.Var:
     """A variable that is never negative: the size of something."""
-    return E.Var(name, str(dtype), is_size=True, span=span)
+    return E.Var(name, dtypes.full_name(dtype), is_size=True, span=span)
 
 
 def _pointer(element_type: Any, storage_scope: str = "global", span: Any = None) -> E.PointerType:
     """The type of a pointer to elements of a type, also of `ir.PrimType("float32")`."""
-    return E.PointerType(
-        str(getattr(element_type, "dtype", element_type)), storage_scope, span=span
-    )
+    return E.PointerType(dtypes.full_name(element_type), storage_scope, span=span)
 
 
 def const(value: Any, dtype: Any = None, span: Any = None) -> E.PrimExpr:
@@ -197,21 +196,26 @@ def const(value: Any, dtype: Any = None, span: Any = None) -> E.PrimExpr:
     try:
         if dtype is None:
             return folding.const(value)
-        element = dtypes.element_of(str(dtype))
+        name = dtypes.full_name(dtype)
+        element = dtypes.element_of(name)
         fault = fault_of_constant(value, element) if isinstance(value, int) else ""
         if not fault:
-            return folding.const(value, str(dtype))
+            return folding.const(value, name)
     except DiagnosticError as error:
         fault = error.message
     raise ConstructionError(f"tir.const: {fault}") from None
 
 
 def _integer(dtype: Any, value: Any, span: Any = None) -> E.IntImm:
-    return E.IntImm(str(dtype), int(value), span=span)
+    return E.IntImm(dtypes.full_name(dtype), int(value), span=span)
+
+
+def _cast(dtype: Any, value: Any, span: Any = None) -> E.Cast:
+    return E.Cast(dtypes.full_name(dtype), arithmetic.convert(value), span=span)
 
 
 def _float(dtype: Any, value: Any, span: Any = None) -> E.FloatImm:
-    return E.FloatImm(str(dtype), float(value), span=span)
+    return E.FloatImm(dtypes.full_name(dtype), float(value), span=span)
 
 
 def _select(condition: Any, true_value: Any, false_value: Any, span: Any = None) -> E.Select:
@@ -297,7 +301,7 @@ def make_range(begin: Any, end: Any = None, span: Any = None) -> Range:
 
 
 _BY_FIELDS = (
-    E.StringImm, E.Cast, E.Not, E.Ramp, E.Broadcast, E.Shuffle, E.Call, E.Let, BufferRegion,
+    E.StringImm, E.Not, E.Ramp, E.Broadcast, E.Shuffle, E.Call, E.Let, BufferRegion,
     MatchBufferRegion, S.IterVar, S.Evaluate, S.SeqStmt, S.For, S.While, S.IfThenElse, S.LetStmt,
     S.AttrStmt, S.AssertStmt, S.AllocBuffer, S.DeclBuffer, S.Block, S.BlockRealize, CommReducer,
     Reduce,
@@ -308,6 +312,7 @@ _SPECIAL: dict[type[Node], Callable[..., Any]] = {
     E.PointerType: _pointer,
     E.IntImm: _integer,
     E.FloatImm: _float,
+    E.Cast: _cast,
     E.Select: _select,
     E.BufferLoad: _load,
     S.BufferStore: _store,

@@ -18,6 +18,15 @@ _PATTERN = re.compile(r"(float|bfloat|int|uint)(\d+)(?:_e\d+m\d+[a-z]*\d*[a-z]*)
 """A type by its kind, bits and lanes. Floats of fewer than 16 bits say how they divide them:
 `float8_e4m3fn`."""
 
+_OF_32_BITS = ("int", "uint", "float")
+
+
+def full_name(dtype: Any) -> str:
+    """A type by the name that nodes have: "int", "uint" and "float" are of 32 bits, as for TVM, and
+    the node `ir.PrimType` is what it describes."""
+    name = str(getattr(dtype, "dtype", dtype) if hasattr(dtype, "matches_code") else dtype)
+    return f"{name}32" if name in _OF_32_BITS else name
+
 
 @cache
 def parse(dtype: str) -> tuple[str, int, int]:
@@ -161,14 +170,22 @@ def widen_bfloat16(bits: Any) -> Any:
     return (bits.astype("uint32") << 16).view("float32")
 
 
+class ItemSize(int):
+    """A number of bytes that may be called: `itemsize` was a method until TVM 0.20."""
+
+    def __call__(self) -> int:
+        return int(self)
+
+
 class DataType(str):
     """A data type as text, with what TVM's class of the name tells of one."""
 
     __slots__ = ()
 
     def __new__(cls, content: str) -> DataType:
-        parse(content)  # refuses what is no type
-        return super().__new__(cls, content)
+        name = full_name(content)
+        parse(name)  # refuses what is no type
+        return super().__new__(cls, name)
 
     @property
     def bits(self) -> int:
@@ -179,13 +196,25 @@ class DataType(str):
         return lanes(self)
 
     @property
-    def itemsize(self) -> int:
-        return size_in_bytes(self)
+    def itemsize(self) -> ItemSize:
+        return ItemSize(size_in_bytes(self))
 
     @property
     def type_code(self) -> int:
         """DLPack's number of the kind; a bool is an unsigned integer of one bit."""
         return {"int": 0, "uint": 1, "bool": 1, "float": 2, "handle": 3, "bfloat": 4}[kind(self)]
+
+    def matches_code(self, *codes: int) -> bool:
+        """Whether the kind is one of these numbers of `DataTypeCode`, where a bool has its own."""
+        return (6 if kind(self) == "bool" else self.type_code) in codes
+
+    def matches_element_type(self, code: int, bits: int) -> bool:
+        """Whether one lane is of this kind and of this many bits."""
+        return self.matches_code(code) and self.bits == bits
+
+    def is_scalar(self) -> bool:
+        """Whether the type has one lane."""
+        return self.lanes == 1
 
     def with_lanes(self, lanes: int) -> DataType:
         return DataType(with_lanes(self, lanes))

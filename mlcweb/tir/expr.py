@@ -45,7 +45,7 @@ class Arithmetic:
     __ge__ = _methods("greater_equal")[0]
 
     def astype(self, dtype: str, span: Any = None) -> PrimExpr:
-        return arithmetic.cast(dtype, self)
+        return arithmetic.cast(dtypes.full_name(dtype), self)
 
     def __neg__(self) -> PrimExpr:
         return arithmetic.negate(self)

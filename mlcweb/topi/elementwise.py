@@ -105,6 +105,7 @@ def bitwise_not(data: Tensor) -> Tensor:
 
 def cast(x: Tensor | PrimExpr, dtype: str) -> Any:
     """Every element as another type; of an expression, the cast."""
+    dtype = dtypes.full_name(dtype)
     if isinstance(x, PrimExpr):
         return arithmetic.cast(dtype, x)
     return elementwise(x, lambda value: arithmetic.cast(dtype, value))

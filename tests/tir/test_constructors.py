@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
-from mlcweb import tir
+from mlcweb import relax, te, tir
 from mlcweb.compat.containers import Range
+from mlcweb.compat.enums import DataTypeCode
 from mlcweb.ir.structural import assert_structural_equal
 from mlcweb.script import from_source
 from mlcweb.tir import expr, stmt
@@ -135,3 +136,36 @@ def test_specialize_refuses(given, message):
     a, _, n, _ = SPECIALIZED.params
     with pytest.raises(ValueError, match=message):
         SPECIALIZED.specialize(given(a, n))
+
+
+def test_types_without_bits_are_of_32():
+    made = {
+        "int32": (tir.Var("a", "int"), tir.const(1, "int"), tir.IntImm("int", 1), f.astype("int"),
+                  te.var("n", "int"), tir.SizeVar("m", "int"), tir.Cast("int", f)),
+        "float32": (tir.FloatImm("float", 1.0), x.astype("float"), te.placeholder((2,), "float"),
+                    tir.decl_buffer((2,), "float"), te.placeholder((2,), "int8").astype("float"),
+                    relax.TensorStructInfo((2,), "float")),
+        "uint32": (tir.const(1, "uint"), tir.PointerType("uint")),
+    }  # fmt: skip
+    for dtype, nodes in made.items():
+        assert {str(getattr(n, "element_type", None) or n.dtype) for n in nodes} == {dtype}
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int"), B: T.Buffer((4,), "float")):
+    for i in range(4):
+        B[i] = T.Cast("float", A[i]) + T.cast(A[i], "float")
+""")
+    out = tvm.nd.empty((4,))
+    tvm.build(func, target="interpreter")["main"](tvm.nd.array(np.arange(4, dtype="int32")), out)
+    np.testing.assert_array_equal(out.numpy(), [0, 2, 4, 6])
+
+
+def test_the_type_of_an_expression_is_one_of_a_constant():
+    with pytest.raises(tvm.TVMError, match='Unknown data type "x"'):
+        tir.const(1, x)
+    assert f.ty.matches_code(DataTypeCode.FLOAT)
+    assert x.ty.matches_element_type(DataTypeCode.INT, 32)
+    assert x.ty.is_scalar()
+    one = tir.const(1, f.ty)
+    assert (one.dtype, one.value) == ("float32", 1.0)
+    assert te.placeholder((2,), "bool").dtype.matches_code(DataTypeCode.BOOL)

@@ -6,7 +6,9 @@ import random
 import numpy as np
 import pytest
 
+from mlcweb.compat.enums import DataTypeCode
 from mlcweb.ir import DiagnosticError
+from mlcweb.relax import PrimStructInfo
 from mlcweb.tir import dtype as dtypes
 
 
@@ -90,3 +92,27 @@ def test_types_that_there_are_none_of():
     for text in ("nosuch", "float32x"):
         with pytest.raises(ValueError, match=f'Unknown data type "{text}"'):
             dtypes.DataType(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("int", "int32"), ("uint", "uint32"), ("float", "float32"), ("int8", "int8"),
+        ("floatx4", "floatx4"), (np.dtype("float16"), "float16"),
+        (PrimStructInfo("bfloat16"), "bfloat16"),
+    ],
+)  # fmt: skip
+def test_full_names(given: object, name: str) -> None:
+    assert dtypes.full_name(given) == name
+
+
+def test_what_a_data_type_tells() -> None:
+    half, flag = dtypes.DataType("float16x4"), dtypes.DataType("bool")
+    assert half.itemsize == half.itemsize() == 8
+    assert half.matches_code(DataTypeCode.INT, DataTypeCode.FLOAT)
+    assert half.matches_element_type(DataTypeCode.FLOAT, 16)
+    assert not half.is_scalar()
+    assert flag.matches_code(DataTypeCode.BOOL)
+    assert not flag.matches_code(DataTypeCode.INT, DataTypeCode.UINT)
+    assert flag.is_scalar()
+    assert dtypes.DataType("uint") == "uint32"

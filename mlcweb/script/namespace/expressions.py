@@ -11,6 +11,7 @@ from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import register_op
 from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import BUILTINS, builtin, call_builtin
@@ -41,16 +42,16 @@ def variable(
     name: str = "", ty: Any = "int32", span: Any = None, *, dtype: Any = None, name_hint: str = ""
 ) -> E.Var:
     """A variable of its own."""
-    return E.Var(name or name_hint, str(dtype or ty), span=span)
+    return E.Var(name or name_hint, dtypes.full_name(dtype or ty), span=span)
 
 
 def cast_node(dtype: Any, value: Any) -> E.Cast:
-    return E.Cast(str(dtype), arithmetic.convert(value))
+    return E.Cast(dtypes.full_name(dtype), arithmetic.convert(value))
 
 
 def cast(value: Any, dtype: Any) -> E.PrimExpr:
     """`value` converted to `dtype`; folded where it is constant."""
-    return arithmetic.cast(str(dtype), value)
+    return arithmetic.cast(dtypes.full_name(dtype), value)
 
 
 def ramp(base: Any, stride: Any, lanes: int) -> E.Ramp:

@@ -92,7 +92,7 @@ def make_buffer(
         DiagnosticError: a `layout` is given; those of tirx are for GPUs.
     """
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    type_name = str(dtype)
+    type_name = dtypes.full_name(dtype)
     dtypes.parse(type_name)
     buffer = decl_buffer(
         [_dimension(extent) for extent in dims],
