@@ -18,7 +18,7 @@ def _gpu(name: str, device: str = "", **attrs: Any) -> KindFacts:
 
 
 KINDS: dict[str, KindFacts] = {
-    "cuda": _gpu("cuda", max_num_threads=1024, thread_warp_size=32),
+    "cuda": _gpu("cuda", arch="sm_50", max_num_threads=1024, thread_warp_size=32),
     "nvptx": _gpu("nvptx", "cuda", max_num_threads=1024, thread_warp_size=32),
     "rocm": _gpu(
         "rocm",

@@ -113,7 +113,7 @@ def test_kinds_of_other_hardware(kind, keys, number, threads):
 
 def test_attributes_have_what_the_kind_has_by_default():
     target = Target({"kind": "cuda", "thread_warp_size": 16})
-    assert target.attrs == {"max_num_threads": 1024, "thread_warp_size": 16}
+    assert target.attrs == {"arch": "sm_50", "max_num_threads": 1024, "thread_warp_size": 16}
     assert target.export() == {"kind": "cuda", "thread_warp_size": 16}
     assert str(Target("cuda")) == "cuda"
 
