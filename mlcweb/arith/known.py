@@ -10,6 +10,7 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.arith.facts import Facts
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import equal, less, subtract
 from mlcweb.tir.operators import operator_name
@@ -103,7 +104,10 @@ class _Differences:
             self.edges.append((x, y, -constant - margin))
 
     def difference(self, a: E.PrimExpr, b: E.PrimExpr) -> tuple[Any, Any, int] | None:
-        """(x, y, c) where a - b is x - y + c; x and y are terms, or None for 0."""
+        """(x, y, c) where a - b is x - y + c; x and y are terms, or None for 0. Comparisons inside
+        of a or b would ask for their own difference, and so on."""
+        if any(isinstance(part, E.ComparisonExpr) for side in (a, b) for part in walk(side)):
+            return None
         total = self.analyzer.canonical_sum(subtract(a, b))
         scales = dict(total.items())
         if sorted(scales.values()) not in ([-1, 1], [1], [-1]):

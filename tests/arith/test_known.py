@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import Analyzer, Extension, const_int_bound
+from mlcweb.ir import assert_structural_equal
 from mlcweb.tir import ceil, log2, shift_left
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const
@@ -112,3 +113,12 @@ def test_bounds_of_shifts_and_of_rounded_logarithms() -> None:
     power = E.Cast("int32", ceil(log2(E.Cast("float64", X + 1025))))
     assert const_int_bound(power, domain) == (11, 11)
     assert const_int_bound(power, {X: Range(const(-1), const(1000))}) == (10, 11)
+
+
+def test_choices_by_the_condition_that_decides_them():
+    """Comparing what they choose asks for the condition itself."""
+    x = E.Var("x", "int32")
+    choice = E.Select(x < 2, 2 - x, x - 2)
+    analyzer = Analyzer()
+    with analyzer.constraint(choice < 4):
+        assert_structural_equal(analyzer.simplify(E.Select(choice < 4, choice, 3 - choice)), choice)

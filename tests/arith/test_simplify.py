@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import Analyzer, rewrite, same_expression
+from mlcweb.arith.facts import Facts
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const
@@ -205,7 +206,7 @@ def steps(expression: E.PrimExpr, monkeypatch: pytest.MonkeyPatch) -> int:
     tried = 0
 
     def counting(rule: rewrite.Rule) -> rewrite.Rule:
-        def apply(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+        def apply(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
             nonlocal tried
             tried += 1
             return rule(expression, analyzer)
