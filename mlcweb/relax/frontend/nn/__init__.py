@@ -18,12 +18,13 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from mlcweb.relax.frontend.nn import op, spec
+from mlcweb.relax.frontend.nn.effects import Effect, IOEffect
 from mlcweb.relax.frontend.nn.layers import (
     GELU, Attention, Conv1D, Conv2D, Conv3D, ConvTranspose1D, Embedding, GroupNorm, Identity,
     LayerNorm, Linear, ReLU, RMSNorm, SiLU, TimestepEmbedding, Timesteps,
 )  # fmt: skip
 from mlcweb.relax.frontend.nn.module import (
-    Effect, IOEffect, Module, ModuleDict, ModuleList, ParameterDict, ParameterList,
+    Module, ModuleDict, ModuleList, ParameterDict, ParameterList,
 )  # fmt: skip
 from mlcweb.relax.frontend.nn.op import *  # noqa: F403
 from mlcweb.relax.frontend.nn.tensor import (

@@ -7,7 +7,7 @@ import sys
 
 from mlcweb.relax import expr as E
 from mlcweb.relax import op as R
-from mlcweb.relax.frontend.nn.module import IOEffect
+from mlcweb.relax.frontend.nn.effects import IOEffect
 from mlcweb.relax.frontend.nn.tensor import Tensor, builder
 from mlcweb.relax.struct_info import ObjectStructInfo
 from mlcweb.tir.expr import FloatImm

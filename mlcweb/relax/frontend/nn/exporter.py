@@ -8,7 +8,7 @@ from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.nn import spec as S
-from mlcweb.relax.frontend.nn.module import Effect, IOEffect
+from mlcweb.relax.frontend.nn.effects import Effect, IOEffect
 from mlcweb.relax.frontend.nn.tensor import Extent, Object, Parameter, Tensor
 from mlcweb.relax.struct_info import (
     ObjectStructInfo,
