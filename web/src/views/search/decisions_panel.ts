@@ -15,7 +15,7 @@ import {
 import type { Search } from "./search";
 
 const HEIGHT = 240;
-const FRAME = { left: 30, right: 46, top: 34, bottom: HEIGHT - 16 };
+const FRAME = { left: 30, top: 34, bottom: HEIGHT - 16 };
 
 /** More lines than these hide each other: the best half of them, and every nth of the rest. */
 const MAX_LINES = 240;
@@ -88,7 +88,8 @@ export class DecisionsPanel {
   private draw(rows: DecidedTrial[], axes: Upright[], width: number): unknown {
     const { top, bottom } = FRAME;
     const last = axes.length - 1;
-    const across = linear([0, last], [FRAME.left, width - FRAME.right]);
+    const longest = Math.max(4, ...axes[last]!.marks.map(([, text]) => text.length));
+    const across = linear([0, last], [FRAME.left, width - 14 - 8 * longest]);
     const line = (row: DecidedTrial, good: boolean): unknown => {
       const values = [...row.values, row.trial.seconds];
       const points = values.map((value, at) => [across(at), axes[at]!.scale(value)] as const);
