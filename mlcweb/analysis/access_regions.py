@@ -117,8 +117,8 @@ class AccessVisitor(Visitor):
 
     def is_known(self, boxes: Boxes, region: BufferRegion) -> bool:
         """Whether a region has been united with these boxes before."""
-        for known, other in self.seen:
-            if known is boxes and other.buffer is region.buffer:
+        for seen_boxes, other in self.seen:
+            if seen_boxes is boxes and other.buffer is region.buffer:
                 if all(map(same_range, other.region, region.region)):
                     return True
         self.seen.append((boxes, region))

@@ -97,8 +97,8 @@ class _Verifier(WellFormed):
         if not isinstance(domain.min, E.IntImm) or not isinstance(domain.extent, E.IntImm):
             return
         inside = range(domain.min.value, domain.min.value + domain.extent.value)
-        known = {var: self.domains[var] for var in variables_in(value) if var in self.domains}
-        low, high = Analyzer(known).const_int_bound(value)
+        ranges = {var: self.domains[var] for var in variables_in(value) if var in self.domains}
+        low, high = Analyzer(ranges).const_int_bound(value)
         if inside.start <= low and high < inside.stop:
             return
         number, *conditions = (self.in_loops(part) for part in (value, *self.conditions))

@@ -116,8 +116,10 @@ def _fault(value: Any, kind: Any) -> str:
         if _is_of(value, origin, inner):  # Then its items say more than that it is a list.
             items = _items(value, origin, inner)
             return next(_fault(item, kind) for item, kind in items if not _test(kind)(item))
-    known = [_DESCRIPTIONS[get_origin(part) or part] for part in parts if part != AccessedBuffer]
-    *first, last = known
+    descriptions = [
+        _DESCRIPTIONS[get_origin(part) or part] for part in parts if part != AccessedBuffer
+    ]
+    *first, last = descriptions
     return f"{shortened(value)} is not {', '.join(first)}{' or ' if first else ''}{last}"
 
 

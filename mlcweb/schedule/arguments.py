@@ -138,8 +138,8 @@ def _storage_scope(sch: Resolver, value: Any, taken: Any) -> Any:
 
 
 def _function_name(sch: Resolver, name: Any, taken: Any) -> Any:
-    found = sch._function_name(name)
-    return found, found
+    func_name = sch._function_name(name)
+    return func_name, func_name
 
 
 def _annotation_value(sch: Resolver, value: Any, taken: Any) -> Any:
@@ -228,9 +228,9 @@ def _index_map(sch: Resolver, value: Any, taken: dict[str, Any]) -> Any:
             [place.realize],
             f"a map with one index for each {each}",
         )
-    known = _with_values(sch, mapped, place)
+    resolved = _with_values(sch, mapped, place)
     # TVM records the map of transform_block_layout as an attribute, which has no random variables.
-    return (known if list(taken) == ["block"] else mapped), known
+    return (resolved if list(taken) == ["block"] else mapped), resolved
 
 
 def _with_values(sch: Resolver, mapped: IndexMap, place: BlockPlace) -> IndexMap:

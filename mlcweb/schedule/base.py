@@ -156,19 +156,19 @@ class ScheduleBase(Resolver, metaclass=NamedClass):
                 del self._table[output]
 
     @nesting_limit("scheduled")
-    def _perform(self, kind: InstructionKind, given: dict[str, Any]) -> Any:
+    def _perform(self, kind: InstructionKind, arguments: dict[str, Any]) -> Any:
         """Resolve the arguments of a primitive's method, carry it out and record it; what the
         method returns."""
         for name, annotation in kind.signature:
-            if not type_test(annotation)(given[name]):
-                raise wrong_type(kind.method, name, given[name], annotation)
+            if not type_test(annotation)(arguments[name]):
+                raise wrong_type(kind.method, name, arguments[name], annotation)
         try:
-            inputs, attrs, taken = self._take(kind, given)
-            made: Any
+            inputs, attrs, taken = self._take(kind, arguments)
+            returned: Any
             if kind.starred is None:
-                made = kind.function(self._state, **taken)
+                returned = kind.function(self._state, **taken)
             else:
-                made = kind.function(self._state, *taken.pop(kind.starred), **taken)
+                returned = kind.function(self._state, *taken.pop(kind.starred), **taken)
         except ScheduleError as error:
             if error.primitive:
                 raise
@@ -176,17 +176,17 @@ class ScheduleBase(Resolver, metaclass=NamedClass):
         decision = result = None
         outputs = ()
         if kind.result is None:
-            self._state = made
+            self._state = returned
         else:
             if kind.sampling:
-                made, decision = made
+                returned, decision = returned
             elif not kind.pure:
-                self._state, made = made
+                self._state, returned = returned
             if kind.returns_list:
-                result = [self._new(kind.result, value) for value in made]
+                result = [self._new(kind.result, value) for value in returned]
                 outputs = tuple(result)
             else:
-                result = self._new(kind.result, made)
+                result = self._new(kind.result, returned)
                 outputs = (result,)
         self._trace.append(Instruction(kind, inputs, attrs, outputs), decision)
         if not kind.is_pure:
@@ -194,19 +194,19 @@ class ScheduleBase(Resolver, metaclass=NamedClass):
         return result
 
     def _take(
-        self, kind: InstructionKind, given: dict[str, Any]
+        self, kind: InstructionKind, arguments: dict[str, Any]
     ) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
         """What is recorded of arguments, as inputs and as attributes, and what the primitive gets.
         A TypeError names the argument."""
         inputs: list[Any] = []
         attrs: list[Any] = []
         taken: dict[str, Any] = {}
-        if (names := given.get("consumer_blocks")) is not None:
+        if (names := arguments.get("consumer_blocks")) is not None:
             # TVM looks these up before the block, and the trace has the steps in that order.
-            given = {**given, "consumer_blocks": [self._as_block(name) for name in names]}
+            arguments = {**arguments, "consumer_blocks": [self._as_block(name) for name in names]}
         for name, role, is_input in kind.parameters:
             try:
-                recorded, taken[name] = role.take(self, given[name], taken)
+                recorded, taken[name] = role.take(self, arguments[name], taken)
             except TypeError as error:
                 error.args = (f"Schedule.{kind.method}, {name}: {error}",)
                 raise
@@ -216,7 +216,7 @@ class ScheduleBase(Resolver, metaclass=NamedClass):
             else:
                 values.extend(recorded)
         if kind.sampling:
-            taken["decision"], taken["random"] = given["decision"], self._random
+            taken["decision"], taken["random"] = arguments["decision"], self._random
         return tuple(inputs), tuple(attrs), taken
 
     def _as_block(self, block: BlockRV | str) -> BlockRV:

@@ -152,7 +152,7 @@ class InstructionKind(_Known):
         """The arguments of the method, by name, of recorded inputs and attributes; a ValueError
         where their number is wrong."""
         rest = {True: list(inputs), False: list(attrs)}
-        given: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for name, role, is_input in self.parameters:
             values = rest[is_input]
             width = role.width or len(values)
@@ -160,12 +160,12 @@ class InstructionKind(_Known):
             if len(taken) < width:
                 raise ValueError(f'The instruction "{self.name}" lacks "{name}"')
             if role.replayed is not None:
-                given[name] = role.replayed(*taken)
+                arguments[name] = role.replayed(*taken)
             else:
-                given[name] = taken[0] if role.width else taken
+                arguments[name] = taken[0] if role.width else taken
         if rest[True] or rest[False]:
             raise ValueError(f'The instruction "{self.name}" has values that it does not take')
-        return given
+        return arguments
 
 
 KINDS: dict[str, InstructionKind] = {}

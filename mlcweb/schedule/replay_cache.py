@@ -77,26 +77,26 @@ class ReplayCache:
             what = (kind.name, _frozen(inputs), _frozen(attrs))
         except TypeError:
             return sch.replay(kind, inputs, attrs, decision), None
-        given = (*what, _frozen(decision))
-        known = point.following.get(given)
-        if known is not None:
-            return sch.take_over(known.step), known
+        key = (*what, _frozen(decision))
+        node = point.following.get(key)
+        if node is not None:
+            return sch.take_over(node.step), node
         outputs, step = sch.replay_step(kind, inputs, attrs, decision)
         if step is None:
             return outputs, None
         # A decision that was drawn, or mended, may be known.
-        made = (*what, _frozen(step.decision))
-        known = point.following.get(made)
-        if known is None:
-            known = point.following[made] = TrieNode(step)
+        actual_key = (*what, _frozen(step.decision))
+        node = point.following.get(actual_key)
+        if node is None:
+            node = point.following[actual_key] = TrieNode(step)
             self.steps += 1
         else:
             sch.take_back(step)
-            outputs = sch.take_over(known.step)
-        if decision is not None and given != made:
-            point.following[given] = known
+            outputs = sch.take_over(node.step)
+        if decision is not None and key != actual_key:
+            point.following[key] = node
             self.steps += 1
-        return outputs, known
+        return outputs, node
 
 
 def _frozen(value: Any) -> Any:

@@ -139,12 +139,12 @@ class Resolver:
             raise TypeError(f"{value!r} is not an integer") from None
 
     def _resolved(self, value: PrimExpr) -> PrimExpr:
-        known: dict[Var, PrimExpr] = {}
+        constants: dict[Var, PrimExpr] = {}
         for var in variables_in(value):
             number = self._table.get(var)
             if isinstance(number, int):
-                known[var] = const(number, var.dtype)
-        return Analyzer({}).simplify(substitute(value, known))
+                constants[var] = const(number, var.dtype)
+        return Analyzer({}).simplify(substitute(value, constants))
 
     def _function_name(self, func_name: str | None) -> str:
         if func_name is not None:

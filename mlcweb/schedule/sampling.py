@@ -104,7 +104,7 @@ def _without_replacement(random: RandomState, count: int, k: int) -> list[int]:
 
 def prime_powers(number: int) -> list[tuple[int, int]]:
     """(prime, exponent) pairs of a positive integer, in rising order of the primes."""
-    found: list[tuple[int, int]] = []
+    powers: list[tuple[int, int]] = []
     prime = 2
     while prime * prime <= number:
         exponent = 0
@@ -112,8 +112,8 @@ def prime_powers(number: int) -> list[tuple[int, int]]:
             number //= prime
             exponent += 1
         if exponent:
-            found.append((prime, exponent))
+            powers.append((prime, exponent))
         prime += 1
     if number > 1:
-        found.append((number, 1))
-    return found
+        powers.append((number, 1))
+    return powers

@@ -32,8 +32,8 @@ class Schedule(ScheduleBase):
 
         `block` is the same argument under the name that printed traces give it.
         """
-        given = block if scope_block is None else scope_block
-        return self._perform(kind_of("GetOutputBlocks"), {"block": given})
+        scope = block if scope_block is None else scope_block
+        return self._perform(kind_of("GetOutputBlocks"), {"block": scope})
 
     @checked
     def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:

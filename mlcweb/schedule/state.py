@@ -340,15 +340,15 @@ class ScheduleState:
 
     def reference(self, place: Place) -> StmtSRef:
         """The reference to what stands at a place."""
-        found: StmtSRef | None = None
+        parent: StmtSRef | None = None
         for statement in place.parents:
             if isinstance(statement, (Block, For)):
-                found = self._reference(statement, found)
-        return self._reference(place.node, found)
+                parent = self._reference(statement, parent)
+        return self._reference(place.node, parent)
 
     def _reference(self, statement: Block | For, parent: StmtSRef | None) -> StmtSRef:
-        made = StmtSRef(statement, parent, self._schedule)
-        return self._references.setdefault(_key(statement), made) if self._is_of_program else made
+        sref = StmtSRef(statement, parent, self._schedule)
+        return self._references.setdefault(_key(statement), sref) if self._is_of_program else sref
 
     @property
     def _is_of_program(self) -> bool:
@@ -386,16 +386,16 @@ class ScheduleState:
                 self._references[block.identity] = self._references.pop(gone.identity)
         state = self.replaced(place.function, {place.node: tgt_stmt})
         self._set(state.module, {}, self._schedule)
-        known = {**self.index.loops, **self.index.blocks}
+        places = {**self.index.loops, **self.index.blocks}
         for key, reference in list(self._references.items()):
-            found = known.get(key)
-            if found is None:
+            current = places.get(key)
+            if current is None:
                 reference._refer(None, None)
                 del self._references[key]
                 continue
-            parents = [p for p in found.parents if isinstance(p, (Block, For))]
+            parents = [p for p in current.parents if isinstance(p, (Block, For))]
             parent = self.get_sref(parents[-1]) if parents else None
-            reference._refer(found.node, parent)
+            reference._refer(current.node, parent)
 
     def get_sref(self, stmt: Block | For) -> StmtSRef:
         """The reference to a block or loop, which may have been rewritten since."""
@@ -480,8 +480,8 @@ class ScheduleState:
     def child_blocks(self, place: Place) -> list[BlockPlace]:
         """The outermost blocks below a block or loop, in program order."""
         inside = executed_substatements(place.node)
-        found = [realize for below in inside for realize in block_realizes_below(below)]
-        return [self.index.blocks[realize.block.identity] for realize in found]
+        realizes = [realize for below in inside for realize in block_realizes_below(below)]
+        return [self.index.blocks[realize.block.identity] for realize in realizes]
 
     def function(self, name: str) -> PrimFunc:
         return self.module[name]
@@ -530,8 +530,8 @@ class ScheduleState:
             place = self.index.loops.get(statement.loop_var)
             return place if place is not None and place.loop is statement else None
         block = statement.block if isinstance(statement, BlockRealize) else statement
-        found = self.index.blocks.get(block.identity) if isinstance(block, Block) else None
-        return found if found is not None and statement in (found.block, found.realize) else None
+        entry = self.index.blocks.get(block.identity) if isinstance(block, Block) else None
+        return entry if entry is not None and statement in (entry.block, entry.realize) else None
 
     def with_fields(self, place: Place, **fields: Any) -> ScheduleState:
         """The state with some fields of a loop or block changed."""

@@ -133,8 +133,10 @@ class Trace(metaclass=NamedClass):
         for position, (name, inputs, attrs, outputs) in enumerate(steps):
             kind = kind_of(name if dialect is None else dialect_of(dialect).of(name))
             values = [_from_json(value, table) for value in inputs]
-            made = sch.replay(kind, values, [_constant(a) for a in attrs], decisions.get(position))
-            table.update(zip(outputs, made, strict=True))
+            results = sch.replay(
+                kind, values, [_constant(a) for a in attrs], decisions.get(position)
+            )
+            table.update(zip(outputs, results, strict=True))
 
     def apply_to_schedule(
         self,
@@ -194,15 +196,15 @@ class Trace(metaclass=NamedClass):
 
 def variables_of(values: Any) -> set[Any]:
     """The random variables in the inputs of an instruction."""
-    found: set[Any] = set()
+    variables: set[Any] = set()
     for value in values:
         if isinstance(value, (BlockRV, LoopRV)):
-            found.add(value)
+            variables.add(value)
         elif isinstance(value, PrimExpr):
-            found |= variables_in(value)
+            variables |= variables_in(value)
         elif isinstance(value, (list, tuple)):
-            found |= variables_of(value)
-    return found
+            variables |= variables_of(value)
+    return variables
 
 
 _WRITTEN_CONSTANT = re.compile(r"T\.(?:float|int)\d+\((.+)\)")

@@ -103,12 +103,12 @@ def _apply_to_any(func: PrimFunc, threads: int, most: int | None) -> Schedule | 
 
 def _outer_spatial(sch: Schedule, loops: Sequence[LoopRV]) -> list[LoopRV]:
     """The outer loops that are spatial, each alone in the one around it."""
-    found: list[LoopRV] = []
+    spatial: list[LoopRV] = []
     for loop in loops:
         statement = loop_of(sch, loop)
         if loop_type(statement) != SPATIAL:
             break
-        found.append(loop)
+        spatial.append(loop)
         if not isinstance(statement.body, For):
             break
-    return found
+    return spatial

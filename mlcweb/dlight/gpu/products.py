@@ -94,15 +94,15 @@ def _fused(
 
 def only_reduction(sch: Schedule) -> BlockRV | None:
     """The only block that reduces, where all others are spatial."""
-    found: list[BlockRV] = []
+    reductions: list[BlockRV] = []
     for block in sch.get_child_blocks(get_root_block(sch)):
         statement: Any = sch.get(block)
         types = {axis.iter_type for axis in statement.iter_vars}
         if types == {_SPATIAL, _REDUCED}:
-            found.append(block)
+            reductions.append(block)
         elif types != {_SPATIAL}:
             return None
-    return found[0] if len(found) == 1 else None
+    return reductions[0] if len(reductions) == 1 else None
 
 
 def in_product_form(sch: Schedule, block: BlockRV) -> bool:
@@ -162,7 +162,7 @@ def _inline_consumers(sch: Schedule, block: BlockRV) -> None:
 
 def _all(neighbours: Callable[[BlockRV], Sequence[BlockRV]], block: BlockRV) -> list[BlockRV]:
     """The neighbours of a block, with theirs after each."""
-    return [found for near in neighbours(block) for found in (near, *_all(neighbours, near))]
+    return [reached for near in neighbours(block) for reached in (near, *_all(neighbours, near))]
 
 
 def _tried(inline: Callable[[BlockRV], None], blocks: Iterable[BlockRV]) -> list[bool]:

@@ -67,12 +67,14 @@ def block_scope(state: ScheduleState, place: BlockPlace) -> BlockScope:
     """The dependences between the blocks directly inside of a block."""
     scope = scope_at(state, place)
     blocks = [unit for unit in scope.units if not isinstance(unit, RawPlace)]
-    found: list[Dependency] = []
+    dependencies: list[Dependency] = []
     for number, later in enumerate(blocks):
         for earlier in blocks[:number]:
             for kind in _kinds(earlier.block, later.block):
-                found.append(Dependency(state.reference(earlier), state.reference(later), kind))
-    return BlockScope(tuple(found))
+                dependencies.append(
+                    Dependency(state.reference(earlier), state.reference(later), kind)
+                )
+    return BlockScope(tuple(dependencies))
 
 
 def _kinds(earlier: Block, later: Block) -> list[DepKind]:

@@ -324,10 +324,10 @@ def _check(
 ) -> None:
     for buffer in below.writers:
         below.check_declared(buffer)
-    found = find_dependence(state, below, chain, signs, at_once)
-    if found is None:
+    dependence = find_dependence(state, below, chain, signs, at_once)
+    if dependence is None:
         return
-    first, second = found.first, found.second
+    first, second = dependence.first, dependence.second
     buffer = first.region.buffer.name
     verbs = ["writes" if access.writes else "reads" for access in (first, second)]
     title = second.unit.title
@@ -335,7 +335,7 @@ def _check(
         title = "it"
     raise DataflowError(
         f'The {first.unit.title} {verbs[0]} elements of "{buffer}" that {title} {verbs[1]} in '
-        f"another iteration ({_text(found.distances, chain)}), {what}",
+        f"another iteration ({_text(dependence.distances, chain)}), {what}",
         [first.unit.statement, second.unit.statement, *chain],
         "write to a buffer of its own, one element in each iteration, or take other loops",
     )

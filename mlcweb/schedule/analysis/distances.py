@@ -49,16 +49,16 @@ def reversals(chain: Sequence[For], new_order: Sequence[For]) -> list[Signs]:
     that a loop would carry whose iterations run at the same time."""
     position = {loop.loop_var: n for n, loop in enumerate(new_order)}
     after = [position[loop.loop_var] for loop in chain]
-    found: list[Signs] = []
+    signs: list[Signs] = []
     for first, leading in combinations(range(len(chain)), 2):
         if after[leading] > after[first]:
             continue
         zeros = {n: ZERO for n in range(len(chain)) if n < first or after[n] < after[leading]}
         for sign, other in ((POSITIVE, NEGATIVE), (NEGATIVE, POSITIVE)):
-            found.append({**zeros, first: sign, leading: other})
+            signs.append({**zeros, first: sign, leading: other})
             if chain[leading].kind not in (ForKind.SERIAL, ForKind.UNROLLED):
-                found.append({**zeros, first: sign, leading: sign})
-    return found
+                signs.append({**zeros, first: sign, leading: sign})
+    return signs
 
 
 def possible_signs(
@@ -73,9 +73,9 @@ def possible_signs(
     }
     same = [n for n, loop in enumerate(chain) if loop.loop_var in loops]
     return [
-        wanted
-        for wanted in signs
-        if all(low <= 0 <= high for low, high in (wanted.get(n, ZERO) for n in same))
+        candidate
+        for candidate in signs
+        if all(low <= 0 <= high for low, high in (candidate.get(n, ZERO) for n in same))
     ]
 
 
@@ -134,12 +134,12 @@ def distances_of(
     if not system.propagate(system.bounds):
         return None
     cases = [{d: sign} for d in differences for sign in (POSITIVE, NEGATIVE)] or [{}]
-    for wanted in signs:
-        limits = {steps[n]: bound for n, bound in wanted.items()}
+    for candidate in signs:
+        limits = {steps[n]: bound for n, bound in candidate.items()}
         for case in cases:
-            found = system.solution({**limits, **case})
-            if found is not None:
-                return tuple(int(a) if a == b else None for a, b in (found[n] for n in steps))
+            solution = system.solution({**limits, **case})
+            if solution is not None:
+                return tuple(int(a) if a == b else None for a, b in (solution[n] for n in steps))
     return None
 
 

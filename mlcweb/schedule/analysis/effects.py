@@ -190,8 +190,8 @@ def have_run(
         return all(w is not None and contains(w, box, analyzer) for w in written for box in boxes)
     spatial = [i.var for i in producer.block.iter_vars if i.iter_type == IterType.DATA_PARALLEL]
     # Simplified, (16 * block + thread) // 48 is block // 3, the same for all threads of a block.
-    known = Analyzer(producer.domains_around)
-    points = [Range(known.simplify(values[var]), const(1, var.dtype)) for var in spatial]
+    simplifier = Analyzer(producer.domains_around)
+    points = [Range(simplifier.simplify(values[var]), const(1, var.dtype)) for var in spatial]
     run = estimate_region(points, inner, _cut(producer, inner), analyzer)
     limits = {var: IntSet.from_range(domains[var]) for var in spatial}
     for region in regions:
@@ -412,8 +412,8 @@ def _exceeds_once(
         system.require(difference, -inf, -1)
         for condition in conjuncts(predicate):
             system.require_condition(condition, values)
-        found = system.solution()
-        if found is not None and system.is_sure(found):
+        solution = system.solution()
+        if solution is not None and system.is_sure(solution):
             return True
     return False
 
@@ -442,9 +442,9 @@ def check_own_threads(moved: BlockPlace, producer: BlockPlace, consumer: BlockPl
     between = {region.buffer for region in producer.block.writes}
     accesses = (*moved.block.reads, *moved.block.writes)
     own = {access.buffer for access in accesses if access.buffer.scope() == "local"} - between
-    found = reads_of_other_threads(producer, consumer, between) if own else None
-    if found is not None:
-        loop, buffer = found
+    dependence = reads_of_other_threads(producer, consumer, between) if own else None
+    if dependence is not None:
+        loop, buffer = dependence
         raise DataflowError(
             f'In the loop "{loop.loop_var.name}" over threads the {consumer.title} reads elements '
             f'of "{buffer.name}" that other threads have written, so the {moved.title} would use '

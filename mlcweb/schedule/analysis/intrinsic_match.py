@@ -70,17 +70,17 @@ class DescriptionMatch:
         self.variables[described] = ours
 
     def _map_buffer(self, ours: Buffer, described: Buffer) -> None:
-        known = self.buffers.get(described)
-        if known is None and ours in self.buffers.values():
+        previous = self.buffers.get(described)
+        if previous is None and ours in self.buffers.values():
             other = next(theirs for theirs, mapped in self.buffers.items() if mapped is ours)
             raise self._differ(
                 f'the buffer "{ours.name}" would stand for both "{other.name}" and '
                 f'"{described.name}"'
             )
         self._require(
-            known in (None, ours),
-            f'the buffer "{described.name}" stands for "{known.name if known else ""}" elsewhere, '
-            f'and for "{ours.name}" here',
+            previous in (None, ours),
+            f'the buffer "{described.name}" stands for "{previous.name if previous else ""}" '
+            f'elsewhere, and for "{ours.name}" here',
         )
         for what, mine, theirs in (
             ("type", ours.dtype, described.dtype),
@@ -104,16 +104,16 @@ class DescriptionMatch:
                 "the first ones must be single indices",
             )
         starts = [side.min for side in ours.region[:leading]]
-        for side, wanted in zip(ours.region[leading:], described.region, strict=True):
+        for side, counterpart in zip(ours.region[leading:], described.region, strict=True):
             self._require(
-                self._equal(side.extent, wanted.extent),
+                self._equal(side.extent, counterpart.extent),
                 f"the regions {ours!r} and {described!r} have different extents",
             )
-            is_first = is_const_int(wanted.min, 0)
-            starts.append(side.min if is_first else subtract(side.min, wanted.min))
-        known = self.starts.setdefault(ours.buffer, starts)
+            is_first = is_const_int(counterpart.min, 0)
+            starts.append(side.min if is_first else subtract(side.min, counterpart.min))
+        recorded = self.starts.setdefault(ours.buffer, starts)
         self._require(
-            all(self.analyzer.can_prove_equal(a, b) for a, b in zip(known, starts, strict=True)),
+            all(self.analyzer.can_prove_equal(a, b) for a, b in zip(recorded, starts, strict=True)),
             f'the regions of "{ours.buffer.name}" start at different elements',
         )
 
@@ -136,8 +136,8 @@ class DescriptionMatch:
         starts = self.starts.get(ours, zeros)
         padded = [*zeros[:leading], *(substitute(index, self.variables) for index in theirs)]
         return all(
-            self.analyzer.can_prove_equal(subtract(index, start), wanted)
-            for index, start, wanted in zip(mine, starts, padded, strict=True)
+            self.analyzer.can_prove_equal(subtract(index, start), offset)
+            for index, start, offset in zip(mine, starts, padded, strict=True)
         )
 
     def _compare_access(self, ours: Any, described: Any) -> None:
@@ -169,8 +169,8 @@ class DescriptionMatch:
             len(ours) == len(described),
             f"the program {what} {mine}, and the description {what} {theirs}",
         )
-        for region, wanted in zip(ours, described, strict=True):
-            compare(region, wanted)
+        for region, counterpart in zip(ours, described, strict=True):
+            compare(region, counterpart)
 
     def _compare_allocations(self, ours: Block, described: Block) -> None:
         self._require(
@@ -178,9 +178,9 @@ class DescriptionMatch:
             f"the program allocates {len(ours.alloc_buffers)} buffer(s) there, and the description "
             f"{len(described.alloc_buffers)}",
         )
-        for buffer, wanted in zip(ours.alloc_buffers, described.alloc_buffers, strict=True):
-            self._map_buffer(buffer, wanted)
-            self._compare_items("shape", buffer.shape, wanted.shape)
+        for buffer, counterpart in zip(ours.alloc_buffers, described.alloc_buffers, strict=True):
+            self._map_buffer(buffer, counterpart)
+            self._compare_items("shape", buffer.shape, counterpart.shape)
 
     def _compare_match(self, ours: MatchBufferRegion, described: MatchBufferRegion) -> None:
         self._compare_region(ours.source, described.source)
@@ -221,15 +221,15 @@ class DescriptionMatch:
             f"the iterators are {mine}, and those of the description {theirs}",
         )
         values = zip(names[0], ours.iter_values, names[1], described.iter_values, strict=True)
-        for mine, value, theirs, wanted in values:
+        for mine, value, theirs, counterpart in values:
             self._require(
-                self._equal(value, wanted),
+                self._equal(value, counterpart),
                 f'the iterator "{mine}" is bound to {value!r}, where "{theirs}" of the description '
-                f"asks for {substitute(wanted, self.variables)!r}",
+                f"asks for {substitute(counterpart, self.variables)!r}",
             )
         self._compare(ours.predicate, described.predicate)
-        for iter_var, wanted in zip(blocks[0].iter_vars, blocks[1].iter_vars, strict=True):
-            self._bind(iter_var.var, wanted.var)
+        for iter_var, counterpart in zip(blocks[0].iter_vars, blocks[1].iter_vars, strict=True):
+            self._bind(iter_var.var, counterpart.var)
             self._bind_domain(iter_var.var, iter_var.dom)
         inits = ours.block.init, described.block.init
         self._require(
@@ -249,8 +249,8 @@ class DescriptionMatch:
         self._compare(ours.body, described.body)
 
     def _compare_variable(self, ours: Var, described: Var) -> None:
-        known = self.variables.setdefault(described, ours)
-        self._require(known is ours, f'"{ours.name}" is not what "{described.name}" stands for')
+        mapped = self.variables.setdefault(described, ours)
+        self._require(mapped is ours, f'"{ours.name}" is not what "{described.name}" stands for')
 
     def _compare(self, ours: Any, described: Any) -> None:
         """Compare two nodes, or two values of a field."""
@@ -298,8 +298,8 @@ class DescriptionMatch:
             len(ours) == len(described),
             f"there are {len(ours)} {what} in the program and {len(described)} in the description",
         )
-        for item, wanted in zip(ours, described, strict=True):
-            self._compare(item, wanted)
+        for item, counterpart in zip(ours, described, strict=True):
+            self._compare(item, counterpart)
 
 
 _KINDS = {

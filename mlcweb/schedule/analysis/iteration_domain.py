@@ -189,11 +189,11 @@ def _solve_separately(
     for dimension, side in zip(region.region, box, strict=True):
         if None in side:
             continue
-        found = _solve_dimension(dimension, side, domains, analyzer)
-        if found is not None:
-            var, values = found
-            known = solution.get(var)
-            solution[var] = values if known is None else intersect(known, values, analyzer)
+        constraint = _solve_dimension(dimension, side, domains, analyzer)
+        if constraint is not None:
+            var, values = constraint
+            previous = solution.get(var)
+            solution[var] = values if previous is None else intersect(previous, values, analyzer)
     return solution
 
 
@@ -203,11 +203,11 @@ def _solve_dimension(
     """The iterator in a dimension's index and its values for which [index, index + extent) touches
     `side`; None where the index has no such form."""
     index, extent = analyzer.simplify(dimension.min), dimension.extent
-    found = [var for var in domains if var in variables_in(index)]
+    iterators = [var for var in domains if var in variables_in(index)]
     low, high = side
-    if len(found) != 1 or variables_in(extent) & set(domains) or low is None or high is None:
+    if len(iterators) != 1 or variables_in(extent) & set(domains) or low is None or high is None:
         return None
-    var = found[0]
+    var = iterators[0]
     if isinstance(index, FloorDiv) and index.a is var and is_const_int(extent, 1):
         factor = index.b
         if not analyzer.can_prove(factor >= 1) or variables_in(factor) & {var}:

@@ -167,13 +167,13 @@ def _matched(
 def _check_identity(place: BlockPlace, reduction: Reduction, initial: Values) -> None:
     if same_expressions(reduction.identity, initial):
         return
-    found = ", ".join(repr(value) for value in initial)
-    wanted = ", ".join(repr(value) for value in reduction.identity)
+    init = ", ".join(repr(value) for value in initial)
+    identity = ", ".join(repr(value) for value in reduction.identity)
     raise _refusal(
         place,
-        f"its init {found} is not the identity {wanted} of the reducer {reduction.reducer.name}, "
+        f"its init {init} is not the identity {identity} of the reducer {reduction.reducer.name}, "
         "and would count once for each part",
-        f"initialise with {wanted}, and combine with {found} in a block of its own",
+        f"initialise with {identity}, and combine with {init} in a block of its own",
     )
 
 
@@ -208,7 +208,7 @@ def _check_same_places(
 def _stores(place: BlockPlace, statement: Stmt, what: str) -> dict[Buffer, BufferStore]:
     """The stores that a statement consists of, by buffer."""
     statements = statement.seq if isinstance(statement, SeqStmt) else (statement,)
-    stores = [found for found in statements if isinstance(found, BufferStore)]
+    stores = [stmt for stmt in statements if isinstance(stmt, BufferStore)]
     by_buffer = {store.buffer: store for store in stores}
     if len(by_buffer) != len(statements):
         raise _refusal(place, f"its {what} is not one plain store for each buffer")

@@ -66,8 +66,8 @@ def suggest_index_map(
     domains = loop_ranges(loops)
     analyzer = Analyzer(domains)
     place = analyzer.simplify(_place(buffer, indices))
-    found = detect_iter_map([place], domains, predicate, analyzer=analyzer).indices
-    digits = None if found is None else _digits(found[0])
+    sums = detect_iter_map([place], domains, predicate, analyzer=analyzer).indices
+    digits = None if sums is None else _digits(sums[0])
     elements = prod(constant_shape(buffer) or (0,))
     if not digits or prod(digit.extent for digit in digits) > elements:
         return None  # Several iterations access one element.

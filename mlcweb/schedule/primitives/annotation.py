@@ -266,8 +266,8 @@ def annotate_buffer_access(
     _check_of_iterators(place, declared)
     _check_holds(place, declared, buf_type)
     key = f"explicit_{buf_type}_region"
-    known = list(place.block.annotations.get(key, ()))
-    numbers = known if buffer_index in known else [*known, buffer_index]
+    explicit = list(place.block.annotations.get(key, ()))
+    numbers = explicit if buffer_index in explicit else [*explicit, buffer_index]
     regions = list(place.block.reads if buf_type == "read" else place.block.writes)
     regions[buffer_index] = declared
     return _with_regions(state, place, buf_type, regions, {key: numbers})
@@ -305,10 +305,10 @@ def unsafe_hide_buffer_access(
 
 
 def _check_of_iterators(place: BlockPlace, declared: BufferRegion) -> None:
-    known = {iter_var.var for iter_var in place.block.iter_vars}
+    iterators = {iter_var.var for iter_var in place.block.iter_vars}
     for side in declared.region:
         for node in (*walk(side.min), *walk(side.extent)):
-            if isinstance(node, BufferLoad) or (isinstance(node, Var) and node not in known):
+            if isinstance(node, BufferLoad) or (isinstance(node, Var) and node not in iterators):
                 raise DataflowError(
                     f'The region given for "{declared.buffer.name}" uses {node!r}, which is no '
                     f"iterator of the {place.title}",
@@ -319,13 +319,15 @@ def _check_of_iterators(place: BlockPlace, declared: BufferRegion) -> None:
 
 def _check_holds(place: BlockPlace, declared: BufferRegion, access: str) -> None:
     """Raise DataflowError where the region is known to leave out what the block accesses."""
-    found = block_access_regions(place.block)
+    accessed = block_access_regions(place.block)
     analyzer = Analyzer(place.block.domains)
-    for actual in regions_of(found.reads if access == "read" else found.writes, declared.buffer):
-        for given, needed in zip(declared.region, actual.region, strict=True):
-            is_below = analyzer.can_disprove(given.min <= needed.min)
+    for actual in regions_of(
+        accessed.reads if access == "read" else accessed.writes, declared.buffer
+    ):
+        for side, needed in zip(declared.region, actual.region, strict=True):
+            is_below = analyzer.can_disprove(side.min <= needed.min)
             end = needed.min + needed.extent
-            if is_below or analyzer.can_disprove(end <= given.min + given.extent):
+            if is_below or analyzer.can_disprove(end <= side.min + side.extent):
                 raise DataflowError(
                     f'The {place.title} {access}s elements of "{declared.buffer.name}" outside of '
                     "the region given for it",

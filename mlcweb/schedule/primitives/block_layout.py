@@ -69,7 +69,7 @@ def transform_block_layout(
     new_vars = [Var(f"v{n}", extent.dtype) for n, extent in enumerate(extents)]
     loop_vars = [Var(f"ax{n}", extent.dtype) for n, extent in enumerate(extents)]
     types = _iter_types(place, index_map)
-    made = tuple(
+    new_iter_vars = tuple(
         IterVar(Range(const(0, var.dtype), extent), var, iter_type)
         for var, extent, iter_type in zip(new_vars, extents, types, strict=True)
     )
@@ -80,7 +80,9 @@ def transform_block_layout(
         for var, extent in zip(loop_vars, extents, strict=True)
     }
     _check_order(state, place, nest, outside, domains)
-    changed = replace(substitute(replace(place.block, iter_vars=()), inside), iter_vars=made)
+    changed = replace(
+        substitute(replace(place.block, iter_vars=()), inside), iter_vars=new_iter_vars
+    )
     realize = replace(
         place.realize,
         iter_values=tuple(loop_vars),
@@ -179,15 +181,15 @@ def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:
     }
     types: list[IterType] = []
     for index in index_map.final_indices:
-        found = {kinds[var] for var in variables_in(index) if var in kinds}
-        if len(found) > 1:
+        index_kinds = {kinds[var] for var in variables_in(index) if var in kinds}
+        if len(index_kinds) > 1:
             raise ArgumentError(
                 f"The new iterator {index!r} of {place.title} mixes spatial and reduction "
                 "iterators",
                 [place.realize],
                 "a map that keeps spatial and reduction iterators apart",
             )
-        types.append(found.pop() if found else IterType.DATA_PARALLEL)
+        types.append(index_kinds.pop() if index_kinds else IterType.DATA_PARALLEL)
     return types
 
 

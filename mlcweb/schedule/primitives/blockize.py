@@ -150,7 +150,7 @@ def _shared_iterators(
     shared: list[Var] = []
     for place, iterator in enumerate(division.iterators):
         candidates = [*range(place, len(outer)), *range(place)]
-        known = next(
+        outer_var = next(
             (
                 outer[n].var
                 for n in candidates
@@ -161,14 +161,14 @@ def _shared_iterators(
             ),
             None,
         )  # fmt: skip
-        if known is None or not same_predicate:
+        if outer_var is None or not same_predicate:
             raise BindingError(
                 f'The block "{nest.block.name_hint}" does not run over the same outer iterations '
                 "as the first of the blocks",
                 [nest.realize],
                 "bring the blocks under the same loops, bound in the same way",
             )
-        shared.append(known)
+        shared.append(outer_var)
     return shared
 
 
@@ -184,16 +184,16 @@ def _side_by_side(places: Sequence[BlockPlace]) -> tuple[For | Block, int, int]:
             realizes,
             "blocks of one function, other than its root block",
         )
-    found = []
+    positions = []
     for number, statement in enumerate(statements_of(container)):
         below = list(block_realizes_below(statement))
         if any(statement in (*place.parents, place.realize) for place in places):
-            found.append(number)
+            positions.append(number)
             if not all(realize in realizes for realize in below):
                 break
     else:
-        if len(found) == len(places) == found[-1] - found[0] + 1:
-            return container, found[0], found[-1]
+        if len(positions) == len(places) == positions[-1] - positions[0] + 1:
+            return container, positions[0], positions[-1]
     raise LoopError(
         "The blocks do not stand side by side: "
         + ", ".join(f'"{place.block.name_hint}"' for place in places)

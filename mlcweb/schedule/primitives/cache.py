@@ -145,7 +145,7 @@ def _scope_children(
     state: ScheduleState, scope: BlockPlace, chosen: Sequence[BlockIdentity]
 ) -> list[BlockPlace]:
     """The children of the scope that are, or hold, the blocks `chosen`, in program order."""
-    found: set[BlockIdentity] = set()
+    holders: set[BlockIdentity] = set()
     children = scope_at(state, scope).children
     for identity in chosen:
         place = state.block(identity)
@@ -158,8 +158,8 @@ def _scope_children(
                 [place.realize],
                 "consumer_blocks next to the block, in the same scope",
             )
-        found.add(inside[0].block.identity)
-    return [child for child in children if child.block.identity in found]
+        holders.add(inside[0].block.identity)
+    return [child for child in children if child.block.identity in holders]
 
 
 def _follows(blocks: Scope, writer: BlockPlace, readers: Sequence[BlockPlace]) -> bool:
@@ -241,8 +241,8 @@ def _with_stage(
     }
     state = state.replaced(scope.function, changes)
     container, position = location.container, location.position
-    state, (made,) = with_stages(state, scope, container, position, [stage], cache)
-    return state, made
+    state, (block,) = with_stages(state, scope, container, position, [stage], cache)
+    return state, block
 
 
 @primitive("CacheInplace")
@@ -293,8 +293,8 @@ def cache_inplace(
     changed = Redirection(buffer, copy, None).of(place.realize)
     state = state.replaced(place.function, {place.realize: sequence(stages[0], changed, stages[1])})
     state = with_allocated(state, scope, copy)
-    made = [realize for stage in stages for realize in block_realizes_below(stage)]
-    return state, [realize.block.identity for realize in made]
+    realizes = [realize for stage in stages for realize in block_realizes_below(stage)]
+    return state, [realize.block.identity for realize in realizes]
 
 
 def _check_in_order(place: BlockPlace) -> None:
@@ -329,8 +329,8 @@ def _boxes(place: BlockPlace, buffer: Buffer, blocks: Scope) -> list[list[Range]
         written decides them."""
         exact = bound_ranges(place.realize, region)
         sides = relaxed(exact, {}, analyzer)
-        known = known_sides(sides, place, innermost, blocks)
-        return exact if all(map(is_, known, sides)) else covering(known, buffer, analyzer).region
+        bounds = known_sides(sides, place, innermost, blocks)
+        return exact if all(map(is_, bounds, sides)) else covering(bounds, buffer, analyzer).region
 
     box = after = box_of(reads[0])
     for write in writes:

@@ -109,8 +109,8 @@ def _check_same_domains_each_time(place: BlockPlace, used: list[IterVar]) -> Non
 def _chosen(value: PrimExpr, iterators: dict[Var, IterVar], threshold: int) -> list[PrimExpr]:
     """The expressions of a value to compute once, the largest first."""
     counts: list[tuple[PrimExpr, int]] = []
-    for found in _largest(value, iterators):
-        _count(counts, found, 1)
+    for candidate in _largest(value, iterators):
+        _count(counts, candidate, 1)
     counts.sort(key=lambda item: -_size(item[0]))
     chosen = []
     while counts:
@@ -119,18 +119,18 @@ def _chosen(value: PrimExpr, iterators: dict[Var, IterVar], threshold: int) -> l
             chosen.append(expression)
             continue
         for child in children(expression):
-            for found in _largest(child, iterators):
-                _count(counts, found, count)
+            for candidate in _largest(child, iterators):
+                _count(counts, candidate, count)
         counts.sort(key=lambda item: -_size(item[0]))
     return chosen
 
 
-def _count(counts: list[tuple[PrimExpr, int]], found: PrimExpr, times: int) -> None:
-    for n, (known, count) in enumerate(counts):
-        if same_expression(known, found):
-            counts[n] = (known, count + times)
+def _count(counts: list[tuple[PrimExpr, int]], expression: PrimExpr, times: int) -> None:
+    for n, (counted, count) in enumerate(counts):
+        if same_expression(counted, expression):
+            counts[n] = (counted, count + times)
             return
-    counts.append((found, times))
+    counts.append((expression, times))
 
 
 def _largest(node: object, iterators: dict[Var, IterVar]) -> Iterator[PrimExpr]:

@@ -282,7 +282,7 @@ def _executed(move: _Move) -> dict[Var, Range]:
 def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntSet]]:
     """What the partners access of the block's buffers in one iteration of the loop."""
     own = move.place.block.writes if move.is_producer else move.place.block.reads
-    found: dict[Buffer, list[list[IntSet]]] = {}
+    by_buffer: dict[Buffer, list[list[IntSet]]] = {}
     for buffer in dict.fromkeys(region.buffer for region in own):
         for partner in move.partners:
             inner = partner.inner_loops(move.target.loop)
@@ -293,10 +293,10 @@ def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntS
             for region in regions_of(block.reads if move.is_producer else block.writes, buffer):
                 box = touched(partner.realize, region, inner, analyzer)
                 box = known_sides(box, partner, move.target.loop, move.blocks)
-                found.setdefault(buffer, []).append(box)
+                by_buffer.setdefault(buffer, []).append(box)
     return {
         buffer: [union(sides, analyzer) for sides in zip(*boxes, strict=True)]
-        for buffer, boxes in found.items()
+        for buffer, boxes in by_buffer.items()
     }
 
 

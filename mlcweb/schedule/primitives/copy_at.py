@@ -162,8 +162,8 @@ class _Plan:
 
     def users(self, step: int) -> list[BlockRealize]:
         """The blocks of a statement that access the buffer."""
-        found = self.accesses(step, "read", "write")
-        return list({access.place.realize: None for access in found})
+        accesses = self.accesses(step, "read", "write")
+        return list({access.place.realize: None for access in accesses})
 
     def box(self, accesses: Sequence[_Access]) -> list[Range]:
         """The box around what blocks access in an iteration of the loop."""
@@ -199,7 +199,7 @@ def _planned(
     loops_from(place, target.loop)
     plan = _Plan(state, target, buffer, storage_scope, access, target.analyzer_inside())
     blocks = [user.block for step in range(len(plan.steps)) for user in plan.units(step)]
-    if any(buffer in found for block in blocks for found in hidden_accesses(block)):
+    if any(buffer in buffers for block in blocks for buffers in hidden_accesses(block)):
         scope_around(state, target).check_declared(buffer)
     return plan
 
@@ -262,8 +262,8 @@ def _with_copy(
     stage = _copying_block(plan, box, source, target, f"{buffer.name}_{plan.storage_scope}")
     scope = state.scope_of(plan.place)
     state = state.replaced(function, changes)
-    state, (made,) = with_stages(state, scope, plan.place.loop, position, [stage], copy)
-    return state, made
+    state, (block,) = with_stages(state, scope, plan.place.loop, position, [stage], copy)
+    return state, block
 
 
 def _copying_block(

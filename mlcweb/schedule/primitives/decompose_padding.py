@@ -189,9 +189,9 @@ def _filling(
     analyzer = Analyzer(around)
     values = tuple(map(analyzer.simplify, place.realize.iter_values))
     body = replace(store, value=constant)
-    made = part_of_block(block, block.iter_vars, f"{block.name_hint}_pad_const", body)
-    made = replace(made, annotations=block.annotations)
-    return BlockRealize(values, place.realize.predicate, made)
+    filling = part_of_block(block, block.iter_vars, f"{block.name_hint}_pad_const", body)
+    filling = replace(filling, annotations=block.annotations)
+    return BlockRealize(values, place.realize.predicate, filling)
 
 
 def _inside_nest(

@@ -222,16 +222,16 @@ def _with_regions(block: Block) -> Block:
     Buffers that it declares and whose address it uses may be read and written everywhere."""
     addresses = {r.buffer.data: r.buffer for r in (*block.reads, *block.writes)}
     reads, writes = block_access_regions(block, addresses).possible
-    found: list[Buffer] = []
+    buffers: list[Buffer] = []
 
     def collect(node: Node) -> None:
         buffer = node.buffer if isinstance(node, BufferLoad) else None
         buffer = addresses.get(node) if isinstance(node, Var) else buffer
         if buffer is not None:
-            found.append(buffer)
+            buffers.append(buffer)
 
     post_order_visit(block.body, collect)
-    order = {buffer: n for n, buffer in enumerate(dict.fromkeys(found))}
+    order = {buffer: n for n, buffer in enumerate(dict.fromkeys(buffers))}
     reads = tuple(sorted(reads, key=lambda region: order.get(region.buffer, len(order))))
     return replace(block, reads=reads, writes=writes)
 
@@ -382,14 +382,14 @@ def _use_predicate(
     """That the consumer uses the element that is being written, and the producer's predicate where
     that does not follow."""
     inner_place = state.block(inner.block.identity)
-    known = Analyzer({**inner_place.domains_around, **inner.block.domains})
+    analyzer = Analyzer({**inner_place.domains_around, **inner.block.domains})
     bound = inner.bindings
     extra: list[PrimExpr] = []
     for var, domain in (executed_domains(place) or place.block.domains).items():
         value = values[var]
         extra += [value >= domain.min, value < domain.min + domain.extent]
     extra += [equal(r, w) for r, w in zip(read, written, strict=True)]
-    needed = [condition for condition in extra if not known.can_prove(condition)]
+    needed = [condition for condition in extra if not analyzer.can_prove(condition)]
     used: list[PrimExpr] = []
     of_consumer = {*place.domains_around, *place.block.domains, *let_variables(place, None)}
     elsewhere = of_consumer - {*bound, *inner_place.domains_around}
@@ -401,11 +401,11 @@ def _use_predicate(
                 [place.realize, producer.realize],
                 "compute_inline of the producer, or reverse_compute_at",
             )
-        used.append(substitute(known.simplify(condition), bound))
+        used.append(substitute(analyzer.simplify(condition), bound))
     if not used:
         return inner.predicate
-    with known.constraint(conjunction(used)):
-        follows = known.can_prove(inner.predicate)
+    with analyzer.constraint(conjunction(used)):
+        follows = analyzer.can_prove(inner.predicate)
     parts = used if follows else [*conjuncts(inner.predicate), *used]
     # As TVM does, which knows nothing of the loops here.
     return Analyzer(inner.block.domains).simplify(conjunction(parts))

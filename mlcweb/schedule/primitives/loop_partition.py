@@ -98,22 +98,22 @@ def _cuts(place: LoopPlace, factors: Sequence[PrimExpr | int | None]) -> list[in
         )
     extents = [None if f is None else constant_value(f) for f in factors]
     unknown = [n for n, extent in enumerate(extents) if extent is None or extent == -1]
-    known = [int(extent) for n, extent in enumerate(extents) if n not in unknown]  # type: ignore[arg-type]
-    check_factors(loop, known, unknown)
-    total = sum(known)
-    if not known or total >= loop.extent.value:
+    sizes = [int(extent) for n, extent in enumerate(extents) if n not in unknown]  # type: ignore[arg-type]
+    check_factors(loop, sizes, unknown)
+    total = sum(sizes)
+    if not sizes or total >= loop.extent.value:
         raise FactorError(
             f'The sum {total} of the factors for loop "{name}" leaves no further part: '
-            + ("there is no factor" if not known else f"the extent is {loop.extent.value}"),
+            + ("there is no factor" if not sizes else f"the extent is {loop.extent.value}"),
             [loop],
             f"positive factors with a sum below {loop.extent.value}; what remains is the last part",
         )
     rest = loop.extent.value - total
     if unknown:
-        known.insert(unknown[0], rest)
+        sizes.insert(unknown[0], rest)
     else:
-        known.append(rest)
-    return list(accumulate(known, initial=loop.min.value))
+        sizes.append(rest)
+    return list(accumulate(sizes, initial=loop.min.value))
 
 
 def _check_inits(place: LoopPlace) -> None:
@@ -171,20 +171,20 @@ def _narrowed_block(
         for iter_var in block.iter_vars
     )
     limits = {iter_var.var: iter_var.dom for iter_var in iter_vars if iter_var.dom is not None}
-    found = block_access_regions(block)
+    accessed = block_access_regions(block)
     return replace(
         block,
         iter_vars=iter_vars,
-        reads=tuple(_whole(_found(region, found.reads), limits) for region in block.reads),
-        writes=tuple(_whole(_found(region, found.writes), limits) for region in block.writes),
+        reads=tuple(_whole(_found(region, accessed.reads), limits) for region in block.reads),
+        writes=tuple(_whole(_found(region, accessed.writes), limits) for region in block.writes),
         name_hint=name,
     )
 
 
-def _found(declared: BufferRegion, found: Sequence[BufferRegion]) -> BufferRegion:
+def _found(declared: BufferRegion, accessed: Sequence[BufferRegion]) -> BufferRegion:
     """What the body of a block accesses of a buffer; what is declared, where the body does not
     tell. (The declared region of a part covers all of its iterations.)"""
-    same = regions_of(found, declared.buffer)
+    same = regions_of(accessed, declared.buffer)
     return same[0] if same else declared
 
 

@@ -118,10 +118,10 @@ def _chains(
             "loops with as many loops around each",
         )
     shared = around[0][depth - 1]
-    found = [tuple(s for s in chain if isinstance(s, For)) for chain in chains]
+    nests = [tuple(s for s in chain if isinstance(s, For)) for chain in chains]
     is_chain = all(
         len(kept) == len(chain) and all(a.body is b for a, b in pairwise(kept))
-        for kept, chain in zip(found, chains, strict=True)
+        for kept, chain in zip(nests, chains, strict=True)
     )
     if not isinstance(shared, SeqStmt) or not is_chain:
         raise LoopError(
@@ -129,7 +129,7 @@ def _chains(
             loops,
             "merge the loops further outside",
         )
-    return shared, found
+    return shared, nests
 
 
 def _check_same_extents(places: Sequence[LoopPlace], chains: Sequence[tuple[For, ...]]) -> None:

@@ -220,22 +220,24 @@ def _infer_factors(
             "two factors or more, one of which may be None",
         )
     numbers = [constant_value(factor) for factor in factors]
-    known = [number for n, number in enumerate(numbers) if n not in unknown and number is not None]
-    check_factors(loop, known, unknown)
-    _check_extent_fits([loop], [n for n in known if isinstance(n, int)], bool(unknown))
-    given: list[PrimExpr] = []
+    constants = [
+        number for n, number in enumerate(numbers) if n not in unknown and number is not None
+    ]
+    check_factors(loop, constants, unknown)
+    _check_extent_fits([loop], [n for n in constants if isinstance(n, int)], bool(unknown))
+    extents: list[PrimExpr] = []
     product: PrimExpr = const(1, dtype)
     for n, factor in enumerate(factors):
-        given.append(arithmetic.cast(dtype, -1 if factor is None else factor))
+        extents.append(arithmetic.cast(dtype, -1 if factor is None else factor))
         if n not in unknown:
-            product = product * given[n]
+            product = product * extents[n]
     if unknown:
         extent, covered = constant_value(loop.extent), constant_value(product)
         if isinstance(extent, int) and isinstance(covered, int):
-            given[unknown[0]] = const(-(-extent // covered), dtype)
+            extents[unknown[0]] = const(-(-extent // covered), dtype)
         else:
             inferred = floordiv(loop.extent + product - 1, product)
-            given[unknown[0]] = analyzer.simplify(inferred)
+            extents[unknown[0]] = analyzer.simplify(inferred)
     elif not _surely_covers(loop.extent, product, analyzer):
         raise FactorError(
             f"The product {product!r} of the factors does not cover the extent {loop.extent!r} of "
@@ -243,7 +245,7 @@ def _infer_factors(
             [loop],
             f"factors with a product of at least {loop.extent!r}, or None for one of them",
         )
-    return given
+    return extents
 
 
 _VECTOR_LENGTHS = range(1, 17)

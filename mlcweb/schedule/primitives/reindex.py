@@ -157,8 +157,8 @@ def _location_of_copy(
     elif buffer in blocks.writers:
         location = location_after(state, scope, blocks.writers_of(buffer)[-1], [place])
     else:
-        known = not any(map(reads_memory, indices))
-        location = StageLocation(scope.block, 0 if known else position_in(scope.block, place))
+        at_start = not any(map(reads_memory, indices))
+        location = StageLocation(scope.block, 0 if at_start else position_in(scope.block, place))
     whole = is_trivially_true(place.realize.predicate) or location.loop is None
     inside = _parents_inside(place, location.container)
     if not whole or not all(isinstance(parent, (For, SeqStmt)) for parent in inside):
@@ -234,38 +234,39 @@ def _single_indices(
     scope_around(state, place).check_declared(buffer)
     check_affine(state, place)
     check_binds_loops(place, place.loops)
-    found: list[tuple[PrimExpr, ...]] = []
+    all_indices: list[tuple[PrimExpr, ...]] = []
     for node in walk(place.block):
         if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer:
-            found.append(node.indices)
+            all_indices.append(node.indices)
         elif node is buffer.data:
             raise BlockKindError(
                 f'The block "{name}" uses the address of "{buffer.name}"',
                 [place.realize],
                 "reindex before tensorize",
             )
-    if any(lanes(index.dtype) > 1 for indices in found for index in indices):
+    if any(lanes(index.dtype) > 1 for indices in all_indices for index in indices):
         raise BlockKindError(
             f'The block "{name}" accesses the buffer "{buffer.name}" by vectors, but its copy has '
             "one place per iteration",
             [place.realize],
             "a block that accesses one element in each iteration, whose loop is vectorized later",
         )
-    for other in found[1:]:
-        if not same_expressions(found[0], other):
+    for other in all_indices[1:]:
+        if not same_expressions(all_indices[0], other):
             raise BlockKindError(
                 f'The block "{name}" accesses the buffer "{buffer.name}" at different indices, '
-                f"{_text(found[0])} and {_text(other)}, but its copy has one place per iteration",
+                f"{_text(all_indices[0])} and {_text(other)}, but its copy has one place per "
+                "iteration",
                 [place.realize],
                 "a block in which all accesses of the buffer have the same indices",
             )
-    if not found:
+    if not all_indices:
         raise BlockKindError(
             f'The block "{name}" does not access the buffer "{buffer.name}"',
             [place.realize],
             "a buffer that the block reads or writes",
         )
-    for iter_var in _used_iterators(place, found[0]):
+    for iter_var in _used_iterators(place, all_indices[0]):
         if iter_var.dom is None or not is_const_int(iter_var.dom.min, 0):
             raise BlockKindError(
                 f'The iterator "{iter_var.var.name}" of block "{name}" does not start at 0',
@@ -273,7 +274,7 @@ def _single_indices(
                 "iterators whose domains start at 0",
             )
     domains = (in_loops_of_block and executed_domains(place)) or place.block.domains
-    _check_inside(place, buffer, found[0], domains)
+    _check_inside(place, buffer, all_indices[0], domains)
     if access == "write":
         _check_copied_back(state, place, buffer, in_loops_of_block)
     elif any(region.buffer is buffer for region in place.block.writes):
@@ -283,7 +284,7 @@ def _single_indices(
             [place.realize],
             "reindex before decompose_reduction",
         )
-    return found[0]
+    return all_indices[0]
 
 
 def _simplified(place: BlockPlace, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
@@ -410,10 +411,12 @@ def _staged(
     iter_vars = (IterVar(iter_var.dom, var) for iter_var, var in iterators.items())
     nest = stage(name, loops, zip(iter_vars, bound, strict=True), store)
     container, position = location.container, location.position
-    state, (made,) = with_stages(state, state.scope_of(place), container, position, [nest], copy[0])
+    state, (block,) = with_stages(
+        state, state.scope_of(place), container, position, [nest], copy[0]
+    )
     old, new = original[0], copy[0]
     changed = with_new_regions(with_accesses(place.block, old, new, copy[1]), {old: new})
-    return state.replaced(place.function, {place.block: changed}), made
+    return state.replaced(place.function, {place.block: changed}), block
 
 
 def _text(indices: Sequence[PrimExpr]) -> str:

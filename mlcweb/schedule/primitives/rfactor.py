@@ -290,7 +290,7 @@ def _parts(
             if loop_var in domains and loop_var not in by_loop:
                 by_loop[loop_var] = _new_iterator(domains[loop_var], IterType.COMM_REDUCE)
                 bound[by_loop[loop_var]] = loop_var
-        iterators = {loop_var: found.var for loop_var, found in by_loop.items()}
+        iterators = {loop_var: iterator.var for loop_var, iterator in by_loop.items()}
         values[iter_var.var] = substitute(binding, iterators)
 
     point = by_loop[factored.loop_var].var

@@ -245,11 +245,11 @@ def _check_whole_windows(
                 "rolling_buffer before a split that does not divide the extent",
             )
     region = _written(place, buffer)
-    found = detect_iter_map([side.min for side in region], inner).indices
-    if found is None or any(
+    sums = detect_iter_map([side.min for side in region], inner).indices
+    if sums is None or any(
         not is_const_int(scale, 1)
         for step in overlapping
-        for scale in found[step.dimension].terms.values()
+        for scale in sums[step.dimension].terms.values()
     ):
         raise LoopError(
             f'An iteration of the loops around block "{name}" leaves out elements in the window '

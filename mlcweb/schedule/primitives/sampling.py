@@ -71,15 +71,15 @@ def sample_perfect_tile(
     divide what is left, the rest of the extent goes into that factor. An extent that is no constant
     has the tiling None (whatever is needed, -1 in decisions), 1, …, 1.
     """
-    found = state.loop(loop).loop
+    statement = state.loop(loop).loop
     if n < 1:
-        raise FactorError(f"A tiling needs at least one factor, not {n}", [found], "n >= 1")
-    if not isinstance(found.extent, IntImm):
+        raise FactorError(f"A tiling needs at least one factor, not {n}", [statement], "n >= 1")
+    if not isinstance(statement.extent, IntImm):
         factors = [-1] + [1] * (n - 1)
     elif decision is None:
-        factors = draw_perfect_tile(random, found.extent.value, n, max_innermost_factor)
+        factors = draw_perfect_tile(random, statement.extent.value, n, max_innermost_factor)
     else:
-        factors = _mended(found, found.extent.value, n, decision)
+        factors = _mended(statement, statement.extent.value, n, decision)
     return [None if factor == -1 else factor for factor in factors], factors
 
 
@@ -101,27 +101,27 @@ def sample_partitioned_tile(
     …, 1. A decision that no longer fits is mended as in `sample_perfect_tile`; one whose inner part
     is no multiple is dropped for a tiling whose inner part is `innerpart_factor` alone.
     """
-    found = state.loop(loop).loop
+    statement = state.loop(loop).loop
     if n < 1 or innerpart_factor < 1 or (innerpart_factor > 1 and not 0 <= partition_pos < n):
         raise FactorError(
             f"There is no tiling into {n} factors of which those from {partition_pos} on have a "
             f"product that is a multiple of {innerpart_factor}",
-            [found],
+            [statement],
             "0 <= partition_pos < n, innerpart_factor >= 1",
         )
     if n == 1 and partition_pos > 0:
-        raise FactorError("A partitioned tiling needs at least two factors", [found], "n >= 2")
-    if not isinstance(found.extent, IntImm) or found.extent.value % innerpart_factor:
+        raise FactorError("A partitioned tiling needs at least two factors", [statement], "n >= 2")
+    if not isinstance(statement.extent, IntImm) or statement.extent.value % innerpart_factor:
         factors = [-1] + [1] * (n - 1)
     elif decision is not None:
         if len(decision) == n and prod(decision[partition_pos:]) % innerpart_factor:
-            decision = [found.extent.value // innerpart_factor] + [1] * (n - 1)
+            decision = [statement.extent.value // innerpart_factor] + [1] * (n - 1)
             decision[partition_pos] *= innerpart_factor
-        factors = _mended(found, found.extent.value, n, decision)
+        factors = _mended(statement, statement.extent.value, n, decision)
     else:
-        factors = draw_perfect_tile(random, found.extent.value, n)
+        factors = draw_perfect_tile(random, statement.extent.value, n)
         while prod(factors[partition_pos:]) % innerpart_factor:
-            factors = draw_perfect_tile(random, found.extent.value, n)
+            factors = draw_perfect_tile(random, statement.extent.value, n)
     return factors, factors
 
 
@@ -138,15 +138,15 @@ def sample_compute_location(
 
     A decision that is no longer possible is mended: the next location further outside is taken.
     """
-    found = locations(state, block)
+    possible = locations(state, block)
     if decision is None:
-        chosen = random.integer(0, len(found))
+        chosen = random.integer(0, len(possible))
     else:
-        below = [n for n, (number, _) in enumerate(found) if number <= decision]
+        below = [n for n, (number, _) in enumerate(possible) if number <= decision]
         if not below:
             return SpecialLocation.ROOT, int(SpecialLocation.ROOT)
         chosen = below[-1]
-    number, location = found[chosen]
+    number, location = possible[chosen]
     return location, number
 
 
@@ -177,9 +177,9 @@ def locations(state: ScheduleState, block: BlockIdentity) -> list[tuple[int, Loc
     reduction loops, where computing a block does not pay.
     """
     place = state.block(block)
-    found: list[tuple[int, Location]] = [(-1, SpecialLocation.ROOT)]
+    possible: list[tuple[int, Location]] = [(-1, SpecialLocation.ROOT)]
     if _is_possible(lambda: compute_inline(state, block)):
-        found.insert(0, (-2, SpecialLocation.INLINE))
+        possible.insert(0, (-2, SpecialLocation.INLINE))
     consumers = scope_around(state, place).consumers(place)
     candidates = _shared_loops(consumers)
     kinds = [loop_type(loop) for loop in candidates]
@@ -197,8 +197,8 @@ def locations(state: ScheduleState, block: BlockIdentity) -> list[tuple[int, Loc
                 break
         var = loop.loop_var
         if _is_possible(lambda var=var: compute_at(state, block, var, True, LAST)):
-            found.append((number, var))
-    return found
+            possible.append((number, var))
+    return possible
 
 
 def _shared_loops(consumers: Sequence[BlockPlace]) -> tuple[For, ...]:

@@ -161,13 +161,13 @@ def _check_read_by_writer(state: ScheduleState, place: BlockPlace, buffer: Buffe
     if not any(map(thread_tag, place.loops)):
         return
     for consumer in consumers_of(state, place):
-        found = reads_of_other_threads(place, consumer, {buffer})
-        if found is not None:
+        dependence = reads_of_other_threads(place, consumer, {buffer})
+        if dependence is not None:
             raise ArgumentError(
-                f'In the loop "{found[0].loop_var.name}" over threads the {consumer.title} reads '
-                f'elements of "{buffer.name}" that other threads may have written, and has to '
-                "share it",
-                [found[0], consumer.realize],
+                f'In the loop "{dependence[0].loop_var.name}" over threads the {consumer.title} '
+                f'reads elements of "{buffer.name}" that other threads may have written, and has '
+                "to share it",
+                [dependence[0], consumer.realize],
                 '"shared" or "global"; or set_scope before the loop is bound to threads',
             )
 

@@ -174,10 +174,10 @@ class IndexMutator(Mutator):
     def simple(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
         """Indices in the normal form of their iterator map. An iterator of one iteration stays."""
         predicate = conjunction(self.conditions)
-        found = iter_map_simplify(indices, self.domains, predicate, analyzer=self.analyzer)
+        simplified = iter_map_simplify(indices, self.domains, predicate, analyzer=self.analyzer)
         return tuple(
             old if isinstance(new, IntImm) and isinstance(old, Var) else new
-            for old, new in zip(indices, found, strict=True)
+            for old, new in zip(indices, simplified, strict=True)
         )
 
     @contextmanager

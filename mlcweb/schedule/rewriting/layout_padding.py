@@ -61,8 +61,8 @@ def with_padding(
     changed = {nest: layout.replaced_nest(nest) for nest in nests}
     covered = sum(_count(nest, stores) for nest in nests)
     if covered == len(stores) and all(changed.values()):
-        made = {nest: new_nest for nest, new_nest in changed.items() if new_nest is not None}
-        return replace(top, body=_with_loops(top.body, made))
+        new_nests = {nest: new_nest for nest, new_nest in changed.items() if new_nest is not None}
+        return replace(top, body=_with_loops(top.body, new_nests))
     statements = list(statements_of(top))
     last = max(n for n, statement in enumerate(statements) if _count(statement, stores))
     statements.insert(last + 1, layout.filling())
@@ -169,13 +169,13 @@ class _Layout:
         if realize is None:
             return None
         bound = realize.bindings
-        wanted = [loop.loop_var for loop in loops]
+        loop_vars = [loop.loop_var for loop in loops]
         for store in (realize.block.init, realize.block.body):
             if store is None:
                 continue
             if not isinstance(store, BufferStore) or store.buffer is not self.old:
                 return None
-            if [bound.get(index) for index in store.indices] != wanted:  # type: ignore[arg-type]
+            if [bound.get(index) for index in store.indices] != loop_vars:  # type: ignore[arg-type]
                 return None
         return loops
 

@@ -66,7 +66,7 @@ def divide(
     domains = loop_ranges((*outer, *inner))
     analyzer = Analyzer()
     bindings, predicate = realize.iter_values, realize.predicate
-    found = detect_iter_map(
+    iter_map = detect_iter_map(
         bindings, domains, predicate, simplify_trivial_iterators=not keep_unit_loops
     )
     subspace = subspace_divide(
@@ -76,10 +76,10 @@ def divide(
         predicate,
         simplify_trivial_iterators=not keep_unit_loops,
     )
-    if found.indices is None or subspace is None or any(map(_has_gaps, found.indices)):
+    if iter_map.indices is None or subspace is None or any(map(_has_gaps, iter_map.indices)):
         return _divided_by_use(realize, outer, inner)
     iterators = []
-    for index, (around, within) in zip(found.indices, subspace.divisions, strict=True):
+    for index, (around, within) in zip(iter_map.indices, subspace.divisions, strict=True):
         values = [mark_to_expr(mark, analyzer) for mark in (around, within)]
         if not is_const_int(index.constant, 0):
             # The base stands in the inner part, or in the outer one where that is all there is.
@@ -126,12 +126,12 @@ def _with_whole_predicate(
 
 def _is_known(condition: PrimExpr, predicates: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
     """Whether a condition follows from predicates that hold."""
-    wanted = analyzer.simplify(condition)
+    goal = analyzer.simplify(condition)
     said = (part for predicate in predicates for part in conjuncts(predicate))
-    if any(same_expression(analyzer.simplify(part), wanted) for part in said):
+    if any(same_expression(analyzer.simplify(part), goal) for part in said):
         return True
     with analyzer.constraint(logical_and(*predicates)):
-        return analyzer.can_prove(wanted)
+        return analyzer.can_prove(goal)
 
 
 def _divided_by_use(
@@ -182,19 +182,19 @@ def nest_at(statement: Stmt) -> Nest:
 
 
 def _not_a_nest(statement: Stmt, loops: Sequence[For]) -> LoopError:
-    found = list(block_realizes_below(statement))
+    realizes = list(block_realizes_below(statement))
     marked = loops[:1] or [statement]
     what = f'The loop "{loops[0].loop_var.name}"' if loops else "The statement"
-    if len(found) != 1:
-        names = ", ".join(f'"{realize.block.name_hint}"' for realize in found) or "none"
+    if len(realizes) != 1:
+        names = ", ".join(f'"{realize.block.name_hint}"' for realize in realizes) or "none"
         return LoopError(
-            f"{what} is required to have one block below it, but it has {len(found)} ({names})",
-            [*marked, *found],
+            f"{what} is required to have one block below it, but it has {len(realizes)} ({names})",
+            [*marked, *realizes],
             "choose a loop around one block, or pass the blocks as a list",
         )
     return LoopError(
-        f'{what} holds other statements beside the block "{found[0].block.name_hint}"',
-        [*marked, *found],
+        f'{what} holds other statements beside the block "{realizes[0].block.name_hint}"',
+        [*marked, *realizes],
         "choose a loop that holds nothing but loops and one block",
     )
 
@@ -344,7 +344,7 @@ def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
         bound.append((iter_var, value))
     values = [value for _, value in bound]
     iter_vars = [iter_var for iter_var, _ in bound]
-    made = part_of_block(block, iter_vars, block.name_hint + "_init", init, "_init")
+    init_block = part_of_block(block, iter_vars, block.name_hint + "_init", init, "_init")
     predicate = init_predicate(nest.realize, inner.predicate, nest.loops, nest.loops, values)
     driving = [loop for loop in nest.loops if any(uses(v, loop.loop_var) for v in values)]
-    return in_fresh_loops(BlockRealize(tuple(values), predicate, made), driving)
+    return in_fresh_loops(BlockRealize(tuple(values), predicate, init_block), driving)

@@ -153,13 +153,13 @@ def with_stages(
 ) -> tuple[ScheduleState, list[BlockIdentity]]:
     """The state with new blocks before a statement of a scope, or of a loop in it, which allocates
     the `buffers` that they need, and the blocks."""
-    made = [realize.block.identity for stage in stages for realize in block_realizes_below(stage)]
+    blocks = [realize.block.identity for stage in stages for realize in block_realizes_below(stage)]
     place = state.place_of(container)
     body = _body_with(place.node, position, stages)
     if isinstance(place, BlockPlace):  # It is the scope.
         allocated = (*place.block.alloc_buffers, *buffers)
-        return state.with_fields(place, body=body, alloc_buffers=allocated), made
-    return with_allocated(state.with_fields(place, body=body), scope, *buffers), made
+        return state.with_fields(place, body=body, alloc_buffers=allocated), blocks
+    return with_allocated(state.with_fields(place, body=body), scope, *buffers), blocks
 
 
 def in_loops(body: Stmt, loops: Sequence[For]) -> Stmt:
@@ -240,8 +240,8 @@ def part_of_block(
     fresh = {i.var: Var(i.var.name + suffix, i.var.dtype) for i in kept}
     iter_vars = tuple(replace(i, var=fresh[i.var]) for i in kept)
     writes = tuple(substitute(region, fresh) for region in block.writes)
-    made = Block(iter_vars, (), (), name, substitute(body, fresh), span=block.span)
-    return replace(with_access_regions(made), writes=writes)
+    part = Block(iter_vars, (), (), name, substitute(body, fresh), span=block.span)
+    return replace(with_access_regions(part), writes=writes)
 
 
 def copy_of(
