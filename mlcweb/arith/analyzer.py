@@ -188,8 +188,8 @@ class Analyzer:
         forms = self.rewritten, self.canonical_values
         parts = [
             part
-            for given in conjuncts(convert(condition))
-            for part in conjuncts(self.rewrite(without_hint(given)))
+            for conjunct in conjuncts(convert(condition))
+            for part in conjuncts(self.rewrite(without_hint(conjunct)))
         ]
         self.constraints, self._known_bounds = list(assumptions[0]), list(assumptions[1])
         remainders = self.modular_set_of_variable
@@ -398,7 +398,7 @@ class Analyzer:
             return self.can_prove(condition.a) and self.can_prove(condition.b)
         if isinstance(condition, E.Or):
             return self.can_prove(condition.a) or self.can_prove(condition.b)
-        if any(same_expression(condition, known) for known in self.constraints):
+        if any(same_expression(condition, constraint) for constraint in self.constraints):
             return True
         if isinstance(condition, E.LT):
             return self.is_less(condition.a, condition.b)

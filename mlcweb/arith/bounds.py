@@ -61,9 +61,9 @@ def _floormod(expression: E.FloorMod, analyzer: Facts) -> ConstIntBound | None:
         return bound
     if b.min_value != b.max_value or b.min_value <= 0:
         return bound
-    divisor, known = int(b.min_value), analyzer.modular_set(expression.a)
-    step = gcd(known.coeff, divisor)
-    lowest = known.base % step
+    divisor, modular_set = int(b.min_value), analyzer.modular_set(expression.a)
+    step = gcd(modular_set.coeff, divisor)
+    lowest = modular_set.base % step
     return ConstIntBound(lowest, min(bound.max_value, divisor - step + lowest))
 
 

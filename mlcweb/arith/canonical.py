@@ -48,9 +48,9 @@ def _value(expression: E.PrimExpr, analyzer: Facts) -> Value:
         return analyzer.known_value(expression)  # type: ignore[arg-type]
     if cls in _CONSTANTS:
         return expression
-    known = analyzer.canonical_values.get(expression)
-    if known is not None:
-        return known
+    cached = analyzer.canonical_values.get(expression)
+    if cached is not None:
+        return cached
     rule = _RULES.get(cls)
     try:
         if rule is not None:
@@ -116,8 +116,8 @@ def _multiply(expression: E.Mul, analyzer: Facts) -> Value:
         return _sum(a, analyzer).times(factor)
     if (factor := _constant(a)) is not None:
         return _sum(b, analyzer).times(factor)
-    made = product(_expression(a), _expression(b))
-    return expression if same_expression(made, expression) else made
+    multiplied = product(_expression(a), _expression(b))
+    return expression if same_expression(multiplied, expression) else multiplied
 
 
 def _constant(value: Value) -> int | None:

@@ -233,20 +233,20 @@ class _Evaluator:
         return values
 
     def variable(self, variable: E.Var) -> IntSet:
-        found = self.domains.get(variable)
-        if found is None:
+        domain = self.domains.get(variable)
+        if domain is None:
             return IntSet.point(variable)
-        if isinstance(found, Range):
-            found = IntSet.from_range(found)
+        if isinstance(domain, Range):
+            domain = IntSet.from_range(domain)
         if self.depth >= len(self.domains):
-            return found
+            return domain
         # The ends of a domain may mention other variables that move.
         self.depth += 1
-        low = None if found.min_value is None else self.eval(found.min_value).min_value
-        if found.is_point and low is found.min_value:
+        low = None if domain.min_value is None else self.eval(domain.min_value).min_value
+        if domain.is_point and low is domain.min_value:
             high = low
         else:
-            high = None if found.max_value is None else self.eval(found.max_value).max_value
+            high = None if domain.max_value is None else self.eval(domain.max_value).max_value
         self.depth -= 1
         return IntSet(low, high)
 

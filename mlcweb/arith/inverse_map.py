@@ -59,8 +59,8 @@ class InverseMap:
             if split is not outermost:
                 digit = floormod(digit, split.extent)
             share = digit * split.lower_factor
-            known = values.get(split.source)
-            values[split.source] = share if known is None else known + share
+            partial = values.get(split.source)
+            values[split.source] = share if partial is None else partial + share
 
     def _marks_outermost_first(self) -> list[IterMark]:
         """Each iterator once, after every fused iterator that it is a part of."""
@@ -68,7 +68,7 @@ class InverseMap:
 
         def visit(split: IterSplit) -> None:
             mark = split.source
-            if any(mark is known for known in order):
+            if any(mark is visited for visited in order):
                 return
             if isinstance(mark.source, LinearForm):
                 for inner in mark.source.terms:

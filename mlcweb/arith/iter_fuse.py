@@ -195,9 +195,9 @@ class Fuser:
     def _take_group(self, group: FusedSum, remaining: Scales, scale: E.PrimExpr) -> Scales:
         """The splits that make the constrained sum times `scale`, outermost first."""
         taken = {part: multiply(unit, scale) for part, unit in group.flat.items()}
-        for part, wanted in taken.items():
+        for part, part_scale in taken.items():
             scaled = remaining.get(part)
-            if scaled is None or not self.analyzer.can_prove_equal(scaled, wanted):
+            if scaled is None or not self.analyzer.can_prove_equal(scaled, part_scale):
                 raise NotAffine("the predicate bounds iterators together that occur apart")
         return taken
 

@@ -29,9 +29,9 @@ class IndependenceCheck:
         pending = list(sums)
         while pending:
             for split in pending.pop().terms:
-                known = splits_of.setdefault(split.source, [])
-                known.append(split)
-                if len(known) == 1 and isinstance(split.source.source, LinearForm):
+                siblings = splits_of.setdefault(split.source, [])
+                siblings.append(split)
+                if len(siblings) == 1 and isinstance(split.source.source, LinearForm):
                     pending.append(split.source.source)
         for mark, splits in splits_of.items():
             self._check_digits(mark, splits)

@@ -73,10 +73,10 @@ def detect_iter_map(
         detector = _Detector(analyzer, input_iters, check_level, simplify_trivial_iterators)
         if not _always_holds(predicate):
             detector.add_constraints(convert(predicate))
-        found = detector.detect(indices)
+        sums = detector.detect(indices)
     except NotAffine as reason:
         return IterMapResult(None, [str(reason)])
-    return IterMapResult(found, padded=tuple(detector.padding.padded), fuser=detector.fuser)
+    return IterMapResult(sums, padded=tuple(detector.padding.padded), fuser=detector.fuser)
 
 
 def is_iter_map(
@@ -280,14 +280,14 @@ class _Detector:
 
     def detect(self, indices: Sequence[E.PrimExpr]) -> list[IterSum]:
         """The sums of all indices, checked."""
-        found = [self._index(index) for index in indices]
+        sums = [self._index(index) for index in indices]
         if self.padding.padded:
             # What divides an iterator is known only now; all uses share one padded iterator.
-            found = [self._index(index) for index in indices]
+            sums = [self._index(index) for index in indices]
         if self.check_level != NO_CHECK:
             check = IndependenceCheck(self.analyzer, self.padding, self.check_level == BIJECTIVE)
-            check.check(found, self._all_marks() if self.check_level == BIJECTIVE else ())
-        return found
+            check.check(sums, self._all_marks() if self.check_level == BIJECTIVE else ())
+        return sums
 
     def _all_marks(self) -> list[IterMark]:
         for variable in self.input_iters:

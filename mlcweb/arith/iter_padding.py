@@ -37,7 +37,7 @@ class Padding:
 
     def padded_mark(self, mark: IterMark) -> PaddedMark | None:
         """How `mark` was made; None where it is no padded iterator."""
-        return next((known for known in self.padded if known.mark is mark), None)
+        return next((padded for padded in self.padded if padded.mark is mark), None)
 
     def pad(
         self, split: IterSplit, base: E.PrimExpr, divisor: E.PrimExpr, wrap: bool
@@ -72,13 +72,13 @@ class Padding:
         step = integer(factor, mark.extent.dtype)
         length = add(add(mark.extent, left), integer(factor - 1, step.dtype))
         total = self.analyzer.simplify(multiply(floordiv(length, step), step))
-        for known in self.padded:
+        for padded in self.padded:
             if (
-                known.original is mark
-                and same_expression(known.left, left)
-                and same_expression(known.mark.extent, total)
+                padded.original is mark
+                and same_expression(padded.left, left)
+                and same_expression(padded.mark.extent, total)
             ):
-                return known.mark
-        made = IterMark(mark.whole.sum.with_constant(left), total)
-        self.padded.append(PaddedMark(mark, left, made))
-        return made
+                return padded.mark
+        new_mark = IterMark(mark.whole.sum.with_constant(left), total)
+        self.padded.append(PaddedMark(mark, left, new_mark))
+        return new_mark

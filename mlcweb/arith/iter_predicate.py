@@ -28,8 +28,8 @@ def bounds_of_iterators(predicate: E.PrimExpr, iterators: Container[E.Var]) -> l
 
     NotAffine where a part of the predicate is about iterators but no bound of a sum.
     """
-    found = [_bound_of(part, iterators) for part in conjuncts(predicate)]
-    return sorted((b for b in found if b is not None), key=lambda b: len(list(walk(b.value))))
+    bounds = [_bound_of(part, iterators) for part in conjuncts(predicate)]
+    return sorted((b for b in bounds if b is not None), key=lambda b: len(list(walk(b.value))))
 
 
 def _bound_of(condition: E.PrimExpr, iterators: Container[E.Var]) -> Bound | None:

@@ -56,24 +56,24 @@ def _comparison(condition: Any, expression: E.PrimExpr, analyzer: Facts) -> E.Pr
     return expression
 
 
-def _under_comparison(condition: Any, known: Any) -> E.PrimExpr | None:
+def _under_comparison(condition: Any, constraint: Any) -> E.PrimExpr | None:
     """What a comparison is where one of the same operands is known; None where it is itself."""
-    if not isinstance(known, (E.EQ, E.NE, E.LT, E.LE)):
+    if not isinstance(constraint, (E.EQ, E.NE, E.LT, E.LE)):
         return None
     a, b = condition.a, condition.b
-    forward = same_expression(a, known.a) and same_expression(b, known.b)
-    backward = same_expression(a, known.b) and same_expression(b, known.a)
-    if isinstance(known, E.LT) and (forward or backward):
+    forward = same_expression(a, constraint.a) and same_expression(b, constraint.b)
+    backward = same_expression(a, constraint.b) and same_expression(b, constraint.a)
+    if isinstance(constraint, E.LT) and (forward or backward):
         # The opposite, b <= a, has been refuted already.
         return {E.LE: TRUE, E.NE: TRUE, E.EQ: FALSE, E.LT: FALSE}[type(condition)]
-    if isinstance(known, E.EQ) and (forward or backward):
+    if isinstance(constraint, E.EQ) and (forward or backward):
         return FALSE if isinstance(condition, (E.LT, E.NE)) else TRUE
-    if isinstance(condition, E.LE) and isinstance(known, E.NE) and (forward or backward):
+    if isinstance(condition, E.LE) and isinstance(constraint, E.NE) and (forward or backward):
         return less(a, b)
-    if isinstance(condition, E.LE) and isinstance(known, E.LE) and backward:
+    if isinstance(condition, E.LE) and isinstance(constraint, E.LE) and backward:
         return equal(b, a) if isinstance(a, E.IntImm) else equal(a, b)
-    if isinstance(condition, E.NE) and isinstance(known, E.LE) and (forward or backward):
-        return less(known.a, known.b)
+    if isinstance(condition, E.NE) and isinstance(constraint, E.LE) and (forward or backward):
+        return less(constraint.a, constraint.b)
     return None
 
 

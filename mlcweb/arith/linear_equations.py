@@ -74,8 +74,8 @@ def solve_linear_equations(
     Raises:
         TVMError: something given is no equation.
     """
-    given = equations if isinstance(equations, (list, tuple)) else [equations]
-    relations = [convert(equation) for equation in given]
+    items = equations if isinstance(equations, (list, tuple)) else [equations]
+    relations = [convert(equation) for equation in items]
     if variables is None:
         variables = [*dict.fromkeys(var for one in relations for var in _in_order(one))]
     source = IntConstraints(list(variables), dict(ranges or {}), relations)
@@ -175,15 +175,15 @@ class _System:
 
     def ranges_of(self, new: Sequence[E.Var], values: Mapping[E.Var, E.PrimExpr]) -> Ranges:
         """What the ranges of the old variables say of each new one that alone is in one of them."""
-        found: dict[E.Var, Range] = {}
+        ranges: dict[E.Var, Range] = {}
         for var in new:
             bounds = [self.bounds(var, old, values[old], new) for old in self.source.ranges]
-            known = [bound for bound in bounds if bound is not None]
-            if known:
-                low = self.simple(reduce(maximum, [bound[0] for bound in known]))
-                high = self.simple(reduce(minimum, [bound[1] for bound in known]))
-                found[var] = Range(low, self.simple(add(subtract(high, low), 1)))
-        return found
+            intervals = [bound for bound in bounds if bound is not None]
+            if intervals:
+                low = self.simple(reduce(maximum, [bound[0] for bound in intervals]))
+                high = self.simple(reduce(minimum, [bound[1] for bound in intervals]))
+                ranges[var] = Range(low, self.simple(add(subtract(high, low), 1)))
+        return ranges
 
     def bounds(
         self, var: E.Var, old: E.Var, value: E.PrimExpr, new: Sequence[E.Var]

@@ -140,8 +140,8 @@ class LinearSystem:
         return remainder
 
     def _symbol(self, expression: E.PrimExpr) -> Form:
-        for known, form in self._symbols:
-            if same_expression(known, expression):
+        for symbol, form in self._symbols:
+            if same_expression(symbol, expression):
                 return form
         form = self.variable()
         self._symbols.append((expression, form))
@@ -240,7 +240,7 @@ def digit_units(expressions: Iterable[Node]) -> dict[E.Var, list[int]]:
     """What the digits of variables count that quotients and remainders take of them, but for the
     ones, in order: 4 and 32 where `v // 4` and `v % 32` occur. Each is a multiple of the one
     before."""
-    found: dict[E.Var, set[int]] = {}
+    divisors_of: dict[E.Var, set[int]] = {}
     for expression in expressions:
         if type(expression) is E.Var:
             continue
@@ -248,9 +248,9 @@ def digit_units(expressions: Iterable[Node]) -> dict[E.Var, list[int]]:
             if isinstance(node.b, E.IntImm):
                 variable, unit = _digit(node.a)
                 if variable is not None and node.b.value > 1:
-                    found.setdefault(variable, set()).add(unit * node.b.value)
+                    divisors_of.setdefault(variable, set()).add(unit * node.b.value)
     units: dict[E.Var, list[int]] = {}
-    for variable, divisors in found.items():
+    for variable, divisors in divisors_of.items():
         chain = units[variable] = []
         for divisor in sorted(divisors):
             if not chain or divisor % chain[-1] == 0:

@@ -86,8 +86,8 @@ def _candidates(cls: type, a: type, b: type) -> tuple[Identity, ...]:
         Identity(_matcher(pattern.node), *_compiled(pattern.text))
         for pattern in all_patterns()
         if all(
-            wanted is None or given in wanted
-            for wanted, given in zip(pattern.classes, (cls, a, b), strict=True)
+            allowed is None or node_class in allowed
+            for allowed, node_class in zip(pattern.classes, (cls, a, b), strict=True)
         )
     )
 
@@ -125,7 +125,7 @@ def _instances(line: str, is_dual: bool) -> Iterator[str]:
     """An identity with both ways to divide, and with minimum and maximum exchanged."""
     names = [{}, {"div": "tdiv", "mod": "tmod"}] if re.search(r"\bdiv\(", line) else [{}]
     if is_dual and "min(" in line:
-        names += [{**known, "min": "max", "max": "min"} for known in names]
+        names += [{**mapping, "min": "max", "max": "min"} for mapping in names]
     for renamed in names:
         words = re.split(r"\b(\w+)\b", line)
         yield "".join(renamed.get(word, word) for word in words)
@@ -200,29 +200,29 @@ def _matcher(node: Any) -> Match:
         return _constant(node.id) if node.id in _CONSTANTS else _variable(node.id)
     if _is_constant(node):
         number = ast.literal_eval(node)
-        return lambda given, bound: type(given) is E.IntImm and given.value == number
+        return lambda expr, bound: type(expr) is E.IntImm and expr.value == number
     cls, a, b = _operation(node)
     match_a, match_b = _matcher(a), _matcher(b)
     if cls is E.Add and _is_constant(b):
         return _offset(match_a, b.id if isinstance(b, ast.Name) else None, b)
 
-    def match(given: Any, bound: Bound) -> bool:
-        return type(given) is cls and match_a(given.a, bound) and match_b(given.b, bound)
+    def match(expr: Any, bound: Bound) -> bool:
+        return type(expr) is cls and match_a(expr.a, bound) and match_b(expr.b, bound)
 
     return match
 
 
 def _variable(name: str) -> Match:
-    def match(given: Any, bound: Bound) -> bool:
-        first = bound.setdefault(name, given)
-        return first is given or same_expression(first, given)
+    def match(expr: Any, bound: Bound) -> bool:
+        first = bound.setdefault(name, expr)
+        return first is expr or same_expression(first, expr)
 
     return match
 
 
 def _constant(name: str) -> Match:
-    def match(given: Any, bound: Bound) -> bool:
-        return type(given) is E.IntImm and bound.setdefault(name, given.value) == given.value
+    def match(expr: Any, bound: Bound) -> bool:
+        return type(expr) is E.IntImm and bound.setdefault(name, expr.value) == expr.value
 
     return match
 
@@ -231,10 +231,10 @@ def _offset(match_rest: Match, name: str | None, constant: Any) -> Match:
     """A sum with a constant, or a difference; without one where it may be left out."""
     number = None if name else ast.literal_eval(constant)
 
-    def match(given: Any, bound: Bound) -> bool:
-        rest, value = given, 0
-        if type(given) in (E.Add, E.Sub) and type(given.b) is E.IntImm:
-            rest, value = given.a, given.b.value if type(given) is E.Add else -given.b.value
+    def match(expr: Any, bound: Bound) -> bool:
+        rest, value = expr, 0
+        if type(expr) in (E.Add, E.Sub) and type(expr.b) is E.IntImm:
+            rest, value = expr.a, expr.b.value if type(expr) is E.Add else -expr.b.value
         elif name not in _OPTIONAL:
             return False
         if (value != number) if name is None else (bound.setdefault(name, value) != value):

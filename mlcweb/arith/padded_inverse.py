@@ -19,12 +19,12 @@ from mlcweb.tir.substitute import substitute
 def index_ranges(index_map: IndexMap, domains: Mapping[Var, Range]) -> list[Range | None]:
     """What each final index runs through, rounded up where a divisor does not divide; None where
     it is unknown."""
-    found = detect_iter_map(
+    sums = detect_iter_map(
         index_map.final_indices, domains, True, NO_CHECK, simplify_trivial_iterators=False
     ).indices
     analyzer = Analyzer(domains)
-    if found is not None:
-        return [range_of_sum(total, analyzer) for total in found]
+    if sums is not None:
+        return [range_of_sum(total, analyzer) for total in sums]
     ranges: list[Range | None] = []
     for index in index_map.final_indices:
         low, high = eval_set(index, domains, analyzer)
@@ -67,8 +67,8 @@ def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[I
     ranges = [range_of_sum(total, analyzer) for total in result.indices]
     axis_domains = dict(zip(axes, ranges, strict=True))
     simplify = analyzer_of(axis_domains).simplify
-    found = inverse_map(axes)
-    inverse = {var: simplify(found.get(var, domain.min)) for var, domain in domains.items()}
+    preimages = inverse_map(axes)
+    inverse = {var: simplify(preimages.get(var, domain.min)) for var, domain in domains.items()}
     doubtful = _not_led_back(index_map, inverse, axes, analyzer)
     if doubtful is not None:
         # Of extents that are variables more is known where all iterations are reached.
@@ -84,8 +84,8 @@ def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[I
     predicate: PrimExpr = const(False)
     for mark, block in _padded_marks(result.indices):
         predicate = logical_or(predicate, _outside(mark, block, inverse, of_axes))
-    made = IndexMap(tuple(axes), tuple(inverse[var] for var in index_map.initial_indices))
-    return made, predicate
+    inverted_map = IndexMap(tuple(axes), tuple(inverse[var] for var in index_map.initial_indices))
+    return inverted_map, predicate
 
 
 def padded_inverse_map(
@@ -122,7 +122,7 @@ def _not_led_back(
 def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
     """The iterators that were rounded up, each once, in order of first use, and the size of the
     blocks that they are divided into."""
-    found: list[IterMark] = []
+    marks: list[IterMark] = []
     blocks: dict[IterMark, int] = {}
 
     def visit(total: IterSum) -> None:
@@ -132,13 +132,13 @@ def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
                 continue
             size = int(constant_value(split.lower_factor) or 1)
             blocks[mark] = max(blocks.get(mark, 1), size)
-            if _is_padded(mark, mark.source) and not any(mark is known for known in found):
-                found.append(mark)
+            if _is_padded(mark, mark.source) and not any(mark is other for other in marks):
+                marks.append(mark)
             visit(mark.source)
 
     for total in indices:
         visit(total)
-    return [(mark, blocks[mark]) for mark in found]
+    return [(mark, blocks[mark]) for mark in marks]
 
 
 def _is_padded(mark: IterMark, source: IterSum) -> bool:

@@ -34,7 +34,7 @@ def estimate_region(
     sets = _strict_sets(region, domains, predicate, analyzer)
     if sets is None:
         return None
-    return [item.cover_range(given, analyzer) for item, given in zip(sets, region, strict=True)]
+    return [item.cover_range(limit, analyzer) for item, limit in zip(sets, region, strict=True)]
 
 
 def bounding_box(

@@ -80,11 +80,11 @@ def apply_rule(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
 
 def _by_rule(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     if isinstance(expression, (E.BinaryExpr, E.ComparisonExpr)):
-        made = rules_vector.of_vectors(expression, analyzer)
-        if made is None:
-            made = rules_logic.of_choices(expression, analyzer)
-        if made is not None:
-            return made
+        rewritten = rules_vector.of_vectors(expression, analyzer)
+        if rewritten is None:
+            rewritten = rules_logic.of_choices(expression, analyzer)
+        if rewritten is not None:
+            return rewritten
     if isinstance(expression, (E.Add, E.Sub)) and is_index_type(expression.dtype):
         moved = rules_extremum.moved_inside(expression, analyzer)
         if moved is not None:

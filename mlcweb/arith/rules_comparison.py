@@ -52,8 +52,8 @@ def _less(expression: E.LT, analyzer: Facts) -> E.PrimExpr:
         return TRUE
     if low >= 0:
         return FALSE
-    if analyzer.compares_products and (known := _product_and_sum(difference, analyzer)) is not None:
-        return truth(known)
+    if analyzer.compares_products and (holds := _product_and_sum(difference, analyzer)) is not None:
+        return truth(holds)
     for rule in (_distributed, _without_division):
         smaller = rule(a, b, analyzer)
         if smaller is not None:

@@ -26,9 +26,9 @@ def _opposite(cls: type) -> type:
 
 def _extremum(expression: Extremum, analyzer: Facts) -> E.PrimExpr:
     cls, a, b = type(expression), expression.a, expression.b
-    made = _build(cls)(a, b)
-    if type(made) is not cls:
-        return made
+    folded = _build(cls)(a, b)
+    if type(folded) is not cls:
+        return folded
     if same_expression(a, b):
         return a
     if not is_index_type(a.dtype):
@@ -48,9 +48,9 @@ def _extremum(expression: Extremum, analyzer: Facts) -> E.PrimExpr:
         _common_scale,
         _from_constant,
     ):
-        found = rule(cls, a, b, analyzer)
-        if found is not None:
-            return found
+        simpler = rule(cls, a, b, analyzer)
+        if simpler is not None:
+            return simpler
     return expression
 
 
@@ -177,12 +177,12 @@ def _common_scale(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Facts) -> E
         scale = a.b.value
         if scale == 0:
             return None
-        made = _build(cls if scale > 0 else _opposite(cls))
+        build = _build(cls if scale > 0 else _opposite(cls))
         if isinstance(b, operation) and isinstance(b.b, E.IntImm) and b.b.value == scale:
-            return combine(analyzer.rewrite(made(a.a, b.a)), a.b)
+            return combine(analyzer.rewrite(build(a.a, b.a)), a.b)
         if operation is E.Mul and isinstance(b, E.IntImm) and b.value % scale == 0:
             quotient = integer(b.value // scale, b.dtype)
-            return multiply(analyzer.rewrite(made(a.a, quotient)), a.b)
+            return multiply(analyzer.rewrite(build(a.a, quotient)), a.b)
     return None
 
 
@@ -213,14 +213,14 @@ def moved_inside(expression: E.Add | E.Sub, analyzer: Facts) -> E.PrimExpr | Non
         return add(*pair)
     for extremum, other in ((a, b), (b, a)):
         if _is_extremum(extremum):
-            found = _combined(
+            moved = _combined(
                 extremum,
                 lambda x, z=other: _filled(x, z),
                 lambda x, z=other: add(x, z),
                 type(extremum),
             )
-            if found is not None:
-                return found
+            if moved is not None:
+                return moved
     return None
 
 

@@ -80,9 +80,9 @@ def _fold(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[[Any, Facts], E.P
         if isinstance(expression.a, (E.IntImm, E.FloatImm)) or isinstance(
             expression.b, (E.IntImm, E.FloatImm)
         ):
-            made = build(expression.a, expression.b)
-            if type(made) is not type(expression):
-                return made
+            folded = build(expression.a, expression.b)
+            if type(folded) is not type(expression):
+                return folded
         return expression
 
     return rule
@@ -303,8 +303,8 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Facts) -
 
 
 def _quotient(a: E.PrimExpr, divisor: int, analyzer: Facts) -> E.PrimExpr:
-    made = floordiv(a, integer(divisor, a.dtype))
-    return _floordiv(made, analyzer) if isinstance(made, E.FloorDiv) else made
+    quotient = floordiv(a, integer(divisor, a.dtype))
+    return _floordiv(quotient, analyzer) if isinstance(quotient, E.FloorDiv) else quotient
 
 
 def _split(
@@ -363,9 +363,9 @@ def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Facts
         return floormod(a, expression.b) if divisor and isinstance(a, E.IntImm) else expression
     if analyzer.is_within(a, 0, divisor):
         return a
-    known = analyzer.modular_set(a)
-    if known.coeff % divisor == 0:
-        return integer(known.base % divisor, dtype)
+    modular_set = analyzer.modular_set(a)
+    if modular_set.coeff % divisor == 0:
+        return integer(modular_set.base % divisor, dtype)
     total = analyzer.canonical_sum(a)
     if len(total.terms) == 1 and not total.constant:
         reduced = total.divmod(divisor)[1]

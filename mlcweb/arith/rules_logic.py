@@ -109,10 +109,10 @@ def bound_by_constant(condition: E.PrimExpr) -> tuple[E.PrimExpr, ConstIntBound]
 
 
 def _not(expression: E.Not, analyzer: Facts) -> E.PrimExpr:
-    made = negation(expression.a)
-    if isinstance(made, E.Not):
-        return expression if made.a is expression.a else made
-    return made if isinstance(made, E.IntImm) else analyzer.rewrite(made)
+    negated = negation(expression.a)
+    if isinstance(negated, E.Not):
+        return expression if negated.a is expression.a else negated
+    return negated if isinstance(negated, E.IntImm) else analyzer.rewrite(negated)
 
 
 def _choice(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:

@@ -73,9 +73,9 @@ def _divided(cls: Any, ramp: E.Ramp, divisor: Any, analyzer: Facts) -> E.PrimExp
     base = analyzer.rewrite(cls(ramp.base, divisor))
     if stride.value % divisor.value == 0:
         return _ramp(base, analyzer.rewrite(cls(stride, divisor)), lanes)
-    known = analyzer.modular_set(ramp.base)
-    step = gcd(known.coeff, divisor.value)  # The base is `first` above a multiple of it.
-    first = known.base % step
+    modular_set = analyzer.modular_set(ramp.base)
+    step = gcd(modular_set.coeff, divisor.value)  # The base is `first` above a multiple of it.
+    first = modular_set.base % step
     if 0 <= first + (lanes - 1) * stride.value < step:
         return (
             E.Broadcast(base, lanes) if cls in (E.FloorDiv, E.Div) else E.Ramp(base, stride, lanes)

@@ -45,14 +45,14 @@ def subspace_divide(
     The expression of an iterator is `mark_to_expr`.
     """
     analyzer = analyzer or analyzer_of(input_iters)
-    found = detect_iter_map(
+    sums = detect_iter_map(
         bindings, input_iters, predicate, check_level, simplify_trivial_iterators, analyzer
     ).indices
-    if found is None:
+    if sums is None:
         return None
     divider = _Divider(analyzer, frozenset(sub_iters))
     try:
-        divisions = [divider.divide_index(index) for index in found]
+        divisions = [divider.divide_index(index) for index in sums]
     except NotAffine:
         return None
     return Subspace(divisions, divider.outer_predicate, divider.inner_predicate)

@@ -140,17 +140,17 @@ class _Occurrences:
         """The largest values in an expression, and whether it is one itself or has none."""
         if isinstance(expression, _LEAVES):
             return [], True
-        found: list[_Occurrence] = []
+        occurrences: list[_Occurrence] = []
         is_value = isinstance(expression, NODE_OPERATORS)
         for operand, always in _operands(expression):
             inside, whole = self.parts(operand, sure and always)
-            found += inside
+            occurrences += inside
             is_value &= whole
         if is_value and not dtypes.is_bool(expression.dtype):
-            one = _Occurrence(self.statements.place, sure, found)
+            one = _Occurrence(self.statements.place, sure, occurrences)
             self.of.setdefault(self.interned(expression), []).append(one)
-            found = [one]
-        return found, is_value
+            occurrences = [one]
+        return occurrences, is_value
 
     def chosen(self) -> list[tuple[E.PrimExpr, Place]]:
         """The values that get names, and the places before which they are defined. What such a

@@ -35,15 +35,15 @@ class _Flattening(Mutator):
         self.flat: dict[Buffer, Buffer] = {}
 
     def flattened(self, buffer: Buffer) -> Buffer:
-        known = self.flat.get(buffer)
-        if known is None:
-            known = buffer if _is_flat(buffer) else _flat(buffer)
+        flat = self.flat.get(buffer)
+        if flat is None:
+            flat = buffer if _is_flat(buffer) else _flat(buffer)
             owner = self.owners.get(buffer.data, buffer)
-            if owner is not buffer and not has_constant_layout(known):
+            if owner is not buffer and not has_constant_layout(flat):
                 # A view whose place depends on loops; flat, it is all of the memory.
-                known = replace(known, shape=(_elements(owner, buffer),))
-            self.flat[buffer] = known
-        return known
+                flat = replace(flat, shape=(_elements(owner, buffer),))
+            self.flat[buffer] = flat
+        return flat
 
     @on(S.AllocBuffer, S.DeclBuffer)
     def declaration(self, statement: S.AllocBuffer | S.DeclBuffer) -> S.Stmt:

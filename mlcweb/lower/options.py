@@ -38,12 +38,12 @@ def configured(option: str, config: type[Config]) -> Config:
     Raises:
         TVMError: the option has another field.
     """
-    given: dict[str, Any] = PassContext.current().config.get(option, {})
+    settings: dict[str, Any] = PassContext.current().config.get(option, {})
     try:
-        return config(**given)
+        return config(**settings)
     except TypeError:
         fields = ", ".join(config.__slots__)  # type: ignore[attr-defined]
-        raise TVMError(f'The option "{option}" has {fields}, not {", ".join(given)}') from None
+        raise TVMError(f'The option "{option}" has {fields}, not {", ".join(settings)}') from None
 
 
 CONSUME_PARAMS = register_option("relax.lift_transform_params.consume_params", bool)

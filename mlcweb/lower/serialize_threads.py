@@ -269,9 +269,9 @@ def _by_first_thread(statement: S.Stmt, axes: Sequence[S.For]) -> tuple[S.Stmt, 
     first: list[S.For] = []
     condition: E.PrimExpr = const(True)
     for part in conjuncts(statement.condition):
-        found = [loop for loop in axes if is_first_thread(part, loop)]
-        first += found
-        condition = condition if found else logical_and(condition, part)
+        loops = [loop for loop in axes if is_first_thread(part, loop)]
+        first += loops
+        condition = condition if loops else logical_and(condition, part)
     if not first:
         return statement, []
     if isinstance(condition, E.IntImm):

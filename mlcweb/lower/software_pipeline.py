@@ -207,11 +207,11 @@ def _annotated(loop: S.For, blocks: Sequence[S.Block]) -> list[Stage]:
     name, count = loop.loop_var.name, len(blocks)
     numbers: dict[str, list[int]] = {}
     for key in (STAGE, ORDER, ASYNC_STAGES):
-        given: Any = loop.annotations.get(key, ())
-        values = [constant_value(value) for value in _as_list(given)]
+        annotation: Any = loop.annotations.get(key, ())
+        values = [constant_value(value) for value in _as_list(annotation)]
         if any(not isinstance(value, int) or value < 0 for value in values):
             raise PipelineError(
-                f'"{key}" of loop "{name}" is {given}; it is a list of integers from 0 on',
+                f'"{key}" of loop "{name}" is {annotation}; it is a list of integers from 0 on',
                 loop.span,
             )
         numbers[key] = [int(value) for value in values if value is not None]

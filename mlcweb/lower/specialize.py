@@ -37,41 +37,41 @@ def specialize_params(func: PrimFunc, param_map: Mapping[E.Var, Any]) -> PrimFun
         ValueError: what is named is no such parameter, or does not fit it.
     """
     values: dict[E.Var, E.PrimExpr] = {}
-    for param, given in param_map.items():
+    for param, argument in param_map.items():
         if param not in func.params:
             names = ", ".join(p.name for p in func.params)
             raise ValueError(f'"{param.name}" is not a parameter of the function; it has {names}')
         buffer = func.buffer_map.get(param)
-        if (buffer is None) == isinstance(given, Buffer):
+        if (buffer is None) == isinstance(argument, Buffer):
             what = "a scalar" if buffer is None else "a buffer"
-            raise ValueError(f'"{param.name}" is {what}; {given!r} cannot be given for it')
+            raise ValueError(f'"{param.name}" is {what}; {argument!r} cannot be given for it')
         if buffer is None:
-            values[param] = cast(param.dtype, given)
+            values[param] = cast(param.dtype, argument)
         else:
-            values.update(_matched(param, buffer, given))
+            values.update(_matched(param, buffer, argument))
     rewriter = _Specializer(values)
     params = tuple(param for param in func.params if param not in values)
     buffers = {param: rewriter.buffer(buffer) for param, buffer in func.buffer_map.items()}
     return replace(func, params=params, buffer_map=buffers, body=rewriter.rewrite(func.body))
 
 
-def _matched(param: E.Var, buffer: Buffer, given: Buffer) -> dict[E.Var, E.PrimExpr]:
-    """The variables of a parameter's buffer by what `given` has in their place."""
-    if given.dtype != buffer.dtype or given.ndim != buffer.ndim:
+def _matched(param: E.Var, buffer: Buffer, argument: Buffer) -> dict[E.Var, E.PrimExpr]:
+    """The variables of a parameter's buffer by what `argument` has in their place."""
+    if argument.dtype != buffer.dtype or argument.ndim != buffer.ndim:
         raise ValueError(
             f'The buffer "{buffer.name}" has {buffer.ndim} dimensions of {buffer.dtype}; what is '
-            f'given for "{param.name}" has {given.ndim} of {given.dtype}'
+            f'given for "{param.name}" has {argument.ndim} of {argument.dtype}'
         )
     values: dict[E.Var, E.PrimExpr] = {}
     own = (*buffer.shape, *buffer.strides, buffer.elem_offset)
-    others = (*given.shape, *given.strides, given.elem_offset)
+    others = (*argument.shape, *argument.strides, argument.elem_offset)
     if len(own) != len(others):
         raise ValueError(f'Of "{buffer.name}" and what is given for it, one only has strides')
-    for expected, found in zip(own, others, strict=True):
+    for expected, actual in zip(own, others, strict=True):
         if isinstance(expected, E.Var):
-            values[expected] = found
-        elif not same_expression(expected, found):
-            raise ValueError(f'An extent of "{buffer.name}" is {expected}, not {found}')
+            values[expected] = actual
+        elif not same_expression(expected, actual):
+            raise ValueError(f'An extent of "{buffer.name}" is {expected}, not {actual}')
     return values
 
 

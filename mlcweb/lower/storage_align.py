@@ -99,11 +99,11 @@ class _Alignment(BufferMutator):
 def aligned_strides(shape: Sequence[int], alignments: Sequence[Alignment]) -> list[int]:
     """The least strides of rows one after the other that are aligned: of each axis named, `offset`
     modulo `factor`."""
-    wanted = {axis: (factor, offset) for axis, factor, offset in alignments}
+    by_axis = {axis: (factor, offset) for axis, factor, offset in alignments}
     strides: list[int] = []
     step = 1
     for axis in reversed(range(len(shape))):
-        factor, offset = wanted.get(axis, (1, 0))
+        factor, offset = by_axis.get(axis, (1, 0))
         step += (offset - step) % factor
         strides.append(step)
         step *= shape[axis]

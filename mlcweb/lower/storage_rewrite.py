@@ -40,9 +40,9 @@ class _Sharing(Mutator):
 
     def before(self, statement: S.Stmt, later: frozenset[E.Var]) -> S.Stmt:
         """A statement that runs before what uses these pointers, beside what comes anyhow."""
-        known, self.later = self.later, self.later | later
+        previous, self.later = self.later, self.later | later
         new = self.rewrite(statement)
-        self.later = known
+        self.later = previous
         return new
 
     @on(S.SeqStmt)

@@ -142,7 +142,7 @@ class _Synchronization(Dispatcher):
         handler = self.table.get(type(statement))
         if handler is not None:
             return handler(self, statement)
-        accesses = [found for child in children(statement) for found in self.accesses(child)]
+        accesses = [access for child in children(statement) for access in self.accesses(child)]
         return _Summary(statement, accesses, accesses)
 
     # Statements
@@ -187,15 +187,15 @@ class _Synchronization(Dispatcher):
             if isinstance(value, E.Var) or dtypes.is_integer(value.dtype):
                 return [value] if self.varying.of(value) else []
         parts = (part for part in children(value) if isinstance(part, E.PrimExpr))
-        return [found for part in parts for found in self.varying_parts(part)]
+        return [varying for part in parts for varying in self.varying_parts(part)]
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> _Summary:
         if is_barrier(statement):
             self.check_alike(statement)
             return _Summary(statement, [], [], True)
-        found = self.accesses(statement.value)
-        return _Summary(statement, found, found)
+        accesses = self.accesses(statement.value)
+        return _Summary(statement, accesses, accesses)
 
     @on(S.SeqStmt)
     def statements(self, statement: S.SeqStmt) -> _Summary:
@@ -380,13 +380,13 @@ class _Synchronization(Dispatcher):
 
     def accesses(self, node: Node) -> list[Access]:
         """The accesses to shared memory in an expression."""
-        found: list[Access] = []
+        accesses: list[Access] = []
         for part in walk(node):
             if isinstance(part, E.BufferLoad):
-                found += self.access(part.buffer, part.indices, False, part)
+                accesses += self.access(part.buffer, part.indices, False, part)
             elif operator_name(part) == "tvm_access_ptr":
-                found += self.pointer(part)
-        return found
+                accesses += self.pointer(part)
+        return accesses
 
     def access(
         self, buffer: Buffer, indices: Sequence[E.PrimExpr] | None, writes: bool, node: Node
@@ -402,8 +402,8 @@ class _Synchronization(Dispatcher):
         if indices is not None:
             indices = tuple(map(self.told, indices))
             indices = None if any(map(reads_memory, indices)) else indices
-        known = None if indices is None else tuple(indices)
-        return [Access(buffer, known, writes, loops, guards, self.reduction, node.span)]
+        subscripts = None if indices is None else tuple(indices)
+        return [Access(buffer, subscripts, writes, loops, guards, self.reduction, node.span)]
 
     def pointer(self, pointer: Any) -> list[Access]:
         """What a call may do with a pointer."""

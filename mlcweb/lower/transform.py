@@ -169,11 +169,11 @@ def BindTarget(target: Any) -> PrimFuncPass:
     get the target's host as well, if they have none."""
 
     def bind(func: PrimFunc) -> PrimFunc:
-        known, exposed = func.attrs.get("target"), "global_symbol" in func.attrs
-        if known is None:
+        own_target, exposed = func.attrs.get("target"), "global_symbol" in func.attrs
+        if own_target is None:
             return func.with_attr("target", target if exposed else _with_host(target, None))
-        if exposed and known.host is None and target.host is not None:
-            return func.with_attr("target", _with_host(known, target.host))
+        if exposed and own_target.host is None and target.host is not None:
+            return func.with_attr("target", _with_host(own_target, target.host))
         return func
 
     return _named("BindTarget", bind)

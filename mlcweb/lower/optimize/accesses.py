@@ -30,16 +30,18 @@ class Accesses:
         """The loads and stores in a statement or expression, itself included."""
         if type(node) in _LEAVES:
             return ()
-        known = self._known.get(node)
-        if known is None:
-            found: list[Access] = [node] if isinstance(node, (E.BufferLoad, S.BufferStore)) else []
+        cached = self._known.get(node)
+        if cached is None:
+            accesses: list[Access] = (
+                [node] if isinstance(node, (E.BufferLoad, S.BufferStore)) else []
+            )
             # Most nodes are operations on two operands.
             parts = (node.a, node.b) if isinstance(node, E.BinaryExpr) else children(node)
             for child in parts:
                 if type(child) not in _LEAVES:
-                    found += self.of(child)
-            known = self._known[node] = tuple(found)
-        return known
+                    accesses += self.of(child)
+            cached = self._known[node] = tuple(accesses)
+        return cached
 
     def written(self, node: Node) -> list[Buffer]:
         """The buffers that a statement stores to, each once."""
@@ -58,15 +60,15 @@ class Touched:
         """The pointers in a statement or expression, those of the buffers accessed included."""
         if isinstance(node, E.Var):
             return frozenset((node,)) if node.dtype == "handle" else _NOTHING
-        known = self._known.get(node)
-        if known is None:
+        cached = self._known.get(node)
+        if cached is None:
             accesses = isinstance(node, (E.BufferLoad, S.BufferStore))
-            found = frozenset((node.buffer.data,)) if accesses else _NOTHING
+            pointers = frozenset((node.buffer.data,)) if accesses else _NOTHING
             for child in children(node):
                 if type(child) is not E.IntImm:
-                    found |= self.by(child)
-            known = self._known[node] = found
-        return known
+                    pointers |= self.by(child)
+            cached = self._known[node] = pointers
+        return cached
 
 
 _NOTHING: frozenset[E.Var] = frozenset()

@@ -47,22 +47,22 @@ class Indices(ValueRanges):
         """The variables that occur in an expression or statement."""
         if isinstance(node, (E.IntImm, E.FloatImm)):
             return _NO_VARIABLES
-        known = self._variables.get(node)
-        if known is None:
-            known = frozenset((node,) if isinstance(node, E.Var) else ())
+        variables = self._variables.get(node)
+        if variables is None:
+            variables = frozenset((node,) if isinstance(node, E.Var) else ())
             for child in children(node):
-                known |= self.variables(child)
-            self._variables[node] = known
-        return known
+                variables |= self.variables(child)
+            self._variables[node] = variables
+        return variables
 
     def sum_of(self, expression: E.PrimExpr) -> Sum:
         """An integer scalar as a sum."""
-        known = self._sums.get(expression)
-        if known is None:
+        total = self._sums.get(expression)
+        if total is None:
             rule = _SUM_RULES.get(type(expression))
-            known = rule(self, expression) if rule else self.atom(expression)
-            self._sums[expression] = known
-        return known
+            total = rule(self, expression) if rule else self.atom(expression)
+            self._sums[expression] = total
+        return total
 
     def atom(self, expression: E.PrimExpr) -> Sum:
         """The sum of a single expression that is no sum itself."""
@@ -93,13 +93,13 @@ class Indices(ValueRanges):
 
     def normal(self, expression: E.PrimExpr) -> E.PrimExpr:
         """An integer scalar in its normal form; itself, if it has that form."""
-        known = self._normal.get(expression)
-        if known is None:
-            known = self.expression(self.sum_of(expression))
-            if known is not expression and self.interned(known) is self.interned(expression):
-                known = expression
-            self._normal[expression] = known
-        return known
+        normal = self._normal.get(expression)
+        if normal is None:
+            normal = self.expression(self.sum_of(expression))
+            if normal is not expression and self.interned(normal) is self.interned(expression):
+                normal = expression
+            self._normal[expression] = normal
+        return normal
 
     def scale_of(self, expression: E.PrimExpr, var: E.Var) -> int | None:
         """How far an index moves with a step of `var`; None where that is not constant."""

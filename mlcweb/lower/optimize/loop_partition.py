@@ -128,15 +128,15 @@ class _LoopPartition(Rewriter):
             return 0
         if isinstance(node, E.PrimExpr) and dtypes.is_bool(node.dtype):
             return 0
-        known = self.sizes.get(node)
-        if known is None:
+        size = self.sizes.get(node)
+        if size is None:
             part = _VALUES.get(type(node))
             parts = children(node) if part is None else [getattr(node, name) for name in part]
-            known = operations_of(node) + sum(map(self.size_of, parts))
+            size = operations_of(node) + sum(map(self.size_of, parts))
             if isinstance(node, S.For):
-                known *= _copies(node, known)
-            self.sizes[node] = known
-        return known
+                size *= _copies(node, size)
+            self.sizes[node] = size
+        return size
 
     def in_versions(self, loop: S.For) -> S.Stmt:
         """A loop; twice, the first time without the conditions that hold where that is chosen, if

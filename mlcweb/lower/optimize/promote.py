@@ -254,18 +254,18 @@ class _Promotion(AccessMutator):
         moving = variables_of(part)
         accesses = self.accesses.of(part)
         certain = set(sure_statements(part))
-        known = set(self.promoted)
-        known.update(n.buffer for n in S.statements_in(part) if isinstance(n, S.AllocBuffer))
-        found = []
+        excluded = set(self.promoted)
+        excluded.update(n.buffer for n in S.statements_in(part) if isinstance(n, S.AllocBuffer))
+        candidates = []
         for buffer in self.accesses.written(part):
-            if buffer.scope() == REGISTER_SCOPE or buffer in known:
+            if buffer.scope() == REGISTER_SCOPE or buffer in excluded:
                 continue
             candidate = self.candidate(buffer, accesses, moving, certain)
             if candidate is not None and self.is_separate(candidate):
-                found.append(candidate)
-        if sum(len(candidate.places) for candidate in found) > self.machine.registers:
+                candidates.append(candidate)
+        if sum(len(candidate.places) for candidate in candidates) > self.machine.registers:
             return []
-        return found
+        return candidates
 
     def candidate(
         self, buffer: Buffer, accesses: Iterable[Access], moving: set[E.Var], certain: set[S.Stmt]

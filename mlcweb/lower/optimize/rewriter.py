@@ -186,13 +186,13 @@ class Rewriter(StatementSimplifier):
 
     def rewrite_index(self, index: E.PrimExpr) -> E.PrimExpr:
         # Neighbouring accesses have the same index, which then is the same object.
-        known = self.rewritten.get(index)
-        if known is None:
-            known = self.rewrite(index)
-            if dtypes.lanes(known.dtype) == 1:
-                known = self.indices.normal(known)
-            self.rewritten[index] = known
-        return known
+        new = self.rewritten.get(index)
+        if new is None:
+            new = self.rewrite(index)
+            if dtypes.lanes(new.dtype) == 1:
+                new = self.indices.normal(new)
+            self.rewritten[index] = new
+        return new
 
     # Statements
 
@@ -281,8 +281,8 @@ def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
 def variables_of(statement: S.Stmt) -> set[E.Var]:
     """The variables of the loops and lets in a statement, itself included."""
     return {
-        found.var if isinstance(found, S.LetStmt) else found.loop_var
-        for found in definitions_in(statement)
+        definition.var if isinstance(definition, S.LetStmt) else definition.loop_var
+        for definition in definitions_in(statement)
     }
 
 
@@ -304,10 +304,10 @@ def bind_ranges(func: PrimFunc, indices: Indices) -> None:
             low, top = indices.interval(statement.min)
             extent = indices.interval(statement.extent)[1]
             high = min(top + max(extent, 1) - 1, int(dtypes.max_value(var.dtype)))
-        known = indices.ranges.get(var, (low, high))
-        indices.bind(var, min(low, known[0]), max(high, known[1]))
+        bounds = indices.ranges.get(var, (low, high))
+        indices.bind(var, min(low, bounds[0]), max(high, bounds[1]))
 
 
 def loops_in(statement: S.Stmt) -> list[S.For]:
     """The loops in a statement, outer ones first."""
-    return [found for found in definitions_in(statement) if isinstance(found, S.For)]
+    return [definition for definition in definitions_in(statement) if isinstance(definition, S.For)]

@@ -130,12 +130,12 @@ class _Unroll(Rewriter):
             return EMULATED_OPERATIONS if self.machine.emulates(node.dtype) else 1
         if isinstance(node, (E.Var, E.IntImm, E.FloatImm)):
             return 0
-        known = self.sizes.get(node)
-        if known is None:
+        size = self.sizes.get(node)
+        if size is None:
             parts = [node.value] if isinstance(node, S.BufferStore) else children(node)
             own = operations_of(node)
-            known = self.sizes[node] = own + sum(self.size_of(part) for part in parts)
-        return known
+            size = self.sizes[node] = own + sum(self.size_of(part) for part in parts)
+        return size
 
     def partly(self, loop: S.For) -> S.Stmt:
         """An innermost loop with several iterations in its body."""

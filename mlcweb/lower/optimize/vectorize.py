@@ -61,9 +61,9 @@ class _Vectorize(Rewriter):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         marked = loop.kind == S.ForKind.VECTORIZED
-        wanted = marked or (loop.kind in SEQUENTIAL and is_innermost(loop))
+        eligible = marked or (loop.kind in SEQUENTIAL and is_innermost(loop))
         new = super().loop(loop)
-        if not wanted or not isinstance(new, S.For) or new.loop_var is not loop.loop_var:
+        if not eligible or not isinstance(new, S.For) or new.loop_var is not loop.loop_var:
             return new
         try:
             return self.vectorized(new, marked)

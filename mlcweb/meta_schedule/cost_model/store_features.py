@@ -242,25 +242,25 @@ class _Stores(Visitor):
         samples = self.options.arith_intensity_curve_num_samples
         if not operations or not self.loops:
             return [0.0] * samples
-        made: list[float] = []
+        cumulative: list[float] = []
         for loop in reversed(self.loops):
             operations *= _extent(loop)
-            made.append(operations)
+            cumulative.append(operations)
         touched = [
             sum(_bytes(each.buffer) * each.elements[number] for each in accesses)
             for number in range(len(self.loops))
         ]
-        ratios = [a / b for a, b in zip(made, touched, strict=True)]
+        ratios = [a / b for a, b in zip(cumulative, touched, strict=True)]
         curve, n = [], 0
         for sample in range(1, samples + 1):
-            at = sample / samples * made[-1]
-            while made[n] < at - 1e-4:
+            at = sample / samples * cumulative[-1]
+            while cumulative[n] < at - 1e-4:
                 n += 1
             if n == 0:
                 curve.append(ratios[0])
             else:
-                slope = (ratios[n] - ratios[n - 1]) / (made[n] - made[n - 1])
-                curve.append(ratios[n - 1] + slope * (at - made[n - 1]))
+                slope = (ratios[n] - ratios[n - 1]) / (cumulative[n] - cumulative[n - 1])
+                curve.append(ratios[n - 1] + slope * (at - cumulative[n - 1]))
         return list(map(_log, curve))
 
 
