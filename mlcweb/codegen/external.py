@@ -109,15 +109,15 @@ def callables(
     lookup: FunctionLookup, build: Callable[[str, PrimFunc, FunctionLookup], Kernel]
 ) -> Callable[[str], Callable[..., Any]]:
     """A lookup that gives a Python function for PrimFuncs, too: kernels that `build` makes."""
-    known: dict[PrimFunc, Callable[..., Any]] = {}
+    cached: dict[PrimFunc, Callable[..., Any]] = {}
 
     def find(name: str) -> Callable[..., Any]:
-        found = lookup(name)
-        if not isinstance(found, PrimFunc):
-            return found
-        if found not in known:
-            known[found] = _on_pointers(name, found, build(name, micro_kernel(found), lookup))
-        return known[found]
+        callee = lookup(name)
+        if not isinstance(callee, PrimFunc):
+            return callee
+        if callee not in cached:
+            cached[callee] = _on_pointers(name, callee, build(name, micro_kernel(callee), lookup))
+        return cached[callee]
 
     return find
 
@@ -145,14 +145,14 @@ def _on_pointers(name: str, func: PrimFunc, kernel: Kernel) -> Callable[..., Any
 def _layout(func: PrimFunc, values: dict[E.Var, Any]) -> list[tuple[int, Buffer, Any, Any]]:
     """Shape and strides of each buffer parameter, in elements, for values of the scalars."""
     analyzer = Analyzer()
-    known = {
+    constants = {
         var: const(int(value), var.dtype)
         for var, value in values.items()
         if dtypes.is_integer(var.dtype)
     }
 
     def numbers(extents: Sequence[E.PrimExpr]) -> tuple[int, ...]:
-        simple = [analyzer.simplify(substitute(extent, known)) for extent in extents]
+        simple = [analyzer.simplify(substitute(extent, constants)) for extent in extents]
         return tuple(extent.value for extent in simple if isinstance(extent, E.IntImm))
 
     return [

@@ -25,10 +25,10 @@ class NameTable:
         return unique_name(base, self._taken)
 
     def __getitem__(self, node: Node) -> str:
-        known = self._names.get(node)
-        if known is None:
-            known = self._names[node] = self.fresh(getattr(node, "name", "value"))
-        return known
+        name = self._names.get(node)
+        if name is None:
+            name = self._names[node] = self.fresh(getattr(node, "name", "value"))
+        return name
 
     def __contains__(self, node: Node) -> bool:
         return node in self._names

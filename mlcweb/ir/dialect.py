@@ -73,8 +73,8 @@ def dialect_of(name: str | Dialect) -> Dialect:
     if isinstance(name, Dialect):
         return name
     if name not in _DIALECTS:
-        known = " or ".join(f'"{known}"' for known in _DIALECTS)
-        raise ValueError(f'There is no dialect "{name}": programs print in {known}')
+        registered = " or ".join(f'"{registered}"' for registered in _DIALECTS)
+        raise ValueError(f'There is no dialect "{name}": programs print in {registered}')
     return _DIALECTS[name]
 
 

@@ -158,7 +158,7 @@ class PassTimingInstrument(PassRecorder):
         all the time."""
         whole = sum(run.seconds for run in self.runs)
         lines = []
-        for depth, run in (found for outer in self.runs for found in outer.walk()):
+        for depth, run in (entry for outer in self.runs for entry in outer.walk()):
             own = run.seconds - sum(inner.seconds for inner in run.inside)
             share = run.seconds / whole if whole else 0.0
             lines.append(

@@ -93,19 +93,21 @@ def node(cls: NodeClass) -> NodeClass:
 
     A class may list `structural_order` where its variables are bound by a field that is not first.
     """
-    made: Any = dataclass(eq=False, slots=True, repr=False)(cls)
+    node_class: Any = dataclass(eq=False, slots=True, repr=False)(cls)
     roles = {
-        f.name: f.metadata.get("role", "child") for f in fields(made) if f.init and f.name != "span"
+        f.name: f.metadata.get("role", "child")
+        for f in fields(node_class)
+        if f.init and f.name != "span"
     }
-    made.role_of_field = roles
-    made.child_fields = tuple(name for name, role in roles.items() if role == "child")
-    made.last_child_fields = made.child_fields[::-1]
-    order = getattr(made, "structural_order", tuple(roles))
-    made.structural_fields = tuple(name for name in order if roles[name] != "hint")
-    made.all_fields = ("span", *roles)
-    made.values_of = attrgetter(*made.all_fields) if roles else lambda old: (old.span,)
-    add_node_class(made)
-    return made
+    node_class.role_of_field = roles
+    node_class.child_fields = tuple(name for name, role in roles.items() if role == "child")
+    node_class.last_child_fields = node_class.child_fields[::-1]
+    order = getattr(node_class, "structural_order", tuple(roles))
+    node_class.structural_fields = tuple(name for name in order if roles[name] != "hint")
+    node_class.all_fields = ("span", *roles)
+    node_class.values_of = attrgetter(*node_class.all_fields) if roles else lambda old: (old.span,)
+    add_node_class(node_class)
+    return node_class
 
 
 def replace(old: NodeType, **changes: Any) -> NodeType:

@@ -101,9 +101,9 @@ class _Comparison:
             return left is right or self.compare(form(left), form(right), defining)
         binding = cls in BINDING_CLASSES
         if binding:
-            known_left, known_right = self.left.get(left), self.right.get(right)
-            if known_left is not None or known_right is not None:
-                return (known_left is right and known_right is left) or self.differ(left, right)
+            left_partner, right_partner = self.left.get(left), self.right.get(right)
+            if left_partner is not None or right_partner is not None:
+                return (left_partner is right and right_partner is left) or self.differ(left, right)
         elif left is right and not self.left:
             return True
         for name in cls.structural_fields:
@@ -127,9 +127,9 @@ class _Comparison:
         self.left.pop(self.right.pop(right, None), None)
 
     def compare_variables(self, left: Any, right: Any, defining: bool) -> bool:
-        known_left, known_right = self.left.get(left), self.right.get(right)
-        if known_left is not None or known_right is not None:
-            return (known_left is right and known_right is left) or self.differ(left, right)
+        left_partner, right_partner = self.left.get(left), self.right.get(right)
+        if left_partner is not None or right_partner is not None:
+            return (left_partner is right and right_partner is left) or self.differ(left, right)
         if not (defining or self.map_free_vars) and left is not right:
             return self.differ(left, right)
         for name in type(left).structural_fields:
@@ -259,8 +259,8 @@ def _context(side: str, whole: Any, part: Any) -> str:
     if not isinstance(part, Node) or not hasattr(whole, "script"):
         return ""
     text = printing.text_with_marks(whole, (part,))
-    known = text != printing.text_with_marks(whole, ())
-    return f"\n{side} program:\n{text}\n" if known else ""
+    marked = text != printing.text_with_marks(whole, ())
+    return f"\n{side} program:\n{text}\n" if marked else ""
 
 
 def _leaf_bytes(item: Any) -> bytes:

@@ -14,16 +14,16 @@ NodeType = TypeVar("NodeType", bound=Node)
 
 def children(node: Node) -> list[Node]:
     """The nodes directly below `node`, in field order. Definitions and references are left out."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for name in node.child_fields:
         value = getattr(node, name)
         if type(value) is tuple:
             for item in value:
                 if isinstance(item, Node):
-                    found.append(item)
+                    nodes.append(item)
         elif isinstance(value, Node):
-            found.append(value)
-    return found
+            nodes.append(value)
+    return nodes
 
 
 def post_order_visit(node: Node, visit: Callable[[Node], None]) -> None:

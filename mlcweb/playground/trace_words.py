@@ -14,9 +14,9 @@ from mlcweb.schedule.state import BlockPlace, LoopPlace
 def words(step: ReplayedStep) -> str:
     """What the step did. It begins with a verb, and has no full stop."""
     method = step.instruction.kind.method
-    made_of = _WORDS.get(method)
-    if made_of is not None:
-        return made_of(step)
+    wording = _WORDS.get(method)
+    if wording is not None:
+        return wording(step)
     text = method.replace("_", " ")
     things = _named(step.inputs)
     on = f" on {things}" if things else ""

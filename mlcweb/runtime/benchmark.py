@@ -136,8 +136,8 @@ def long_enough(
         zeros += seconds <= 0
         if seconds >= shortest or zeros > zero_limit:
             return number, seconds
-        wanted = number * shortest / seconds if seconds > 0 else 0
-        number = max(math.ceil(wanted * 1.05), math.ceil(number * 1.6))
+        enough = number * shortest / seconds if seconds > 0 else 0
+        number = max(math.ceil(enough * 1.05), math.ceil(number * 1.6))
 
 
 CACHE_BYTES = 1 << 25

@@ -236,8 +236,8 @@ def lookup_in(functions: Mapping[str, PrimFunc]) -> Callable[[str], Any]:
     symbols = {str(func.attrs.get("global_symbol")): func for func in functions.values()}
 
     def lookup(name: str) -> Any:
-        found = functions.get(name) or symbols.get(name) or get_global_func(name, True)
-        if found is None:
+        callee = functions.get(name) or symbols.get(name) or get_global_func(name, True)
+        if callee is None:
             raise UnknownFunction(
                 f'The program calls "{name}", which is not known here. Register it: '
                 f'tvm.register_func("{name}", f), where f is a Python function (it gets NumPy '
@@ -245,7 +245,7 @@ def lookup_in(functions: Mapping[str, PrimFunc]) -> Callable[[str], Any]:
                 "program; or add that PrimFunc to the module. Code of other compilers (C, LLVM) "
                 "cannot be linked"
             )
-        return found if isinstance(found, PrimFunc) else _on_arrays(found)
+        return callee if isinstance(callee, PrimFunc) else _on_arrays(callee)
 
     return lookup
 

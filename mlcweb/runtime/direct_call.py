@@ -64,16 +64,16 @@ def _maker(count: int) -> Callable[..., Callable[..., Any]]:
     arrays = ", ".join(f"array{index}" for index in range(count))
     layouts = ", ".join(f"layout{index}" for index in range(count))
     addresses = ", ".join(f"array{index}.address" for index in range(count))
-    known = " and ".join(f"array{index}.layout is layout{index}" for index in range(count))
+    same_layouts = " and ".join(f"array{index}.layout is layout{index}" for index in range(count))
     text = f"""
 def make(bound, bind, failure, explain, otherwise, {layouts}):
     def call(*arguments):
         try:
             {arrays}, = arguments
-            known = {known}
+            same_layouts = {same_layouts}
         except (AttributeError, ValueError):
-            known = False
-        if known:
+            same_layouts = False
+        if same_layouts:
             addresses = {addresses},
             run = bound(addresses) or bind(addresses)
             if run is not None:

@@ -225,11 +225,11 @@ class Module:
 
             return compile_together(kernels).assembly()
         languages = dict.fromkeys(kernel.language for kernel in kernels)
-        wanted = "wat" if fmt in ("asm", "s", "wasm") else "python" if fmt == "py" else fmt
-        if wanted and wanted not in languages:
+        source_language = "wat" if fmt in ("asm", "s", "wasm") else "python" if fmt == "py" else fmt
+        if source_language and source_language not in languages:
             there = " and ".join(f'"{language}"' for language in languages)
             raise TVMError(f'A module for "{self.target}" has no source in "{fmt}"; it has {there}')
-        return "\n\n".join(k.source for k in kernels if wanted in ("", k.language))
+        return "\n\n".join(k.source for k in kernels if source_language in ("", k.language))
 
     def export_library(self, file_name: Any, **options: Any) -> None:
         """Write the module to one file, which `tvm.runtime.load_module` reads: a WebAssembly module

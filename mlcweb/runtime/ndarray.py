@@ -48,10 +48,10 @@ _layouts: WeakValueDictionary[tuple[Any, ...], Layout] = WeakValueDictionary()
 def layout_of(shape: tuple[int, ...], dtype: str, dev: Device, memory: object) -> Layout:
     """The layout of arrays like that, which is the same object as long as anybody holds it."""
     key = (shape, dtype, dev, id(memory))
-    known = _layouts.get(key)
-    if known is None:
-        known = _layouts[key] = Layout(shape, dtype, dev, memory)
-    return known
+    layout = _layouts.get(key)
+    if layout is None:
+        layout = _layouts[key] = Layout(shape, dtype, dev, memory)
+    return layout
 
 
 class NDArray:

@@ -54,10 +54,10 @@ def _read(stream: BytesIO) -> dict[str, NDArray]:
         return struct.unpack(f"<{form}", data(struct.calcsize(f"<{form}")))
 
     def data(size: int) -> bytes:
-        found = stream.read(size) if size >= 0 else b""
-        if len(found) != size:
+        chunk = stream.read(size) if size >= 0 else b""
+        if len(chunk) != size:
             raise TVMError("The bytes of these parameters end too early")
-        return found
+        return chunk
 
     magic, _, count = read("QQQ")
     if magic != _LIST:

@@ -70,8 +70,8 @@ class Target(metaclass=NamedClass):
         kind = attrs.pop("kind", None)
         own_host = attrs.pop("host", None)
         if kind not in (*target_names(), *SOURCE_KINDS):
-            known = ", ".join((*target_names(), *SOURCE_KINDS))
-            raise ValueError(f'Target kind "{kind}" is not defined; there are {known}')
+            kinds = ", ".join((*target_names(), *SOURCE_KINDS))
+            raise ValueError(f'Target kind "{kind}" is not defined; there are {kinds}')
         self.kind = TargetKind(kind)
         check_options(kind, attrs)
         self.options: dict[str, Any] = attrs
@@ -115,8 +115,8 @@ class Target(metaclass=NamedClass):
     @property
     def keys(self) -> tuple[str, ...]:
         """What schedules are chosen by: the keys that are given, the device, those of the kind."""
-        given = self.options.get("keys", ())
-        listed = given.split(",") if isinstance(given, str) else given
+        own_keys = self.options.get("keys", ())
+        listed = own_keys.split(",") if isinstance(own_keys, str) else own_keys
         device = (self.options["device"],) if "device" in self.options else ()
         return tuple(dict.fromkeys((*listed, *device, *self._facts.keys)))
 

@@ -93,8 +93,8 @@ def check_options(kind: str, options: dict[str, Any]) -> None:
                 f"known are {', '.join(types)}"
             )
         expected = types[name]
-        given = (list, tuple, str) if expected is list else expected
-        if not isinstance(value, given):
+        accepted = (list, tuple, str) if expected is list else expected
+        if not isinstance(value, accepted):
             raise ValueError(
                 f'Option "{name}": expected type "{expected.__name__}" but got '
                 f'"{type(value).__name__}" ({value!r})'

@@ -69,12 +69,12 @@ def ir_module(
     `check_well_formed=False` leaves out the checks of whole functions.
     """
 
-    given = {"check_well_formed": check_well_formed, "s_tir": s_tir, **options}
+    module_options = {"check_well_formed": check_well_formed, "s_tir": s_tir, **options}
 
     def read(mod: type, frame: FrameType) -> Any:
-        module = _read_module(mod, frame, given)
-        made = [base.of_ir_module for base in mod.__bases__ if hasattr(base, "of_ir_module")]
-        return made[0](module, mod) if made else module
+        module = _read_module(mod, frame, module_options)
+        factories = [base.of_ir_module for base in mod.__bases__ if hasattr(base, "of_ir_module")]
+        return factories[0](module, mod) if factories else module
 
     if mod is not None:
         return read(mod, sys._getframe(1))

@@ -45,12 +45,12 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwarg
             f"te.extern_primfunc: the function reads {len(inputs)} buffer(s) that it does not "
             f"write, {names}; {len(input_tensors)} tensor(s) are given"
         )
-    given = {
+    input_buffers = {
         param: decl_buffer(tensor.shape, tensor.dtype)
         for param, tensor in zip(inputs, input_tensors, strict=True)
     }
-    func = primfunc.specialize(given)
-    outputs = [func.buffer_map[p] for p in func.params if p not in given]
+    func = primfunc.specialize(input_buffers)
+    outputs = [func.buffer_map[p] for p in func.params if p not in input_buffers]
     return extern(
         [buffer.shape for buffer in outputs], input_tensors,
         lambda ins, outs: fresh_statement(func.body),

@@ -258,7 +258,7 @@ def _check_reductions(body: tuple[PrimExpr, ...], name: str) -> None:
         inside = walk(value)
         if isinstance(value, Reduce):
             next(inside)
-        if any(isinstance(found, Reduce) for found in inside):
+        if any(isinstance(part, Reduce) for part in inside):
             raise ExpressionError(
                 f'te.compute "{name}": a reduction is only allowed as the whole element. Compute '
                 "the reduction as a tensor of its own, and use its elements in a second te.compute"
@@ -271,23 +271,23 @@ def _check_reductions(body: tuple[PrimExpr, ...], name: str) -> None:
         )
 
 
-def _buffers(given: Sequence[Buffer] | Buffer | None) -> list[Buffer]:
-    if given is None:
+def _buffers(buffers: Sequence[Buffer] | Buffer | None) -> list[Buffer]:
+    if buffers is None:
         return []
-    return [given] if isinstance(given, Buffer) else list(given)
+    return [buffers] if isinstance(buffers, Buffer) else list(buffers)
 
 
 def _dtypes(
     dtype: str | Sequence[str] | None, inputs: Sequence[Tensor], count: int, name: str
 ) -> list[str]:
     if dtype is None:
-        found = {tensor.dtype for tensor in inputs}
-        if len(found) != 1:
+        input_dtypes = {tensor.dtype for tensor in inputs}
+        if len(input_dtypes) != 1:
             raise ExpressionError(
                 f'te.extern "{name}": the dtype of the output does not follow from its inputs; '
                 "give dtype=…"
             )
-        dtype = found.pop()
+        dtype = input_dtypes.pop()
     return [dtype] * count if isinstance(dtype, str) else list(dtype)
 
 
@@ -297,7 +297,7 @@ def _domain(axis: IterVar) -> Range:
 
 
 def _distinct(tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    found: dict[tuple[int, int], Tensor] = {}
+    distinct: dict[tuple[int, int], Tensor] = {}
     for tensor in tensors:
-        found.setdefault((id(tensor.op), tensor.value_index), tensor)
-    return tuple(found.values())
+        distinct.setdefault((id(tensor.op), tensor.value_index), tensor)
+    return tuple(distinct.values())

@@ -265,13 +265,13 @@ class _Builder:
 
     def _layout_free(self, operations: list[Operation], parameters: list[Buffer]) -> list[int]:
         """Positions of the buffers whose layout an operation declares to be free to change."""
-        found: list[int] = []
+        positions: list[int] = []
         for operation in operations:
             for tensor in operation.attrs.get("layout_free_placeholders", ()):
                 buffer = self.buffers.get((tensor.op, tensor.value_index))
                 if buffer in parameters:
-                    found.append(parameters.index(buffer))
-        return sorted(set(found))
+                    positions.append(parameters.index(buffer))
+        return sorted(set(positions))
 
 
 def _annotations(operation: Operation) -> dict[str, Any]:

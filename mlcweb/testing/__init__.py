@@ -56,12 +56,14 @@ def assert_allclose(
     """
     import numpy as np
 
-    given, wanted = (
+    actual_array, desired_array = (
         x.numpy() if hasattr(x, "numpy") else np.asanyarray(x) for x in (actual, desired)
     )
-    if given.shape != wanted.shape:
-        raise AssertionError(f"The shapes differ: {given.shape} and, desired, {wanted.shape}")
-    np.testing.assert_allclose(given, wanted, rtol=rtol, atol=atol, verbose=verbose)
+    if actual_array.shape != desired_array.shape:
+        raise AssertionError(
+            f"The shapes differ: {actual_array.shape} and, desired, {desired_array.shape}"
+        )
+    np.testing.assert_allclose(actual_array, desired_array, rtol=rtol, atol=atol, verbose=verbose)
 
 
 def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:
@@ -93,13 +95,13 @@ def verify_trace_roundtrip(
     spelling of the text, by default that of the steps.
     """
     if not isinstance(text_format, str):
-        made = [
+        schedules = [
             verify_trace_roundtrip(
                 sch, mod, debug_mask=debug_mask, text_format=each, dialect=dialect
             )
             for each in text_format
         ]
-        return made[-1]
+        return schedules[-1]
     if text_format not in TEXT_FORMATS:
         raise ValueError(f'text_format is "python" or "json", not "{text_format}"')
     again = Schedule(mod, debug_mask=debug_mask)

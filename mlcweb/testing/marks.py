@@ -66,8 +66,8 @@ def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool 
     import pytest
 
     scope = "session" if cache_return_value else "function"
-    made = pytest.fixture(scope=scope)
-    return made if func is None else made(func)
+    decorator = pytest.fixture(scope=scope)
+    return decorator if func is None else decorator(func)
 
 
 def enabled_targets() -> list[tuple[str, Any]]:

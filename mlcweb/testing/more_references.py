@@ -159,8 +159,8 @@ def searchsorted_ref(sorted_sequence: Array, values: Array, right: bool, out_dty
         (len(rows), sorted_sequence.shape[-1]),
     )
     side = "right" if right else "left"
-    found = [np.searchsorted(s, row, side) for s, row in zip(sequences, rows, strict=True)]
-    return np.array(found, out_dtype).reshape(values.shape)
+    positions = [np.searchsorted(s, row, side) for s, row in zip(sequences, rows, strict=True)]
+    return np.array(positions, out_dtype).reshape(values.shape)
 
 
 def matrix_set_diag(

@@ -154,7 +154,7 @@ def generate_random_array(dtype: str, shape: tuple[int, ...]) -> Any:
     def draw(count: Any) -> Any:
         return np.frombuffer(np.random.bytes(int(count) * numbers.itemsize), numbers).copy()
 
-    found = draw(np.prod(shape))
-    while not (finite := np.isfinite(found)).all():
-        found[~finite] = draw((~finite).sum())
-    return found.reshape(shape)
+    values = draw(np.prod(shape))
+    while not (finite := np.isfinite(values)).all():
+        values[~finite] = draw((~finite).sum())
+    return values.reshape(shape)

@@ -64,17 +64,17 @@ def check_sketches(
 ) -> None:
     """Raise AssertionError unless there are as many sketches as expected programs, and each of
     these is what some sketch becomes by the decisions that belong to it."""
-    found = list(sketches)
-    if not len(found) == len(expected_mods) == len(expected_decisions):
+    sketch_list = list(sketches)
+    if not len(sketch_list) == len(expected_mods) == len(expected_decisions):
         raise AssertionError(
-            f"There are {len(found)} sketches, {len(expected_mods)} expected programs and "
+            f"There are {len(sketch_list)} sketches, {len(expected_mods)} expected programs and "
             f"{len(expected_decisions)} lists of decisions"
         )
     for number, (expected, decisions) in enumerate(
         zip(expected_mods, expected_decisions, strict=True)
     ):
         module = expected if isinstance(expected, IRModule) else IRModule({"main": expected})
-        if not any(_becomes(mod, sketch, module, decisions) for sketch in found):
+        if not any(_becomes(mod, sketch, module, decisions) for sketch in sketch_list):
             raise AssertionError(f"No sketch becomes the expected program {number}")
 
 

@@ -147,9 +147,9 @@ read as one whose effects are not known."""
 
 def builtin(name: str) -> Builtin | None:
     """What is known of an operator's name without `tir.`; None of what is no builtin."""
-    known = BUILTINS.get(name)
-    if known is not None:
-        return known
+    entry = BUILTINS.get(name)
+    if entry is not None:
+        return entry
     family, dot, _ = name.partition(".")
     if not dot or family not in NAMESPACES:
         return None

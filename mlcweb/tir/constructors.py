@@ -142,15 +142,15 @@ def _by_fields(node_class: Any) -> Callable[..., Any]:
     optional = {f.name for f in own if f.default is not MISSING or f.default_factory is not MISSING}
 
     def make(*args: Any, span: Any = None, **options: Any) -> Any:
-        given = dict(zip(names, args, strict=False))
+        arguments = dict(zip(names, args, strict=False))
         if len(args) == len(names) + 1:  # the span is the last parameter of each
             span = args[-1]
-        elif len(args) > len(names) or given.keys() & options.keys():
+        elif len(args) > len(names) or arguments.keys() & options.keys():
             node_class(*args, **options)  # Python's own complaint
-        given |= options
+        arguments |= options
         values = {
             key: convert.get(key, _as_it_is)(value)
-            for key, value in given.items()
+            for key, value in arguments.items()
             if not (value is None and key in optional)
         }
         return node_class(**values, span=span)

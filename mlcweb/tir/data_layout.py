@@ -82,14 +82,14 @@ class Layout:
 
     def __contains__(self, axis: str) -> bool:
         inner = {letter.lower() for letter in self.factors}
-        return axis in inner or any(known.name == axis for known in self._axes)
+        return axis in inner or any(layout_axis.name == axis for layout_axis in self._axes)
 
     def __getitem__(self, index: int) -> str:
         return self._axes[index].name
 
     def index_of(self, axis: str) -> int:
         """The position of an axis, named as in the layout ("C", "16c"); -1 where there is none."""
-        names = [known.name for known in self._axes]
+        names = [layout_axis.name for layout_axis in self._axes]
         return names.index(axis) if axis in names else -1
 
     def factor_of(self, axis: str) -> int:
@@ -117,21 +117,21 @@ class Layout:
 
     def spread(self, totals: Mapping[str, PrimExpr], what: str = "extents") -> list[PrimExpr]:
         """The extents (or indices) of all axes, from those of each capital letter."""
-        found: list[PrimExpr] = []
+        results: list[PrimExpr] = []
         for axis in self._axes:
             if not axis.parts:
                 total, size = totals[axis.name], self.factors.get(axis.name, 1)
                 if size > 1 and what == "extents":
                     total = total + (size - 1)
-                found.append(arithmetic.floordiv(total, size) if size > 1 else total)
+                results.append(arithmetic.floordiv(total, size) if size > 1 else total)
                 continue
             value: PrimExpr = arithmetic.const(int(what == "extents"), self.dtype)
             for letter, size in axis.parts:
                 value = value * size
                 if what == "indices":
                     value = value + arithmetic.floormod(totals[letter], size)
-            found.append(value)
-        return found
+            results.append(value)
+        return results
 
     def __repr__(self) -> str:
         return f"Layout({self.name})"

@@ -143,10 +143,10 @@ NARROW_FLOATS = tuple(name for name in _FLOATS if "_" in name)
 
 
 def _float_max(dtype: str) -> float:
-    known = _FLOATS.get(element_of(dtype))
-    if known is None:
+    limits = _FLOATS.get(element_of(dtype))
+    if limits is None:
         raise DiagnosticError(f"The greatest {dtype} is not known")
-    return known[2]
+    return limits[2]
 
 
 def round_float(value: int | float, dtype: str) -> float:

@@ -126,8 +126,10 @@ def _defined_in(statement: S.Stmt) -> set[Node]:
             for match in node.match_buffers:
                 defined.add(match.buffer)
                 # What the region is in terms of is there already.
-                known = {part for side in match.source.region for part in walk(side)}
-                defined.update(part for part in find_nodes(match.buffer, Var) if part not in known)
+                in_region = {part for side in match.source.region for part in walk(side)}
+                defined.update(
+                    part for part in find_nodes(match.buffer, Var) if part not in in_region
+                )
     return defined
 
 

@@ -61,16 +61,16 @@ def substitute(
 
 def variables_in(*nodes: Node) -> set[Var]:
     """The variables that occur in nodes, definitions not counted."""
-    found: set[Var] = set()
+    variables: set[Var] = set()
     pending: list[Node] = [*nodes]
     for node in pending:  # which grows
         if isinstance(node, Var):
-            found.add(node)
+            variables.add(node)
         elif isinstance(node, (BinaryExpr, ComparisonExpr)):
             pending += (node.a, node.b)
         elif node.child_fields:
             pending += children(node)
-    return found
+    return variables
 
 
 def uses(node: Node, var: Var) -> bool:
@@ -90,7 +90,7 @@ def uses(node: Node, var: Var) -> bool:
 
 def uses_any(node: Node, variables: Container[Var]) -> bool:
     """Whether one of some variables occurs in a node."""
-    return any(isinstance(found, Var) and found in variables for found in walk(node))
+    return any(isinstance(part, Var) and part in variables for part in walk(node))
 
 
 _LEAVES = frozenset((Var, IntImm))

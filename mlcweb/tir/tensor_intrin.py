@@ -83,10 +83,10 @@ class TensorIntrin:
             provided(__name__, "register_standard")
         if name in _intrinsics or allow_missing:
             return _intrinsics.get(name)
-        known = ", ".join(f'"{known}"' for known in sorted(_intrinsics)) or "none"
+        registered = ", ".join(f'"{registered}"' for registered in sorted(_intrinsics)) or "none"
         raise ValueError(
-            f'TensorIntrin "{name}" is not registered; registered are: {known}. Register it with '
-            "tvm.tir.TensorIntrin.register(name, desc, impl)"
+            f'TensorIntrin "{name}" is not registered; registered are: {registered}. Register it '
+            "with tvm.tir.TensorIntrin.register(name, desc, impl)"
         )
 
 
@@ -95,8 +95,8 @@ def name_of(intrinsic: str | TensorIntrin) -> str:
     if isinstance(intrinsic, str):
         TensorIntrin.get(intrinsic)
         return intrinsic
-    for name, known in _intrinsics.items():
-        if known is intrinsic:
+    for name, registered in _intrinsics.items():
+        if registered is intrinsic:
             return name
     raise ValueError("The TensorIntrin is not registered, so a trace could not name it")
 

@@ -75,14 +75,14 @@ def class_name(value: object) -> str:
 
 
 def _describe(
-    error: BaseException, filename: str, own: Collection[str], known: Collection[str]
+    error: BaseException, filename: str, own: Collection[str], names: Collection[str]
 ) -> RunError:
     message = _cut(error.msg if isinstance(error, SyntaxError) else _message(error))
     place = _place(error, filename)
     kind = _kind(error)
     marks = []
     if place is not None and not isinstance(error, KeyboardInterrupt):
-        fix = _fix(error, message, place, filename, known)
+        fix = _fix(error, message, place, filename, names)
         marks.append(Diagnostic(*_range(filename, place), f"{kind}: {message}", fix=fix))
     own_name = f"{type(error).__module__}.{type(error).__qualname__}: "
     text = _traceback(error, own).replace(own_name, f"{kind}: ") + _hint(error)
@@ -114,10 +114,10 @@ def _fix(
     message: str,
     place: tuple[int, int, int, int],
     filename: str,
-    known: Collection[str],
+    names: Collection[str],
 ) -> Fix | None:
     lines = [line.rstrip("\r\n") for line in linecache.getlines(filename)]
-    fix = fixes.suggest(error, message, place, lines, known)
+    fix = fixes.suggest(error, message, place, lines, names)
     if fix is None:
         return None
     where = _range(filename, (fix.line, fix.column, fix.end_line, fix.end_column))
@@ -167,12 +167,12 @@ def _place(error: BaseException, filename: str) -> tuple[int, int, int, int] | N
 
 
 def _innermost(frame: TracebackType | None, filename: str) -> TracebackType | None:
-    found = None
+    innermost = None
     while frame is not None:
         if frame.tb_frame.f_code.co_filename == filename:
-            found = frame
+            innermost = frame
         frame = frame.tb_next
-    return found
+    return innermost
 
 
 def _frame_place(frame: TracebackType, filename: str) -> tuple[int, int, int, int]:

@@ -93,8 +93,8 @@ def _replacement(
     lines: Sequence[str],
 ) -> Fix | None:
     """`wrong`, where it stands in the place at fault, replaced by what it looks most like."""
-    found = difflib.get_close_matches(wrong or "", [n for n in candidates if n != wrong], n=1)
-    if not wrong or not found:
+    closest = difflib.get_close_matches(wrong or "", [n for n in candidates if n != wrong], n=1)
+    if not wrong or not closest:
         return None
     line, column, end_line, end_column = place
     for number in range(line, min(end_line, len(lines)) + 1):
@@ -103,8 +103,8 @@ def _replacement(
         end = end_column if number == end_line else len(text)
         match = re.compile(rf"(?<!\w){re.escape(wrong)}(?!\w)").search(text, start, end)
         if match:
-            title = f"Change {wrong} to {found[0]}"
-            return Fix(number, match.start(), number, match.end(), title, found[0])
+            title = f"Change {wrong} to {closest[0]}"
+            return Fix(number, match.start(), number, match.end(), title, closest[0])
     return None
 
 

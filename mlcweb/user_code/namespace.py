@@ -35,33 +35,33 @@ class SearchModule:
 
 def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:
     """The program's modules by name; a function counts as a module of its own."""
-    found: dict[str, IRModule] = {}
+    by_name: dict[str, IRModule] = {}
     for name, value in _public(variables):
         if _is(value, IRModule) and value.functions:
-            found[name] = value
+            by_name[name] = value
         elif _is(value, PrimFunc):
-            found[name] = IRModule({"main": value})  # as Schedule takes a function
-    return found
+            by_name[name] = IRModule({"main": value})  # as Schedule takes a function
+    return by_name
 
 
 def search_modules(variables: Mapping[str, Any]) -> list[SearchModule]:
     """The modules that have a TensorIR function."""
-    found: list[SearchModule] = []
+    searchable: list[SearchModule] = []
     for name, module in modules(variables).items():
         kinds = {var.name_hint: isinstance(f, PrimFunc) for var, f in module.functions.items()}
         functions = [function for function, is_prim in kinds.items() if is_prim]
         if functions:
-            found.append(SearchModule(name, functions, model=kinds.get("main") is False))
-    return found
+            searchable.append(SearchModule(name, functions, model=kinds.get("main") is False))
+    return searchable
 
 
 def schedules(variables: Mapping[str, Any]) -> dict[str, Schedule]:
     """The program's schedules by name, each once, in the order in which they were defined."""
-    found: dict[str, Schedule] = {}
+    by_name: dict[str, Schedule] = {}
     for name, value in _public(variables):
-        if _is(value, Schedule) and not any(value is known for known in found.values()):
-            found[name] = value
-    return found
+        if _is(value, Schedule) and not any(value is earlier for earlier in by_name.values()):
+            by_name[name] = value
+    return by_name
 
 
 def schedule_functions(variables: Mapping[str, Any], filenames: Collection[str]) -> list[str]:

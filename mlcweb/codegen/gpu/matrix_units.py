@@ -42,13 +42,13 @@ def declare_fragments(printer: Any, buffer: Buffer, element: str) -> str:
 
 def _tiles(body: S.Stmt) -> dict[E.Var, Tile]:
     """The tile of each fragment that is loaded or filled, by its data."""
-    found: dict[E.Var, Tile] = {}
+    tiles: dict[E.Var, Tile] = {}
     for part in S.find_attributes(body, MATRIX_UNIT):
         kind, tile = _instruction(part)
         if kind != "store":
             whole = Tile(tile.shape, tile.layout if kind == "load" else "row_major")
-            found[_stores(part)[0].buffer.data] = whole
-    return found
+            tiles[_stores(part)[0].buffer.data] = whole
+    return tiles
 
 
 def _instruction(statement: S.AttrStmt) -> tuple[str, Tile]:

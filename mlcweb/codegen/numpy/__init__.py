@@ -64,13 +64,13 @@ def _specializing(
             int(arguments[position] if axis is None else arguments[position].shape[axis])
             for position, axis in symbols.values()
         )
-        known = compiled.get(values)
-        if known is None:
+        specialized = compiled.get(values)
+        if specialized is None:
             if len(compiled) >= MAX_SPECIALIZATIONS:
                 compiled.clear()
             special = specialize(func, dict(zip(symbols, values, strict=True)))
-            known = compiled[values] = _compile(name, special, lookup)[0]
-        return known(*arguments)
+            specialized = compiled[values] = _compile(name, special, lookup)[0]
+        return specialized(*arguments)
 
     return run
 

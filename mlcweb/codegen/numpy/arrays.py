@@ -134,9 +134,9 @@ class ArrayExpressions(Dispatcher):
 
     def constant(self, values: np.ndarray[Any, Any], hint: str) -> str:
         """The name of a constant array."""
-        for name, known in self.constants.items():
-            same = known.dtype == values.dtype and known.shape == values.shape
-            if same and np.array_equal(known, values):
+        for name, array in self.constants.items():
+            same = array.dtype == values.dtype and array.shape == values.shape
+            if same and np.array_equal(array, values):
                 return name
         name = self.scalars.names.fresh(hint)
         self.constants[name] = values

@@ -63,9 +63,9 @@ class Leaf:
 
 def leaves_of(body: S.Stmt, allocations: list[Buffer]) -> list[Leaf]:
     """The leaves in the order of the text; buffers that are allocated are added to the list."""
-    found = _collect(Leaf(body), allocations)
+    leaves = _collect(Leaf(body), allocations)
     return [
-        replace(leaf, accesses=tuple(_accesses(leaf)), barrier=_is_barrier(leaf)) for leaf in found
+        replace(leaf, accesses=tuple(_accesses(leaf)), barrier=_is_barrier(leaf)) for leaf in leaves
     ]
 
 

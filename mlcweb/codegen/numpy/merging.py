@@ -54,14 +54,14 @@ class _Merger(Mutator):
         variables = variables_in(index)
         if isinstance(index, E.Var) or not variables:
             return self.rewrite(index)
-        known = next((new for old, new in self.merged if same_expression(old, index)), None)
-        if known is None:
+        merged_var = next((new for old, new in self.merged if same_expression(old, index)), None)
+        if merged_var is None:
             name = "_".join(sorted(var.name for var in variables))
-            known = E.Var(name, index.dtype)
-            self.merged.append((index, known))
+            merged_var = E.Var(name, index.dtype)
+            self.merged.append((index, merged_var))
         for var in variables:
-            self.claim(var, known)
-        return known
+            self.claim(var, merged_var)
+        return merged_var
 
     def claim(self, var: E.Var, place: E.Var) -> None:
         """Say where an iterator occurs; it may be only one place."""

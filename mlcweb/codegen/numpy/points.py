@@ -75,10 +75,10 @@ def connected(loops: Sequence[Loop], links: Iterable[Iterable[E.Var]]) -> list[l
 
 def usable_guards(guards: Iterable[E.PrimExpr], loops: Sequence[Loop]) -> list[E.PrimExpr]:
     """The guards that depend on nothing but these loops, and on one of them at least."""
-    known = {loop.var for loop in loops}
+    loop_vars = {loop.var for loop in loops}
     kept = []
     for guard in guards:
         variables = variables_in(guard)
-        if variables and variables <= known:
+        if variables and variables <= loop_vars:
             kept.append(guard)
     return kept

@@ -242,14 +242,14 @@ class _Encoder:
         )
         parts = [locals_]
         # Kernels repeat few distinct instructions. Floats stay out, where 0.0 equals -0.0.
-        known: dict[Instruction, bytes] = {}
+        codes: dict[Instruction, bytes] = {}
         for instruction in function.body:
             try:
-                code = known.get(instruction)
+                code = codes.get(instruction)
                 if code is None:
                     code = self.instruction(instruction)
                     if instruction[0] not in ("f32.const", "f64.const"):
-                        known[instruction] = code
+                        codes[instruction] = code
             except (LookupError, TypeError, ValueError, OverflowError, struct.error) as error:
                 raise WasmError(
                     f"Function {function.name}, instruction {len(parts) - 1}: "

@@ -19,10 +19,10 @@ NEEDS = {
 
 def helper_functions(names: Iterable[str]) -> list[Function]:
     """The helpers of these names and those that they need, in a fixed order."""
-    wanted = set(names)
-    for name in tuple(wanted):
-        wanted.update(NEEDS.get(name, ()))
-    return [_helper(name) for name in sorted(wanted)]
+    needed = set(names)
+    for name in tuple(needed):
+        needed.update(NEEDS.get(name, ()))
+    return [_helper(name) for name in sorted(needed)]
 
 
 @cache

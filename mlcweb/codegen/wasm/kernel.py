@@ -113,19 +113,19 @@ def compile_lowered(
         selector = FunctionSelector(func, name, options, checks, calls, regions)
         selected[name] = selector.select()
     callees = [entry for _, entry in calls.callees.values()]
-    made = [entry.function for entry in selected.values()]
-    loops = [_repeat(function) for function in made]
+    kernels = [entry.function for entry in selected.values()]
+    loops = [_repeat(function) for function in kernels]
     needed = [*selected.values(), *callees]
     helpers = helper_functions(name for entry in needed for name in entry.helpers)
-    exports = [Export(function.name, "function", function.name) for function in (*made, *loops)]
+    exports = [Export(function.name, "function", function.name) for function in (*kernels, *loops)]
     memory = Memory(1, MAXIMUM_PAGES, True) if shared else Memory(1)
     variables = (FAULT_CHECK, FAULT_INDEX) if checks else ()
     exports += [Export(name, "global", name) for name in variables]
     entries = [selected.entry for selected in calls.loops]
     exports += [Export(each.loop.entry, "function", each.entry.name) for each in calls.loops]
-    threaded = (*(found.function for found in calls.loops), *entries)
+    threaded = (*(parallel_loop.function for parallel_loop in calls.loops), *entries)
     module = Module(
-        functions=(*made, *loops, *(entry.function for entry in callees), *threaded, *helpers),
+        functions=(*kernels, *loops, *(entry.function for entry in callees), *threaded, *helpers),
         imports=(Import("env", "memory", memory), *calls.imports()),
         globals=tuple(
             Global(name, GlobalType("i32", True), ("i32.const", 0)) for name in variables
@@ -134,7 +134,7 @@ def compile_lowered(
     )
     scratch = max((entry.scratch_bytes for entry in selected.values()), default=0)
     python = tuple(calls.python)
-    parallel = tuple(found.loop for found in calls.loops)
+    parallel = tuple(parallel_loop.loop for parallel_loop in calls.loops)
     return WasmModule(
         module, dict(functions), dict(lowered), scratch, tuple(checks), python, parallel
     )

@@ -92,11 +92,11 @@ class Addresses:
             raise UnsupportedError("WebAssembly has no gathering load", access.span)
         # Views of other types share the memory, but not the distance between elements.
         size = dtypes.size_in_bytes(dtypes.element_of(access.buffer.dtype))
-        known = self.places.setdefault(base, {})
-        found = known.get((data, size))
-        if found is None:
-            found = known[data, size] = self._place(data, size, self.indices.sum_of(base))
-        return found
+        places = self.places.setdefault(base, {})
+        place = places.get((data, size))
+        if place is None:
+            place = places[data, size] = self._place(data, size, self.indices.sum_of(base))
+        return place
 
     def _place(self, data: E.Var, element_bytes: int, total: Sum) -> Place:
         low = self.indices.sum_interval(total.with_constant(0))[0]
@@ -115,30 +115,32 @@ class Addresses:
         to advance at the end of each iteration, and by how many bytes."""
         outer = self.pointers
         self.pointers = dict(outer)
-        made: dict[Key, int] = {}
+        pointer_locals: dict[Key, int] = {}
         steps: list[tuple[int, int]] = []
         for key, place in self.in_loop[loop].items():
-            known = outer.get(key)
-            missing = dict(known.missing if known else place.total.terms)
+            pointer = outer.get(key)
+            missing = dict(pointer.missing if pointer else place.total.terms)
             step = missing.pop(loop.loop_var, 0)
-            if step == 0 or (known is None and place.data not in self.selector.locals):
+            if step == 0 or (pointer is None and place.data not in self.selector.locals):
                 continue  # a buffer allocated inside of the loop has no address before it
             ready = {atom: scale for atom, scale in missing.items() if self.is_settled(atom)}
-            source = known.local if known else (place.data, place.bias)
+            source = pointer.local if pointer else (place.data, place.bias)
             identity = (source, frozenset(ready.items()), step, place.element_bytes)
-            local = made.get(identity)
+            local = pointer_locals.get(identity)
             if local is None:
-                self.push_start(place, known)
+                self.push_start(place, pointer)
                 for atom, scale in ready.items():
                     self.add_scaled(atom, scale * place.element_bytes)
                 self.add_scaled(loop.min, step * place.element_bytes)
-                local = made[identity] = self.selector.builder.local("i32", place.data.name)
+                local = pointer_locals[identity] = self.selector.builder.local(
+                    "i32", place.data.name
+                )
                 self.selector.emit("local.set", local)
                 steps.append((local, step * place.element_bytes))
             rest = {atom: scale for atom, scale in missing.items() if atom not in ready}
             self.pointers[key] = _Pointer(local, rest)
         yield steps
-        for local in made.values():
+        for local in pointer_locals.values():
             self.selector.builder.release(local)
         self.pointers = outer
 
@@ -155,9 +157,9 @@ class Addresses:
 
     def push(self, place: Place) -> None:
         """Leave on the stack the address that, with the offset of `place`, is the element's."""
-        known = self.pointers.get(place.key)
-        self.push_start(place, known)
-        for atom, scale in (known.missing if known else place.total.terms).items():
+        pointer = self.pointers.get(place.key)
+        self.push_start(place, pointer)
+        for atom, scale in (pointer.missing if pointer else place.total.terms).items():
             self.add_scaled(atom, scale * place.element_bytes)
 
     def push_start(self, place: Place, known: _Pointer | None) -> None:

@@ -161,9 +161,9 @@ class FunctionSelector:
         base = index.base if isinstance(index, E.Ramp) else index
         assert isinstance(base, E.IntImm)
         for first in range(base.value, -1, -1):
-            known = self.registers.get((access.buffer, first))
-            if known is not None:
-                local, lanes = known
+            register = self.registers.get((access.buffer, first))
+            if register is not None:
+                local, lanes = register
                 whole = dtypes.lanes(index.dtype) == lanes
                 return local, None if whole else (base.value - first, lanes)
         raise UnsupportedError(f'"{access.buffer.name}" is read before its allocation', access.span)
@@ -315,9 +315,9 @@ def _let(selector: FunctionSelector, let: S.LetStmt) -> None:
 def _allocation(selector: FunctionSelector, allocation: S.AllocBuffer) -> None:
     buffer = allocation.buffer
     if buffer.scope() == REGISTER_SCOPE:
-        made = _registers(selector, allocation)
+        keys = _registers(selector, allocation)
         selector.statement(allocation.body)
-        for key in made:
+        for key in keys:
             selector.builder.release(selector.registers.pop(key)[0])
         return
     start, size = selector.scratch, allocated_bytes(allocation)
@@ -348,7 +348,7 @@ def _registers(selector: FunctionSelector, allocation: S.AllocBuffer) -> list[tu
             )
         lanes = dtypes.lanes(index.dtype)
         places[base.value] = max(places.get(base.value, 1), lanes)
-    made: list[tuple[Buffer, int]] = []
+    keys: list[tuple[Buffer, int]] = []
     covered = -1
     for start, lanes in sorted(places.items()):
         if start <= covered:
@@ -356,8 +356,8 @@ def _registers(selector: FunctionSelector, allocation: S.AllocBuffer) -> list[tu
         covered = start + lanes - 1
         kind = stack_type(dtypes.with_lanes(buffer.dtype, lanes))
         selector.registers[buffer, start] = selector.builder.local(kind, buffer.name), lanes
-        made.append((buffer, start))
-    return made
+        keys.append((buffer, start))
+    return keys
 
 
 def _assertion(selector: FunctionSelector, statement: S.AssertStmt) -> None:

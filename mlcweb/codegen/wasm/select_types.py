@@ -32,10 +32,10 @@ def stack_type(dtype: str) -> ValueType:
     """The type of a value of `dtype` on the stack."""
     if dtypes.lanes(dtype) > 1:
         return "v128"
-    known = STACK_TYPES.get(dtype)
-    if known is None:
+    value_type = STACK_TYPES.get(dtype)
+    if value_type is None:
         raise UnsupportedError(f"WebAssembly code has no values of type {dtype}")
-    return known
+    return value_type
 
 
 def vector_shape(dtype: str) -> str:

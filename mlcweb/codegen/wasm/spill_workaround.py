@@ -129,9 +129,9 @@ def _guards(body: list[Instruction], start: int, end: int) -> dict[int, tuple[In
 
 
 def _stack_change(name: str) -> int | None:
-    known = _STACK_CHANGES.get(name)
-    if known is not None:
-        return known
+    change = _STACK_CHANGES.get(name)
+    if change is not None:
+        return change
     if name == "br_if":
         return -1
     effect = OPERATIONS[name].effect

@@ -77,13 +77,13 @@ class Arena:
     def _extended(self, needed: int) -> bool:
         """Whether the memory could be made `needed` pages long."""
         # Some more than is needed, so that many small arrays do not grow it again and again.
-        for wanted in (max(needed, self.pages * 5 // 4), needed):
-            if wanted <= MAXIMUM_PAGES:
+        for pages in (max(needed, self.pages * 5 // 4), needed):
+            if pages <= MAXIMUM_PAGES:
                 try:
-                    self._grow(wanted - self.pages)
+                    self._grow(pages - self.pages)
                 except MemoryError:
                     continue
-                self.pages = wanted
+                self.pages = pages
                 return True
         return False
 

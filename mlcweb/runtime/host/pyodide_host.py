@@ -108,8 +108,8 @@ class PyodideHost(engine.Host):
             self.bytes(address, data.nbytes).assign(data.reshape(-1).view("uint8"))
 
     def chain(self, calls: Sequence[Callable[[], Any]]) -> engine.Chain:
-        made = self._chain(to_js(calls))
-        return made.run, made.reached
+        chain = self._chain(to_js(calls))
+        return chain.run, chain.reached
 
     def launcher(self, compiled: WasmModule, another: object) -> PageLauncher:
         """What runs parallel loops; the page makes the instances that its threads need."""

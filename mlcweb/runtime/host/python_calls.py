@@ -57,21 +57,21 @@ def _arguments(
     call: PythonCall, host: Host, values: tuple[Any, ...]
 ) -> tuple[list[Any], Callable[[], None]]:
     """What a Python function gets, and what to do after it has returned."""
-    given = iter(values)
+    remaining = iter(values)
     arguments: list[Any] = []
     pointers: list[tuple[int, int, Pointer, int]] = []
     for argument in call.arguments:
         if isinstance(argument, Text):
             arguments.append(argument.value)
         elif isinstance(argument, Pointer):
-            address, count = next(given) % host.addresses, max(next(given), 0)
+            address, count = next(remaining) % host.addresses, max(next(remaining), 0)
             nbytes = count * dtypes.size_in_bytes(argument.dtype)
             if address + nbytes > host.nbytes:
                 raise IndexOutOfBounds(f'"{call.name}" is called with a pointer to no memory')
             pointers.append((address, nbytes, argument, len(arguments)))
             arguments.append(None)
         else:
-            arguments.append(_number(next(given), argument.dtype))
+            arguments.append(_number(next(remaining), argument.dtype))
     if host.visible:
         for address, nbytes, pointer, position in pointers:
             arguments[position] = _elements(host.view(address, nbytes), pointer.dtype)

@@ -12,8 +12,8 @@ def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         if length <= 0:
             continue
         if result and start < sum(result[-1]):
-            first, known = result[-1]
-            result[-1] = first, max(known, start + length - first)
+            first, covered = result[-1]
+            result[-1] = first, max(covered, start + length - first)
         else:
             result.append((start, length))
     return result

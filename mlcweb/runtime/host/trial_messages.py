@@ -27,8 +27,8 @@ def plain(message: Any) -> dict[str, Any]:
             return [value_of(item) for item in value]
         return plain(value) if hasattr(value, "__dataclass_fields__") else value
 
-    found = {camel_case(each.name): getattr(message, each.name) for each in fields(message)}
-    return {name: value_of(value) for name, value in found.items() if value is not None}
+    values = {camel_case(each.name): getattr(message, each.name) for each in fields(message)}
+    return {name: value_of(value) for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

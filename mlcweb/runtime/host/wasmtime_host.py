@@ -270,12 +270,12 @@ def _type(type: FunctionType) -> wasmtime.FuncType:
 
 def _as_error(trap: wasmtime.Trap) -> KernelTrap:
     code, frames = trap.trap_code, trap.frames
-    found = re.search(r"wasm address (0x[0-9a-f]+)", str(trap))
+    match = re.search(r"wasm address (0x[0-9a-f]+)", str(trap))
     return KernelTrap(
         frames[0].func_name if frames else None,
         code.name if code is not None else "UNKNOWN",
         frames[0].module_offset if frames else None,
-        int(found[1], 16) if found else None,
+        int(match[1], 16) if match else None,
     )
 
 

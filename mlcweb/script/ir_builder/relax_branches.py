@@ -75,11 +75,11 @@ class OpenBranches:
             self.blocks._begin_binding_block()
             yield
             self.blocks._close_block()
-            found, scope.blocks = merged(scope.blocks), outer
+            blocks, scope.blocks = merged(scope.blocks), outer
             del self.blocks._open[depth:]
-            if not found:
+            if not blocks:
                 raise BuilderError(f"{call} is empty: it ends with the variable that it gives")
-            self.open[-1].cases[case] = E.SeqExpr(found, found[-1].bindings[-1].var)
+            self.open[-1].cases[case] = E.SeqExpr(blocks, blocks[-1].bindings[-1].var)
 
         return Frame(call, build)
 

@@ -135,7 +135,7 @@ class StatementBuilder:
 
     def axis(self, name: str, axis: C.Axis, node: Any) -> E.Var:
         contents = self.block("T.axis", node)
-        if node is not None and any(known.var.name == name for known in contents.axes):
+        if node is not None and any(iter_var.var.name == name for iter_var in contents.axes):
             raise self.error(f'The block "{contents.name}" has an axis "{name}" already', node)
         span = self.span(node)
         domain = axis.domain

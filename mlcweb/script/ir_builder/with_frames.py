@@ -138,10 +138,10 @@ def _let(
     self: StatementBuilder, frame: C.LetFrame, names: Sequence[str], node: Any
 ) -> AbstractContextManager[E.Var]:
     span = self.span(node)
-    known = frame.var
-    if known is not None:
+    frame_var = frame.var
+    if frame_var is not None:
         return _wrapped(
-            self, lambda body: S.LetStmt(known, frame.value, body, span=span), node, known
+            self, lambda body: S.LetStmt(frame_var, frame.value, body, span=span), node, frame_var
         )
     name = _one_name(self, names, node)
     var = E.Var(name, frame.value.dtype, span=span)

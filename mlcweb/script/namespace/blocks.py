@@ -89,8 +89,8 @@ def block_attr(attrs: Mapping[str, Any]) -> constructs.BlockAttributes:
 
 def func_attr(attrs: Mapping[str, Any]) -> constructs.FunctionAttributes:
     """Attributes of the function."""
-    given = mapping(attrs, "T.func_attr")
-    return constructs.FunctionAttributes({without_prefix(k): v for k, v in given.items()})
+    attributes = mapping(attrs, "T.func_attr")
+    return constructs.FunctionAttributes({without_prefix(k): v for k, v in attributes.items()})
 
 
 class AxisNamespace:

@@ -65,8 +65,8 @@ def view(
         shape = (*outer, _count_of(last, buffer.dtype, dtype))
         offset = None if offset is None else _count_of(offset, buffer.dtype, dtype)
     elif -1 in [extent for extent in shape if isinstance(extent, int)]:
-        known = [extent for extent in shape if not (isinstance(extent, int) and extent == -1)]
-        rest = floordiv(reduce(multiply, buffer.shape), reduce(multiply, known, const(1)))
+        fixed = [extent for extent in shape if not (isinstance(extent, int) and extent == -1)]
+        rest = floordiv(reduce(multiply, buffer.shape), reduce(multiply, fixed, const(1)))
         shape = tuple(rest if isinstance(n, int) and n == -1 else n for n in shape)
     return decl_buffer(shape, dtype or buffer.dtype, buffer.data, elem_offset=offset)
 

@@ -24,8 +24,8 @@ def _loops(kind: S.ForKind) -> Callable[..., constructs.Loops]:
         step: Any = 1,
     ) -> constructs.Loops:
         domain, stride = _stepping(loop_range(start, stop), step)
-        given = mapping(annotations or {}, "annotations")
-        return constructs.Loops((domain,), kind, annotations=given, step=stride)
+        loop_annotations = mapping(annotations or {}, "annotations")
+        return constructs.Loops((domain,), kind, annotations=loop_annotations, step=stride)
 
     return build
 

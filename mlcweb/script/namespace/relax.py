@@ -92,8 +92,8 @@ def _callable(
     result = S.ObjectStructInfo() if ret is None else to_struct_info(ret)
     if params is None:
         return S.FuncStructInfo.opaque_func(ret=result, purity=bool(purity))
-    given = params if isinstance(params, (list, tuple)) else (params,)
-    infos = [to_struct_info(param) for param in given]
+    param_types = params if isinstance(params, (list, tuple)) else (params,)
+    infos = [to_struct_info(param) for param in param_types]
     return S.FuncStructInfo(infos, result, True if purity is None else purity)
 
 

@@ -59,8 +59,8 @@ class Scopes:
         if name in self._ended:
             origin = self._ended[name] or "a name"
             return f'"{name}" is {origin} and means nothing outside of it'
-        known = {key for scope in self._scopes for key in scope} | {*self._outside, *more}
-        return f'"{name}" is not defined{suggestion(name, known)}'
+        names = {key for scope in self._scopes for key in scope} | {*self._outside, *more}
+        return f'"{name}" is not defined{suggestion(name, names)}'
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

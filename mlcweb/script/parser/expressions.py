@@ -275,8 +275,8 @@ def items(self: Evaluator, nodes: Sequence[ast.expr]) -> list[Any]:
 def _dict(self: Evaluator, node: ast.Dict) -> Any:
     entries: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
-        found = self.value(value)
-        entries.update(found if key is None else {self.value(key): found})
+        evaluated = self.value(value)
+        entries.update(evaluated if key is None else {self.value(key): evaluated})
     return entries
 
 
@@ -304,8 +304,8 @@ def _apply(
     try:
         return functions[0](*operands)
     except (TypeError, ValueError, ArithmeticError) as error:
-        found = " and ".join(describe(operand) for operand in operands)
-        raise self.error(f"{error} ({found})", node) from None
+        described = " and ".join(describe(operand) for operand in operands)
+        raise self.error(f"{error} ({described})", node) from None
 
 
 def _unary(self: Evaluator, node: ast.UnaryOp) -> Any:
@@ -361,11 +361,11 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
         return table[name]
     if isinstance(base, MachineNamespace):
         return base.member(name)
-    known = _known_names(base)
-    if known is not None:
-        if name not in known:
+    names = _known_names(base)
+    if names is not None:
+        if name not in names:
             what = "T.axis" if isinstance(base, AxisNamespace) else describe(base)
-            raise self.error(f"{what} has no {name}{_instead(name, known)}", node)
+            raise self.error(f"{what} has no {name}{_instead(name, names)}", node)
         if isinstance(base, ModuleNames):
             return base.functions[name]
         if isinstance(base, Buffer) and name == "view":
@@ -378,9 +378,9 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
     return _python_number(getattr(base, name))
 
 
-def _instead(name: str, known: Iterable[str]) -> str:
+def _instead(name: str, names: Iterable[str]) -> str:
     """What to write where a name is not known: what took its place, or one like it."""
-    return f": {REPLACED[name]}" if name in REPLACED else suggestion(name, known)
+    return f": {REPLACED[name]}" if name in REPLACED else suggestion(name, names)
 
 
 def _is_type(name: str) -> bool:

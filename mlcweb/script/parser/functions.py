@@ -125,10 +125,10 @@ def _read(
             return read(tree, evaluator, options)
     if not names and module_options.get("functions") == "tir":
         return read_prim_func(tree, evaluator, module_options)
-    found = f"@{', @'.join(names)} does not make" if names else "It has no decorator that makes"
-    known = " or ".join(f"`{name}`" for name in FUNCTION_READERS if name != "tir")
+    reason = f"@{', @'.join(names)} does not make" if names else "It has no decorator that makes"
+    choices = " or ".join(f"`{name}`" for name in FUNCTION_READERS if name != "tir")
     raise evaluator.error(
-        f'What is the function "{tree.name}"? {found} a function of a module; {known} does', tree
+        f'What is the function "{tree.name}"? {reason} a function of a module; {choices} does', tree
     )
 
 
@@ -279,8 +279,8 @@ def _read_extent(
 
 def _is_new_extent(name: str, evaluator: Evaluator) -> bool:
     """Whether a name in a quoted extent is a variable that it introduces."""
-    known = evaluator.scopes.find(name)
-    return not (evaluator.scopes.is_script_name(name) or isinstance(known, (ModuleType, TypeVar)))
+    value = evaluator.scopes.find(name)
+    return not (evaluator.scopes.is_script_name(name) or isinstance(value, (ModuleType, TypeVar)))
 
 
 def unquoted(text: str, at: ast.expr) -> ast.expr:

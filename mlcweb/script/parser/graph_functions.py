@@ -230,14 +230,17 @@ class FunctionReader:
             self.builder.emit_normalized(E.MatchCast(var, inside, value.struct_info, span=span))
         elif isinstance(value, E.Expr):
             value = self.builder.normalize(value)
-            found = self.builder.context.struct_info(value)
-            if info is not None and struct_info_base_check(info, found) == BaseCheckResult.FAIL_L0:
-                raise self.error(f'"{name}" is said to be {info}, and is {found}', node)
+            value_info = self.builder.context.struct_info(value)
+            if (
+                info is not None
+                and struct_info_base_check(info, value_info) == BaseCheckResult.FAIL_L0
+            ):
+                raise self.error(f'"{name}" is said to be {info}, and is {value_info}', node)
             if info is not None and isinstance(value, (E.Call, E.If)):
                 # An annotation says what a call gives; of other values it is known anyway.
                 E.remember(value, info)
-                found = info
-            var = self.variable(name, found, node)
+                value_info = info
+            var = self.variable(name, value_info, node)
             self.builder.emit_normalized(E.VarBinding(var, value, span=self.evaluator.span(node)))
         elif isinstance(value, PrimVar) and not value.name:
             self.extent(name, value)
@@ -253,8 +256,8 @@ class FunctionReader:
 
     def extent(self, name: str, var: PrimVar) -> None:
         """`n = T.int64()`: the extent of that name, or a new one."""
-        known = self.scopes.find(name) if self.scopes.is_script_name(name) else None
-        if not isinstance(known, PrimVar):
+        value = self.scopes.find(name) if self.scopes.is_script_name(name) else None
+        if not isinstance(value, PrimVar):
             self.scopes.bind(name, replace(var, name=name), "a symbolic extent")
 
     def _new_extents(self, info: StructInfo) -> None:

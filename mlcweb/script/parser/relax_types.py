@@ -60,8 +60,8 @@ class _Extents(ast.NodeTransformer):
         do names that mean nothing else, as TVM's first scripts of graphs wrote them."""
         for part in ast.walk(node):
             if isinstance(part, ast.Name):
-                found = self.evaluator.scopes.find(part.id, _UNKNOWN)
-                if isinstance(found, TypeVar) or (found is _UNKNOWN and part.id not in BUILTINS):
+                value = self.evaluator.scopes.find(part.id, _UNKNOWN)
+                if isinstance(value, TypeVar) or (value is _UNKNOWN and part.id not in BUILTINS):
                     self._define(part.id, part)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -104,15 +104,15 @@ def _declared(target: Any, value: Any, names: dict[str, str]) -> None:
 
 
 def _names_in_signature(tree: ast.FunctionDef) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     annotations = [argument.annotation for argument in tree.args.args]
     for node in (*annotations, tree.returns):
         for part in ast.walk(node) if node is not None else ():
             if isinstance(part, ast.Name):
-                found.add(part.id)
+                names.add(part.id)
             elif isinstance(part, ast.Constant) and isinstance(part.value, str):
-                found.update(_identifiers(part.value))
-    return found
+                names.update(_identifiers(part.value))
+    return names
 
 
 def _identifiers(text: str) -> set[str]:

@@ -85,15 +85,15 @@ def assign(self: StatementParser, name: str, value: Any, node: Any) -> bool:
         return False
     if isinstance(value, E.Var) and not value.name:  # a declaration, as of n = T.int32()
         return False
-    known = self.scopes.find(name)
-    if isinstance(known, E.BufferLoad) and known in self.scalars:
-        change(self, known, arithmetic.convert(value), node)
+    current = self.scopes.find(name)
+    if isinstance(current, E.BufferLoad) and current in self.scalars:
+        change(self, current, arithmetic.convert(value), node)
         return True
     if name not in self.changing:
         return False
-    if isinstance(known, (int, float, E.PrimExpr)) and self.scopes.is_from_outside(name):
+    if isinstance(current, (int, float, E.PrimExpr)) and self.scopes.is_from_outside(name):
         what = self.scopes.origin(name) or "a number"
-        dtype = arithmetic.convert(known).dtype
+        dtype = arithmetic.convert(current).dtype
         raise self.error(
             f'"{name}" is {what}, which keeps its value. What changes in a loop or a branch is '
             f"declared before it by another name, or with its type: `{name}: T.{dtype} = …`",

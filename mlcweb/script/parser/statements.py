@@ -133,10 +133,10 @@ class StatementParser(StatementBuilder):
 
     def declare(self, name: str, value: E.Var, node: ast.expr) -> None:
         """`n = T.int32()`: a variable. One that a shape has declared by a string stays itself."""
-        known = self.scopes.find(name)
-        if isinstance(known, E.Var) and known in self.function.params:
+        current = self.scopes.find(name)
+        if isinstance(current, E.Var) and current in self.function.params:
             raise self.error(f'"{name}" is a parameter already', node)
-        if not (isinstance(known, E.Var) and self.scopes.origin(name) == "a shape variable"):
+        if not (isinstance(current, E.Var) and self.scopes.origin(name) == "a shape variable"):
             var = replace(value, name=name, span=self.span(node))
             self.scopes.bind(name, var, "a variable")
 
@@ -157,9 +157,9 @@ class StatementParser(StatementBuilder):
         """`value` as the buffer's type, cast where it has another."""
         if value.dtype == dtype:
             return value
-        lanes, wanted = dtypes.lanes(value.dtype), dtypes.lanes(dtype)
+        lanes, target_lanes = dtypes.lanes(value.dtype), dtypes.lanes(dtype)
         handles = {"handle", "void"} & {value.dtype, dtype}
-        if handles or (lanes != wanted and lanes != 1):
+        if handles or (lanes != target_lanes and lanes != 1):
             raise self.error(
                 f'The buffer "{buffer.name}" takes values of type {dtype} here, not {value.dtype}',
                 node,
@@ -182,14 +182,14 @@ def _assign(self: StatementParser, node: ast.Assign) -> None:
 def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
     if not isinstance(node.target, ast.Name):
         raise self.error("Only a name can have a type", node)
-    given = _type_of_let(node.annotation)
+    type_node = _type_of_let(node.annotation)
     value = None
     if node.value is not None:
         value = self.evaluator.operand(node.value)
-        if given is None or type(value) in DEFINITIONS:
+        if type_node is None or type(value) in DEFINITIONS:
             self.bind_target(node.target, value, node.value)
             return
-    annotation = self.evaluator.value(given)
+    annotation = self.evaluator.value(type_node)
     if isinstance(annotation, E.Var) and not annotation.name:  # `T.int32()`, `T.handle("float32")`
         pointer, dtype = annotation.type_annotation, annotation.dtype
     else:
@@ -201,7 +201,7 @@ def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
         self.declare(name, E.Var("", dtype, pointer), node.target)
         return
     value = arithmetic.cast(dtype, value)
-    if given is node.annotation and assign(self, name, value, node.target):
+    if type_node is node.annotation and assign(self, name, value, node.target):
         return
     self.let(name, E.Var(name, dtype, pointer, span=span), value, node.target)
 
@@ -230,9 +230,9 @@ def _augmented(self: StatementParser, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Name) and node.target.id in self.changing:
         read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         value = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
-        known = self.scopes.find(node.target.id)
-        if isinstance(known, E.BufferLoad) and known in self.scalars:
-            change(self, known, self.evaluator.expression(value), node)
+        current = self.scopes.find(node.target.id)
+        if isinstance(current, E.BufferLoad) and current in self.scalars:
+            change(self, current, self.evaluator.expression(value), node)
             return
     if not isinstance(node.target, ast.Subscript):
         raise self.error(

@@ -74,9 +74,11 @@ class DocPrinter:
 
     def best_spans(self, path: AccessPath) -> list[Span]:
         """Where the longest known prefixes of a path are printed."""
-        known = [(len(known), span) for known, span in self.spans if known.is_prefix_of(path)]
-        longest = max((length for length, _ in known), default=0)
-        return [span for length, span in known if length == longest]
+        printed = [
+            (len(printed), span) for printed, span in self.spans if printed.is_prefix_of(path)
+        ]
+        longest = max((length for length, _ in printed), default=0)
+        return [span for length, span in printed if length == longest]
 
     def doc(self, doc: Doc) -> None:
         start = self._length

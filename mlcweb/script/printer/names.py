@@ -64,9 +64,9 @@ class Names:
 
     def define(self, thing: Node, hint: str) -> str:
         """The name of `thing` from here on; a second definition keeps the first name."""
-        known = self._text.get(thing)
-        if known is not None:
-            return known
+        first_name = self._text.get(thing)
+        if first_name is not None:
+            return first_name
         if self.shows_addresses:
             hint = f"{hint}_{id(thing):#x}"
         name = self._text[thing] = unique_name(identifier(hint), self._taken)
@@ -96,8 +96,8 @@ class Names:
 
     def of(self, thing: Node, hint: str) -> str:
         """The text for a use of `thing`. What nobody defined gets a name of its own."""
-        known = self._text.get(thing)
-        if known is None:
+        text = self._text.get(thing)
+        if text is None:
             self.has_undefined = True
-            known = self.define(thing, hint)
-        return known
+            text = self.define(thing, hint)
+        return text

@@ -178,8 +178,8 @@ def _print_call(writer: Writer, call: E.Call) -> str:
 
 def _assert_call(writer: Writer, call: E.Call) -> str:
     condition, form, *values = call.args
-    given = _arguments(writer, values)
-    shown = given if len(given) == 1 else [f"({', '.join(given)})"]
+    texts = _arguments(writer, values)
+    shown = texts if len(texts) == 1 else [f"({', '.join(texts)})"]
     parts = [*_arguments(writer, [condition]), *shown, f"format={value_text(writer, form)}"]
     return f"R.assert_op({', '.join(parts)})"
 

@@ -79,19 +79,19 @@ def _variables(*values: E.PrimExpr) -> list[E.Var]:
 def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
     """Write, at the start of a function, what it uses and does not define. A view of memory that
     it allocates has to wait for the allocation, a shape or an offset for the values in it."""
-    found, names = _Definitions(func), writer.names
-    free = [thing for thing in found.used if thing not in found.defined]
+    definitions, names = _Definitions(func), writer.names
+    free = [thing for thing in definitions.used if thing not in definitions.defined]
     buffers = [thing for thing in free if isinstance(thing, Buffer)]
     memory = {buffer.data for buffer in buffers}
-    for var, tag in found.threads.items():
+    for var, tag in definitions.threads.items():
         writer.write(f"{names.define(var, var.name)} = T.env_thread({string(tag)})")
     for thing in free:
         if isinstance(thing, E.Var) and thing not in memory:
             _declare_variable(writer, thing)
     for buffer in buffers:
         layout = _variables(*buffer.shape, *buffer.strides, buffer.elem_offset)
-        needed = {var for var in layout if var in found.bound}
-        if buffer.data in found.defined:
+        needed = {var for var in layout if var in definitions.bound}
+        if buffer.data in definitions.defined:
             needed.add(buffer.data)
         missing = {var for var in needed if not names.knows(var)}
         if missing:
@@ -103,8 +103,8 @@ def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
 def declare_for_statement(writer: Writer, whole: PrimFunc) -> None:
     """Write, in the order of their use, what a statement that stands alone uses and does not
     define; `whole` has it as its body."""
-    found = _Definitions(whole)
-    free = [thing for thing in found.used if thing not in found.defined]
+    definitions = _Definitions(whole)
+    free = [thing for thing in definitions.used if thing not in definitions.defined]
     memory = {thing.data for thing in free if isinstance(thing, Buffer)}
     for thing in free:
         if isinstance(thing, Buffer):

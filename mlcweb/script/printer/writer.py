@@ -69,8 +69,8 @@ class Writer:
     def metadata_index(self, kind: str, thing: Any) -> int:
         """The number of a thing that the text only refers to, such as a large constant."""
         things = self.metadata.setdefault(kind, [])
-        for index, known in enumerate(things):
-            if known is thing:
+        for index, other in enumerate(things):
+            if other is thing:
                 return index
         things.append(thing)
         return len(things) - 1

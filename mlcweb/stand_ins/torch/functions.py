@@ -41,11 +41,11 @@ def function(run: Callable[..., Any]) -> Callable[..., Any]:
             for each in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(each, Traced):
                     return each.record(call, args, kwargs)
-        given = [array_of(arg) for arg in args]
-        result = run(*given, **{name: array_of(value) for name, value in kwargs.items()})
+        arrays = [array_of(arg) for arg in args]
+        result = run(*arrays, **{name: array_of(value) for name, value in kwargs.items()})
         if isinstance(result, tuple):
             return tuple(wrap(each) for each in result)
-        double = any(getattr(each, "dtype", None) == np.float64 for each in given)
+        double = any(getattr(each, "dtype", None) == np.float64 for each in arrays)
         if getattr(result, "dtype", None) == np.float64 and not double:
             result = result.astype(np.float32)
         if out is None:

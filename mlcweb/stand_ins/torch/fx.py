@@ -169,13 +169,13 @@ class GraphModule(Module):
 
     def forward(self, *args: Any) -> Any:
         values: dict[Node, Any] = {}
-        given = iter(args)
+        inputs = iter(args)
         for node in self.graph.nodes:
             arguments = _values(node.args, values)
             if node.op == "output":
                 return arguments[0]
             if node.op == "placeholder":
-                values[node] = next(given)
+                values[node] = next(inputs)
             elif node.op == "get_attr":
                 values[node] = operator.attrgetter(node.target)(self)
             else:

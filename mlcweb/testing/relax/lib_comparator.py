@@ -61,6 +61,6 @@ class LibCompareVMInstrument:
             return
         if not args or self.skip_instrument(func, name, before_run, ret_val, *args):
             return
-        given = [nd.array(arg.numpy(), self.device) for arg in args[:-1]]
+        inputs = [nd.array(arg.numpy(), self.device) for arg in args[:-1]]
         result = nd.empty(args[-1].shape, args[-1].dtype, self.device)
-        self.compare(name, args, [*given, result], (len(args) - 1,))
+        self.compare(name, args, [*inputs, result], (len(args) - 1,))

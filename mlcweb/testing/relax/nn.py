@@ -50,9 +50,9 @@ def _of_each(value: Any, mark: Callable[[Any], Any]) -> Any:
 
 def checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function gives, to be computed again where its gradient needs values inside of it."""
-    given = [_marked(arg, start_checkpoint) for arg in args]
+    positional = [_marked(arg, start_checkpoint) for arg in args]
     named = {name: _marked(arg, start_checkpoint) for name, arg in kwargs.items()}
-    return _of_each(func(*given, **named), end_checkpoint)
+    return _of_each(func(*positional, **named), end_checkpoint)
 
 
 def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -65,9 +65,9 @@ def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         var = value if isinstance(value, relax.Var) else emit(value)
         return emit(end_checkpoint(var), f"{var.name_hint}_ecp")
 
-    given = [begin(arg) if isinstance(arg, relax.Var) else arg for arg in args]
+    positional = [begin(arg) if isinstance(arg, relax.Var) else arg for arg in args]
     named = {n: begin(arg) if isinstance(arg, relax.Var) else arg for n, arg in kwargs.items()}
-    return _of_each(func(*given, **named), end)
+    return _of_each(func(*positional, **named), end)
 
 
 def emit_checkpoint_sequential(
