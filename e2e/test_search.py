@@ -97,7 +97,9 @@ def records(playground: Playground) -> int:
 
 
 def test_ten_trials_to_a_checked_best(search):
+    expect(search["view-search"]).to_contain_text("Start a search")
     to_end(search, 10)
+    expect(search["view-search"]).not_to_contain_text("Start a search")
     rows = search["search-row"]
     expect(rows).to_have_count(10)
     assert set(states(search)) <= {"measured", "repeated"}

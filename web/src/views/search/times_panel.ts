@@ -18,11 +18,13 @@ export class TimesPanel {
   constructor(private readonly onChoose: (index: number) => void) {}
 
   template(search: Search | null): TemplateResult {
-    const trials = timed(search?.trials ?? []);
-    const planned = search?.state.value === "ended" ? 0 : (search?.planned ?? 0);
-    const baseline = search?.baseline ?? null;
+    if (!search)
+      return html`<p class="panel-note">Start a search: each trial is a dot here, at its time.</p>`;
+    const trials = timed(search.trials);
+    const planned = search.state.value === "ended" ? 0 : (search.planned ?? 0);
+    const { baseline } = search;
     const times = [...trials.map(({ seconds }) => seconds), ...(baseline ? [baseline] : [])];
-    const last = Math.max(planned - 1, search?.trials.at(-1)?.index ?? 0, 1);
+    const last = Math.max(planned - 1, search.trials.at(-1)?.index ?? 0, 1);
     const axes = {
       x: { domain: [0, last] as const, title: "trial", whole: true },
       y: timeAxis(times),
