@@ -58,15 +58,15 @@ class _Recorder(Schedule):
         super().__init__(mod, seed=seed, error_render_level="fast")
         self.refused: list[tuple[int, Instruction, str]] = []
 
-    def _perform(self, kind: InstructionKind, given: dict[str, Any]) -> Any:
+    def _perform(self, kind: InstructionKind, arguments: dict[str, Any]) -> Any:
         try:
-            return super()._perform(kind, given)
+            return super()._perform(kind, arguments)
         except Exception as error:
             inputs: list[Any] = []
             attrs: list[Any] = []
             taken: dict[str, Any] = {}
             for name, role, is_input in kind.parameters:
-                recorded, taken[name] = role.take(self, given[name], taken)
+                recorded, taken[name] = role.take(self, arguments[name], taken)
                 values = inputs if is_input else attrs
                 values.extend([recorded] if role.width == 1 else recorded)
             instruction = Instruction(kind, tuple(inputs), tuple(attrs), ())
