@@ -77,6 +77,14 @@ class Task(ABC):
             return None
         return self.flops / self.best / 1e9
 
+    def join(self) -> list[RunnerResult]:
+        """The results of the round that runs, which is waited for; none where none does."""
+        return []
+
+    def close(self) -> None:
+        """Let go of what measures its programs, where that is its own."""
+        return
+
     def end(self) -> None:
         """No more candidates."""
         if not self.terminated:
@@ -148,7 +156,6 @@ class PlainTask(Task):
         self.builder_results = list(built)
 
     def join(self) -> list[RunnerResult]:
-        """The results of the round that runs, which is waited for; none where none does."""
         candidates, built, futures = (
             self.measure_candidates, self.builder_results, self.runner_futures,
         )  # fmt: skip

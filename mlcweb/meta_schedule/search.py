@@ -117,6 +117,9 @@ class TaskRecord(Task):
     def target(self) -> str:
         return str(self.context.target or "llvm")
 
+    def close(self) -> None:
+        self.runner.close()
+
     async def events(self, budget: Budget) -> AsyncGenerator[Event, None]:
         """All events of the search. Where the runner is closed meanwhile, what was done by then
         comes, and the end."""

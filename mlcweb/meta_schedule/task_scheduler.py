@@ -164,8 +164,7 @@ class TaskScheduler(ABC):
                     self._tell(number, event)
         finally:
             for task in self.tasks:
-                if isinstance(task, TaskRecord):
-                    task.runner.close()
+                task.close()
             self._tell(None, None)
 
     def _tell(self, number: int | None, event: Event | None) -> None:
@@ -227,8 +226,7 @@ class TaskScheduler(ABC):
 
     def join_running_task(self, task_id: int) -> list[RunnerResult]:
         """Wait for the round of a task that runs; what became of its candidates."""
-        task = self.tasks[task_id]
-        return task.join() if isinstance(task, PlainTask) else []
+        return self.tasks[task_id].join()
 
     def terminate_task(self, task_id: int) -> None:
         """No more candidates of a task are asked for."""

@@ -5,12 +5,13 @@ around it declare. A user's program may declare less than it accesses; a step th
 do so is wrong.
 """
 
+from mlcweb.codegen.processor.domain_checks import is_inside
 from mlcweb.ir import IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, children, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, greater_equal, less, logical_and, logical_or
+from mlcweb.tir.arithmetic import const, logical_and, logical_or
 from mlcweb.tir.dtype import lanes
 from mlcweb.tir.substitute import reads_memory
 
@@ -87,8 +88,7 @@ def _checked(access, block, statement):
         for index, part in zip(access.indices, region.region, strict=True):
             if reads_memory(part.min) or reads_memory(part.extent):
                 return statement
-            begins, ends = greater_equal(index, part.min), less(index, add(part.min, part.extent))
-            inside = logical_and(inside, logical_and(begins, ends))
+            inside = logical_and(inside, is_inside(index, part))
         covered = logical_or(covered, inside)
     message = f'Block "{block.name_hint}" does not declare that it accesses {access!r}'
     return S.AssertStmt(covered, E.StringImm(message), statement)

@@ -139,7 +139,7 @@ def test_specialize_refuses(given, message):
 
 
 def test_types_without_bits_are_of_32():
-    made = {
+    by_dtype = {
         "int32": (tir.Var("a", "int"), tir.const(1, "int"), tir.IntImm("int", 1), f.astype("int"),
                   te.var("n", "int"), tir.SizeVar("m", "int"), tir.Cast("int", f)),
         "float32": (tir.FloatImm("float", 1.0), x.astype("float"), te.placeholder((2,), "float"),
@@ -147,7 +147,7 @@ def test_types_without_bits_are_of_32():
                     relax.TensorStructInfo((2,), "float")),
         "uint32": (tir.const(1, "uint"), tir.PointerType("uint")),
     }  # fmt: skip
-    for dtype, nodes in made.items():
+    for dtype, nodes in by_dtype.items():
         assert {str(getattr(n, "element_type", None) or n.dtype) for n in nodes} == {dtype}
     func = from_source("""
 @T.prim_func

@@ -44,7 +44,7 @@ class _DomainChecks(Mutator):
                 if axis.dom is None:
                     continue
                 self.domains[axis.var] = axis.dom
-                if not analyzer.can_prove(_is_inside(value, axis.dom)):
+                if not analyzer.can_prove(is_inside(value, axis.dom)):
                     unproved.append((axis, axis.dom))
         new = self.rewrite_children(realize)
         body = new.block.body
@@ -54,7 +54,7 @@ class _DomainChecks(Mutator):
                 f"[{domain.min!r}, {add(domain.min, domain.extent)!r})"
             )
             body = S.AssertStmt(
-                _is_inside(axis.var, domain),
+                is_inside(axis.var, domain),
                 E.StringImm(message),
                 body,
                 span=axis.span or block.span,
@@ -62,6 +62,7 @@ class _DomainChecks(Mutator):
         return replace(new, block=replace(new.block, body=body)) if unproved else new
 
 
-def _is_inside(value: E.PrimExpr, domain: Range) -> E.PrimExpr:
+def is_inside(value: E.PrimExpr, domain: Range) -> E.PrimExpr:
+    """The condition that a value lies in a range."""
     end = add(domain.min, domain.extent)
     return logical_and(greater_equal(value, domain.min), less(value, end))
