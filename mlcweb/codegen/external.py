@@ -15,6 +15,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.codegen.registry import FunctionLookup, Kernel
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.op import Op
+from mlcweb.lower.parameters import RESULT, with_kernel_parameters
 from mlcweb.lower.specialize import specialize
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -39,8 +40,9 @@ def called_name(call: E.Call) -> str | None:
     if not isinstance(call.op, Op):
         return call.op.name_hint
     if call.op.name in ("tir.call_extern", "tir.tvm_call_packed"):
-        name = call.args[0]
-        assert isinstance(name, E.StringImm)
+        name = call.args[0] if call.args else None
+        if not isinstance(name, E.StringImm):
+            raise ExternalCallError("A call begins with the name of what it calls", call.span)
         return name.value
     return None
 
@@ -56,6 +58,7 @@ def micro_kernel(func: PrimFunc) -> PrimFunc:
     Raises:
         ExternalCallError: a size or stride is a symbol that no scalar parameter gives.
     """
+    func = with_kernel_parameters(func)
     scalars = {param for param in func.params if param not in func.buffer_map}
     for buffer in func.parameter_buffers:
         for extent in (*buffer.shape, *buffer.strides):
@@ -116,7 +119,8 @@ def callables(
         if not isinstance(callee, PrimFunc):
             return callee
         if callee not in cached:
-            cached[callee] = _on_pointers(name, callee, build(name, micro_kernel(callee), lookup))
+            func = micro_kernel(callee)
+            cached[callee] = _on_pointers(name, func, build(name, func, lookup))
         return cached[callee]
 
     return find
@@ -124,10 +128,15 @@ def callables(
 
 def _on_pointers(name: str, func: PrimFunc, kernel: Kernel) -> Callable[..., Any]:
     """A kernel as a function of flat arrays and numbers."""
+    import numpy as np
+
+    result = func.attrs.get(RESULT)
     scalars = [i for i, param in enumerate(func.params) if param not in func.buffer_map]
     layouts: dict[tuple[int, ...], list[tuple[int, Buffer, Any, Any]]] = {}
 
-    def run(*arguments: Any) -> None:
+    def run(*arguments: Any) -> Any:
+        if result is not None:
+            arguments = (*arguments, np.zeros(1, result))
         check_count(func, name, len(arguments))
         numbers = tuple(arguments[position] for position in scalars)
         layout = layouts.get(numbers)
@@ -138,6 +147,7 @@ def _on_pointers(name: str, func: PrimFunc, kernel: Kernel) -> Callable[..., Any
         for position, buffer, shape, strides in layout:
             values[position] = _laid_over(arguments[position], name, buffer, shape, strides)
         (kernel.run_aliased or kernel.run)(*values)
+        return None if result is None else arguments[-1].item()
 
     return run
 

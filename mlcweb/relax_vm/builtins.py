@@ -45,7 +45,7 @@ def _print(form: str, *values: object) -> tuple[()]:
 @register_op_attr("relax.assert_op", BUILTIN)
 def _assert(condition: object, form: str, *values: object) -> tuple[()]:
     if not truth(condition):
-        from mlcweb.codegen.interpreter.support import AssertionFailed
+        from mlcweb.codegen.errors import AssertionFailed
 
         message = form.format(*values) if form else ", ".join(map(str, values))
         raise AssertionFailed(f"Assertion Failed{f': {message}' if message else ''}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import find_nodes, walk
+from mlcweb.lower.parameters import RESULT
 from mlcweb.runtime.device import Device
 from mlcweb.runtime.ndarray import Layout, NDArray, default_integer, empty, layout_of
 from mlcweb.runtime.storage import BORROWED
@@ -36,13 +37,19 @@ class ArgumentDtypeError(ArgumentTypeError, ArgumentValueError):
 
 
 class Signature:
-    """What a function takes. `check` returns the plain values that a kernel gets."""
+    """What a function takes. `check` returns the plain values that a kernel gets.
+
+    `result` is the type of the number that the function returns, or None; a kernel takes an array
+    for it as its last argument.
+    """
 
     def __init__(self, name: str, func: PrimFunc, dev: Device) -> None:
         self.name = name
         self.function = func
         self.device = dev
-        self.parameters = [(param, func.buffer_map.get(param)) for param in func.params]
+        self.result = func.attrs.get(RESULT)
+        params = func.params[:-1] if self.result else func.params
+        self.parameters = [(param, func.buffer_map.get(param)) for param in params]
         self.noalias = bool(func.attrs.get("tir.noalias", False))
         self.written = written_parameters(func)
         self._exact = [_exact_type(buffer) for _, buffer in self.parameters]
@@ -202,7 +209,7 @@ class Signature:
             )
         if real:
             return float(value)
-        number = int(value)
+        number = int(bool(value) if dtypes.is_bool(param.dtype) else value)
         if number != dtypes.wrap_integer(number, param.dtype):
             raise ArgumentValueError(
                 f"{number} does not fit {param.dtype}: {self._place(position)}"

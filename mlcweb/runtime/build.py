@@ -22,6 +22,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.transform import PassContext, checked_config
+from mlcweb.lower.parameters import with_kernel_parameters
 from mlcweb.runtime.cuda_callbacks import postprocessed
 from mlcweb.runtime.device import cpu
 from mlcweb.runtime.host.gpu import (
@@ -97,7 +98,7 @@ def build(
         mod = pipeline(mod if isinstance(mod, IRModule) else IRModule(_functions(mod, name)))
     if isinstance(mod, IRModule) and any(map(_is_graph_function, mod.functions.values())):
         return provided(__name__, "build_model")(mod, target)
-    functions = _functions(mod, name)
+    functions = {key: with_kernel_parameters(f) for key, f in _functions(mod, name).items()}
     chosen = _target(target)
     main = next(iter(functions)) if len(functions) == 1 else "main"
     options = options_of(chosen, config)

@@ -14,7 +14,7 @@ from mlcweb.runtime.arguments import Signature
 from mlcweb.runtime.benchmark import LONG, BenchmarkResult, measure, prepare_repeat, time_in_python
 from mlcweb.runtime.device import Device, cpu, device
 from mlcweb.runtime.direct_call import direct_call
-from mlcweb.runtime.ndarray import NDArray
+from mlcweb.runtime.ndarray import NDArray, empty
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 
 SYMBOL = "global_symbol"
@@ -53,10 +53,11 @@ class PackedFunc:
 def _prepare(
     kernel: Kernel, signature: Signature, arguments: tuple[Any, ...]
 ) -> tuple[Callable[..., Any], list[Any]]:
-    if signature.fits(arguments):
-        return kernel.run, list(arguments)
-    values = signature.check(arguments)
-    aliased = signature.shares_memory(arguments)
+    fits = signature.fits(arguments)
+    values = list(arguments) if fits else signature.check(arguments)
+    aliased = not fits and signature.shares_memory(arguments)
+    if signature.result:
+        values.append(empty((1,), signature.result, signature.device))
     return kernel.run_aliased if aliased and kernel.run_aliased else kernel.run, values
 
 
@@ -67,11 +68,13 @@ def _caller(kernel: Kernel, signature: Signature) -> Callable[..., Any]:
     def checked(*arguments: Any) -> Any:
         run, values = _prepare(kernel, signature, arguments)
         if kernel.takes_arrays:
-            return run(*values)
-        with in_place(values) as views:
-            return run(*views)
+            run(*values)
+        else:
+            with in_place(values) as views:
+                run(*views)
+        return values[-1].numpy().item() if signature.result else None
 
-    pointers = kernel.pointer_call
+    pointers = None if signature.result else kernel.pointer_call
     layouts = signature.layouts(pointers.memory) if pointers else None
     return direct_call(pointers, layouts, checked) if pointers and layouts else checked
 

@@ -128,6 +128,7 @@ NAMES: dict[str, Any] = {
     "infinity": infinity,
     "min_value": expressions.min_value,
     "max_value": expressions.max_value,
+    "Call": expressions.call,
     "call_intrin": expressions.call_intrin,
     "call_packed": expressions.typed(intrinsics.call_packed),
     "reinterpret": expressions.reinterpret,

@@ -247,6 +247,27 @@ def _no_predicate(predicate: Any) -> None:
         )
 
 
+def _assertion(*args: Any, span: Any = None, **options: Any) -> S.AssertStmt:
+    """As `AssertStmt(condition, message, body)`, or since 2026 `AssertStmt(kind, condition,
+    message_parts)`, which is a statement before others."""
+    if "kind" not in options and not (args and isinstance(args[0], (str, E.StringImm))):
+        return _by_fields(S.AssertStmt)(*args, span=span, **options)
+    return _assertion_of_kind(*args, span=span, **options)
+
+
+def _assertion_of_kind(
+    kind: Any, condition: Any, message_parts: Sequence[Any] | None = None, span: Any = None
+) -> S.AssertStmt:
+    texts = [str(getattr(part, "value", part)) for part in message_parts or ()]
+    return S.AssertStmt(
+        arithmetic.convert(condition),
+        E.StringImm("".join(texts)),
+        S.Evaluate(arithmetic.const(0)),
+        str(getattr(kind, "value", kind)),
+        span=span,
+    )
+
+
 def _allocate(
     buffer_var: E.Var,
     dtype: Any,
@@ -303,7 +324,7 @@ def make_range(begin: Any, end: Any = None, span: Any = None) -> Range:
 _BY_FIELDS = (
     E.StringImm, E.Not, E.Ramp, E.Broadcast, E.Shuffle, E.Call, E.Let, BufferRegion,
     MatchBufferRegion, S.IterVar, S.Evaluate, S.SeqStmt, S.For, S.While, S.IfThenElse, S.LetStmt,
-    S.AttrStmt, S.AssertStmt, S.AllocBuffer, S.DeclBuffer, S.Block, S.BlockRealize, CommReducer,
+    S.AttrStmt, S.AllocBuffer, S.DeclBuffer, S.Block, S.BlockRealize, CommReducer,
     Reduce,
 )  # fmt: skip
 
@@ -316,6 +337,7 @@ _SPECIAL: dict[type[Node], Callable[..., Any]] = {
     E.Select: _select,
     E.BufferLoad: _load,
     S.BufferStore: _store,
+    S.AssertStmt: _assertion,
     PrimFunc: prim_func,
 }
 

@@ -11,7 +11,7 @@ from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import children
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
-from mlcweb.tir.expr import Arithmetic, BufferLoad, Call, Let, PrimExpr, Var
+from mlcweb.tir.expr import Arithmetic, BufferLoad, Call, Let, PrimExpr, StringImm, Var
 from mlcweb.tir.operators import operator_name
 
 StmtType = TypeVar("StmtType", bound="Stmt")
@@ -162,9 +162,22 @@ class AttrStmt(Stmt):
 
 @node
 class AssertStmt(Stmt):
+    """`body` where `condition` holds; else an error of the class that `error_kind` names."""
+
     condition: PrimExpr
     message: PrimExpr
     body: Stmt
+    error_kind: str = "RuntimeError"
+
+    @property
+    def kind(self) -> StringImm:
+        """The class of the error, as TVM has it since 2026."""
+        return StringImm(self.error_kind)
+
+    @property
+    def message_parts(self) -> tuple[PrimExpr, ...]:
+        """The message, as TVM has it since 2026."""
+        return (self.message,)
 
 
 @node

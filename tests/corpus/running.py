@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import mlcweb as tvm
-from mlcweb.codegen.interpreter.support import IndexOutOfBounds
+from mlcweb.codegen.errors import IndexOutOfBounds
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import PassContext

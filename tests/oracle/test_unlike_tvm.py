@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mlcweb
-from mlcweb.codegen.interpreter.support import IndexOutOfBounds
+from mlcweb.codegen.errors import IndexOutOfBounds
 from mlcweb.ir import IRModule
 from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source

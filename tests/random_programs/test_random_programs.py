@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mlcweb
-from mlcweb.codegen.interpreter.support import AssertionFailed
+from mlcweb.codegen.errors import AssertionFailed
 from mlcweb.ir import IRModule, assert_structural_equal
 from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.script import from_source

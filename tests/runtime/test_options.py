@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mlcweb
-from mlcweb.codegen.interpreter.support import IndexOutOfBounds
+from mlcweb.codegen.errors import IndexOutOfBounds
 from mlcweb.codegen.registry import find_target
 from mlcweb.ir.transform import PassContext, option_names
 from mlcweb.runtime import build, nd

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mlcweb.arith import Analyzer
+from mlcweb.codegen.errors import assertion_failed
 from mlcweb.codegen.gpu.kernels import DeviceKernel
-from mlcweb.codegen.interpreter.support import AssertionFailed
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import Dispatcher, on
 from mlcweb.tir import dtype as dtypes
@@ -138,5 +138,5 @@ class _Planner(Dispatcher):
     def check(self, statement: S.AssertStmt) -> None:
         if not self.value(statement.condition, statement):
             message = getattr(statement.message, "value", statement.message)
-            raise AssertionFailed(f"Assertion failed: {message}", statement.span)
+            raise assertion_failed(statement.error_kind, message, statement.span)
         self.run(statement.body)

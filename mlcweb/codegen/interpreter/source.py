@@ -200,7 +200,7 @@ class PythonSource(Visitor):
     @on(S.AssertStmt)
     def assertion(self, statement: S.AssertStmt) -> None:
         condition, message = self.text(statement.condition), self.text(statement.message)
-        self.line(f"check_assertion({condition}, {message})")
+        self.line(f"check_assertion({condition}, {message}, {statement.error_kind!r})")
         self.visit(statement.body)
 
     @on(S.AttrStmt)

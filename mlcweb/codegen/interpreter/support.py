@@ -15,14 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from mlcweb.codegen.errors import IndexOutOfBounds, assertion_failed
 from mlcweb.codegen.external import ArrayArgument
 from mlcweb.ir.errors import TVMError, nests_too_deep
 from mlcweb.ir.span import Span
 from mlcweb.tir import dtype as dtypes
-
-
-class IndexOutOfBounds(TVMError, IndexError):
-    """A program touched an element that its buffer does not have."""
 
 
 def compiled(source: str, filename: str) -> CodeType:
@@ -31,10 +28,6 @@ def compiled(source: str, filename: str) -> CodeType:
         return compile(source, filename, "exec")
     except (SyntaxError, MemoryError, RecursionError):
         raise nests_too_deep("run by Python") from None
-
-
-class AssertionFailed(TVMError, AssertionError):
-    """An assertion of a program does not hold."""
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
@@ -289,9 +282,9 @@ def check_axis(
     )
 
 
-def check_assertion(condition: Any, message: Any) -> None:
+def check_assertion(condition: Any, message: Any, kind: str = "RuntimeError") -> None:
     if not condition:
-        raise AssertionFailed(f"Assertion failed: {message}")
+        raise assertion_failed(kind, message)
 
 
 def external_call(name: str, lookup: Callable[[str], Callable[..., Any]], *args: Any) -> Any:

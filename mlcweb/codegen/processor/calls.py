@@ -22,6 +22,7 @@ from mlcweb.codegen.processor.selection import UnsupportedError
 from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import children
+from mlcweb.lower.parameters import RESULT
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -86,6 +87,8 @@ class Calls(Generic[Code]):
         func = self._lookup(name)
         if not isinstance(func, PrimFunc):
             return None
+        if RESULT in func.attrs:
+            raise UnsupportedError(f'A kernel calls "{name}", which returns a number', call.span)
         if name in self._open:
             raise UnsupportedError(f'"{name}" calls itself', call.span)
         self._open.add(name)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlcweb.codegen.errors import IndexOutOfBounds, assertion_failed
+from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import register_op
 from mlcweb.ir.span import Span
@@ -38,14 +40,16 @@ class Check:
     extent: str = ""
     message: str = ""
     span: Span | None = None
+    error_kind: str = "RuntimeError"
 
-    def report(self, index: int) -> str:
-        """What went wrong, in words."""
+    def error(self, index: int) -> TVMError:
+        """What went wrong."""
         if self.message:
-            return f"Assertion failed: {self.message}"
-        return (
+            return assertion_failed(self.error_kind, self.message, self.span)
+        return IndexOutOfBounds(
             f'{self.action} "{self.buffer}" out of bounds: index {index} of axis {self.axis}, '
-            f"which has extent {self.extent}"
+            f"which has extent {self.extent}",
+            self.span,
         )
 
 

@@ -72,4 +72,4 @@ def check_of(statement: S.AssertStmt) -> Check:
     """What an assertion checks."""
     message = statement.message
     text = message.value if isinstance(message, E.StringImm) else str(message)
-    return Check(message=text, span=statement.span)
+    return Check(message=text, span=statement.span, error_kind=statement.error_kind)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from mlcweb.codegen.interpreter.support import IndexOutOfBounds
+from mlcweb.codegen.errors import IndexOutOfBounds
 from mlcweb.ir.span import Span
 from mlcweb.lower.thread_axes import ThreadError
 

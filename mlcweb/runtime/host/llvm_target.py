@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
 from mlcweb.codegen.llvm.calls import python_name
 from mlcweb.codegen.llvm.expressions import CHECK_FAILED, DIVIDED_BY_ZERO, PYTHON_FAILED
 from mlcweb.codegen.llvm.kernel import REPEAT_SUFFIX, LlvmModule, compile_functions, symbol
@@ -301,8 +300,7 @@ class _Variant:
         if stopped.status != CHECK_FAILED:
             return trap_of(self.name, stopped)
         check = self.compiled.checks[self.instance.variable(FAULT_CHECK, "i32") - 1]
-        kind = AssertionFailed if check.message else IndexOutOfBounds
-        return kind(check.report(self.instance.variable(FAULT_INDEX, "i64")), check.span)
+        return check.error(self.instance.variable(FAULT_INDEX, "i64"))
 
 
 class _ProcessMemory:

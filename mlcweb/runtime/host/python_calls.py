@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlcweb.codegen.interpreter.support import IndexOutOfBounds, numpy_dtype
+from mlcweb.codegen.errors import IndexOutOfBounds
+from mlcweb.codegen.interpreter.support import numpy_dtype
 from mlcweb.codegen.processor.calls import Pointer, PythonCall, Text
 from mlcweb.codegen.registry import FunctionLookup
 from mlcweb.codegen.wasm.calls import import_type

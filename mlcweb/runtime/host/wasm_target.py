@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
 from mlcweb.codegen.processor.checks import FAULT_CHECK, FAULT_INDEX
 from mlcweb.codegen.registry import BOUNDS_CHECK, RELAXED_MADD, FunctionLookup
 from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, WasmModule, compile_functions
@@ -323,6 +322,4 @@ class _Variant:
         number = instance.variable(FAULT_CHECK) if checks else 0
         if not number:
             return error
-        check = checks[number - 1]
-        kind = AssertionFailed if check.message else IndexOutOfBounds
-        return kind(check.report(instance.variable(FAULT_INDEX)), check.span)
+        return checks[number - 1].error(instance.variable(FAULT_INDEX))

@@ -82,9 +82,10 @@ def assertion(
     condition: Any, message: Any = "", error_kind: str = "RuntimeError"
 ) -> constructs.WrapperFrame:
     """A check before the statements below."""
-    condition, message = arithmetic.convert(condition), arithmetic.convert(message)
+    text = "".join(map(str, message)) if isinstance(message, (list, tuple)) else message
+    condition, message = arithmetic.convert(condition), arithmetic.convert(text)
     return constructs.WrapperFrame(
-        lambda body, span: S.AssertStmt(condition, message, body, span=span)
+        lambda body, span: S.AssertStmt(condition, message, body, error_kind, span=span)
     )
 
 

@@ -291,15 +291,12 @@ def _if(self: StatementParser, node: ast.If) -> None:
 
 def _assert(self: StatementParser, node: ast.Assert) -> None:
     condition = self.evaluator.expression(node.test)
-    message = arithmetic.convert(_message(self.evaluator.value(node.msg) if node.msg else ""))
-    span = self.span(node)
-    self.wrap_rest(lambda body: S.AssertStmt(condition, message, body, span=span))
-
-
-def _message(value: Any) -> Any:
-    """The text of an assertion; since 2026 the class of the error and the parts of its text:
-    `("ValueError", ["expected ", "4"])`."""
-    return "".join(map(str, value[1])) if isinstance(value, (list, tuple)) else value
+    message = self.evaluator.value(node.msg) if node.msg else ""
+    kind = "RuntimeError"
+    if isinstance(message, (list, tuple)):  # since 2026 ("ValueError", ["expected ", "4"])
+        kind, message = str(message[0]), "".join(map(str, message[1]))
+    text, span = arithmetic.convert(message), self.span(node)
+    self.wrap_rest(lambda body: S.AssertStmt(condition, text, body, kind, span=span))
 
 
 def _with(self: StatementParser, node: ast.With) -> None:

@@ -204,11 +204,15 @@ def _assert(writer: Writer, stmt: S.AssertStmt, last: bool) -> None:
         expression(writer.names, stmt.condition),
         literal(writer.names, stmt.message),
     )
+    is_plain = stmt.error_kind == "RuntimeError"
+    kind = string(stmt.error_kind)
     if last:
-        writer.write(f"assert {condition}, {message}")
+        shown = message if is_plain else f"({kind}, [{message}])"
+        writer.write(f"assert {condition}, {shown}")
         statement(writer, stmt.body)
     else:
-        _body(writer, f"with T.Assert({condition}, {message}):", stmt.body)
+        shown = message if is_plain else f"{message}, error_kind={kind}"
+        _body(writer, f"with T.Assert({condition}, {shown}):", stmt.body)
 
 
 def _allocate(writer: Writer, stmt: S.AllocBuffer | S.DeclBuffer, last: bool) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
+from mlcweb.codegen.errors import AssertionFailed, IndexOutOfBounds
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime import build, nd, register_func, remove_global_func
 from mlcweb.script import from_source

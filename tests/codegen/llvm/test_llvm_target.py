@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from mlcweb import relax
-from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
+from mlcweb.codegen.errors import AssertionFailed, IndexOutOfBounds
 from mlcweb.codegen.llvm.pipeline import lower_for_llvm
 from mlcweb.ir import TVMError
 from mlcweb.runtime import Target, build, cpu, nd, register_func, remove_global_func

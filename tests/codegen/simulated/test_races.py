@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mlcweb
-from mlcweb.codegen.interpreter.support import IndexOutOfBounds
+from mlcweb.codegen.errors import IndexOutOfBounds
 from mlcweb.codegen.simulated.simulation import BarrierDivergence, DataRace, UninitializedRead
 from mlcweb.ir.errors import TVMError
 from mlcweb.script import from_source

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("wasmtime")
 
-from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
+from mlcweb.codegen.errors import AssertionFailed, IndexOutOfBounds
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.runtime.host import wasm_target
 from mlcweb.script import from_source

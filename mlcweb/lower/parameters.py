@@ -1,0 +1,97 @@
+"""Functions whose parameters are those of a kernel: buffers and numbers.
+
+A kernel has no result: a function that returns a number stores it in a buffer, its last parameter.
+A parameter that is a pointer, on which the function declares a buffer, is a parameter that has one.
+"""
+
+from __future__ import annotations
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, find_nodes, on
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Buffer, decl_buffer
+from mlcweb.tir.builtins import OPS
+from mlcweb.tir.function import PrimFunc
+
+RESULT = "mlcweb.result"
+"""The attribute of a function whose last parameter takes its result: the type of that."""
+
+_RETURN = OPS["ret"]
+
+
+def with_kernel_parameters(func: PrimFunc) -> PrimFunc:
+    """The function with the parameters of a kernel; the same function where it has them.
+
+    Raises:
+        DiagnosticError: it returns what is no number, or numbers of several types.
+    """
+    return _with_buffers(_with_result(func))
+
+
+def _with_result(func: PrimFunc) -> PrimFunc:
+    returns = [call for call in find_nodes(func.body, E.Call) if call.op == _RETURN and call.args]
+    if not returns:
+        return func
+    dtype = returns[0].args[0].dtype
+    for call in returns:
+        other = call.args[0].dtype
+        if dtype in ("handle", "void"):
+            raise DiagnosticError(f"A function returns a number, and no {dtype}", call.span)
+        if other != dtype:
+            raise DiagnosticError(
+                f"A function returns numbers of one type, and not {dtype} and {other}", call.span
+            )
+    result = decl_buffer((1,), dtype, "result")
+    param = E.Var("result_handle", "handle")
+    return replace(
+        func.with_attr(RESULT, dtype),
+        params=(*func.params, param),
+        buffer_map={**func.buffer_map, param: result},
+        body=_Storing(result).rewrite(func.body),
+    )
+
+
+def _with_buffers(func: PrimFunc) -> PrimFunc:
+    pointers = {param for param in func.params if param not in func.buffer_map}
+    pointers = {param for param in pointers if param.dtype == "handle"}
+    if not pointers:
+        return func
+    declared = {data: b for data, b in func.buffers_by_data().items() if data in pointers}
+    if not declared:
+        return func
+    handles = {data: E.Var(f"{data.name}_handle", "handle") for data in declared}
+    return replace(
+        func,
+        params=tuple(handles.get(param, param) for param in func.params),
+        buffer_map={**func.buffer_map, **{handles[data]: b for data, b in declared.items()}},
+        body=_Declared({*declared.values()}).rewrite(func.body),
+    )
+
+
+class _Storing(Mutator):
+    def __init__(self, result: Buffer) -> None:
+        self.result = result
+
+    @on(S.Evaluate)
+    def exit(self, evaluate: S.Evaluate) -> S.Stmt:
+        call = evaluate.value
+        if not (isinstance(call, E.Call) and call.op == _RETURN and call.args):
+            return evaluate
+        store = S.BufferStore(self.result, call.args[0], (const(0),), span=evaluate.span)
+        return S.sequence(store, S.Evaluate(replace(call, args=())))
+
+
+class _Declared(Mutator):
+    """Takes out the declarations of buffers that are parameters."""
+
+    def __init__(self, buffers: set[Buffer]) -> None:
+        self.buffers = buffers
+
+    @on(S.DeclBuffer)
+    def declaration(self, declaration: S.DeclBuffer) -> S.Stmt:
+        if declaration.buffer in self.buffers:
+            return self.rewrite(declaration.body)
+        return self.rewrite_children(declaration)
