@@ -1,4 +1,5 @@
-"""The pass that computes in scalars what an instruction of another processor does to vectors.
+"""The pass that computes what LLVM's functions do: those of any processor by `llvm_functions`, and
+in scalars what an instruction of another processor does to vectors.
 
 `T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", …)` names an instruction, which
 only some processors have. For all others, and for the interpreter, a store of a vector made by it
@@ -19,7 +20,8 @@ from typing import NamedTuple
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
+from mlcweb.lower.llvm_functions import computed
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -28,9 +30,11 @@ from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import reinterpret
-from mlcweb.tir.operators import operator_name
+from mlcweb.tir.operators import OPERATORS, key_of, operator_name
 
 Lane = Callable[..., E.PrimExpr]
+
+_BY_LANES = (E.BinaryExpr, E.ComparisonExpr, E.Not, E.Select)
 
 
 class Instruction(NamedTuple):
@@ -84,12 +88,14 @@ def instruction_of(expression: Node) -> Instruction | None:
     return INSTRUCTIONS.get(name.value) if isinstance(name, E.StringImm) else None
 
 
-def lane_of(expression: E.PrimExpr, lane: int) -> E.PrimExpr:
-    """A lane of a vector.
+def lane_of(expression: E.PrimExpr, lane: int | E.Var) -> E.PrimExpr:
+    """A lane of a vector, by its number or a variable for that.
 
     Raises:
         TVMError: it is made in a way that has no form in scalars.
     """
+    if dtypes.lanes(expression.dtype) == 1:
+        return expression
     element_type = dtypes.element_of(expression.dtype)
     instruction = instruction_of(expression)
     match expression:
@@ -99,14 +105,20 @@ def lane_of(expression: E.PrimExpr, lane: int) -> E.PrimExpr:
             return expression.base + expression.stride * lane
         case E.BufferLoad():
             return E.BufferLoad(expression.buffer, _place(expression, lane))
-        case E.BinaryExpr():
-            return type(expression)(lane_of(expression.a, lane), lane_of(expression.b, lane))
+        case _ if isinstance(expression, _BY_LANES):
+            parts = (getattr(expression, name) for name in expression.child_fields)
+            return type(expression)(*(lane_of(part, lane) for part in parts))
         case E.Cast():
             return E.Cast(element_type, lane_of(expression.value, lane))
-        case E.Call() if instruction is not None:
+        case E.Shuffle() if isinstance(lane, int):
+            return _shuffled(expression, lane)
+        case E.Call() if instruction is not None and isinstance(lane, int):
             return instruction.lane(*expression.args[1:], lane)
-        case E.Call() if operator_name(expression) == "reinterpret":
+        case E.Call() if operator_name(expression) == "reinterpret" and isinstance(lane, int):
             return element(expression.args[0], element_type, lane)
+        case E.Call() if key_of(expression) in OPERATORS:
+            args = tuple(lane_of(arg, lane) for arg in expression.args)
+            return replace(expression, dtype=element_type, args=args)
     raise TVMError(
         f"This target lacks an instruction, and has no form in scalars for a vector that "
         f"{type(expression).__name__} makes for it",
@@ -130,7 +142,19 @@ def element(vector: E.PrimExpr, dtype: str, place: int) -> E.PrimExpr:
     raise TVMError(f"The bits of {vector.dtype} have no form as {dtype} in scalars", vector.span)
 
 
-def _place(access: E.BufferLoad | S.BufferStore, lane: int) -> tuple[E.PrimExpr, ...]:
+def _shuffled(shuffle: E.Shuffle, lane: int) -> E.PrimExpr:
+    lanes = [
+        lane_of(vector, place)
+        for vector in shuffle.vectors
+        for place in range(dtypes.lanes(vector.dtype))
+    ]
+    index = shuffle.indices[lane]
+    if not isinstance(index, E.IntImm):
+        raise TVMError("A shuffle takes lanes by constant numbers", shuffle.span)
+    return lanes[index.value]
+
+
+def _place(access: E.BufferLoad | S.BufferStore, lane: int | E.Var) -> tuple[E.PrimExpr, ...]:
     """The indices of a lane. A vector that is longer than a row goes on in the next one."""
     indices = [i if dtypes.lanes(i.dtype) == 1 else lane_of(i, lane) for i in access.indices]
     shape = constant_shape(access.buffer)
@@ -147,9 +171,54 @@ def _place(access: E.BufferLoad | S.BufferStore, lane: int) -> tuple[E.PrimExpr,
     return tuple(const(count, indices[0].dtype) for count in (place, *reversed(counts)))
 
 
+def lane_loops(func: PrimFunc) -> PrimFunc:
+    """The function, of flat loops, with vectorized loops over lanes for stores of vectors."""
+    return func.with_body(_LaneLoops().rewrite(func.body))
+
+
+class _LaneLoops(Mutator):
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        lanes = dtypes.lanes(store.value.dtype)
+        if lanes == 1:
+            return store
+        loads = find_nodes(store.value, E.BufferLoad)
+        if any(load.buffer.data is store.buffer.data for load in loads):
+            return by_lanes(store)
+        lane = E.Var("lane")
+        try:
+            value = lane_of(store.value, lane)
+        except TVMError:
+            return by_lanes(store)
+        body = replace(store, value=value, indices=_place(store, lane))
+        return S.For(lane, const(0), const(lanes), S.ForKind.VECTORIZED, body, span=store.span)
+
+
+def by_lanes(store: S.BufferStore) -> S.Stmt:
+    """A store of a vector as stores of its lanes, all of which are computed before."""
+    lanes = dtypes.lanes(store.value.dtype)
+    values = [lane_of(store.value, lane) for lane in range(lanes)]
+    names = [E.Var(f"lane{number}", value.dtype) for number, value in enumerate(values)]
+    result: S.Stmt = S.sequence(
+        *(
+            replace(store, value=name, indices=_place(store, lane))
+            for lane, name in enumerate(names)
+        )
+    )
+    for name, value in zip(reversed(names), reversed(values), strict=True):
+        result = S.LetStmt(name, value, result, span=store.span)
+    return result
+
+
 class _Expansion(Mutator):
     def __init__(self, features: Set[str]) -> None:
         self.features = features
+
+    @on(E.Call)
+    def call(self, call: E.Call) -> E.PrimExpr:
+        new = self.rewrite_children(call)
+        value = computed(new)
+        return new if value is None else value
 
     def is_missing(self, node: Node) -> bool:
         instruction = instruction_of(node)
@@ -158,19 +227,10 @@ class _Expansion(Mutator):
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
         lanes = dtypes.lanes(store.value.dtype)
+        store = self.rewrite_children(store)
         if lanes == 1 or not any(map(self.is_missing, walk(store.value))):
             return store
-        values = [lane_of(store.value, lane) for lane in range(lanes)]
-        names = [E.Var(f"lane{number}", value.dtype) for number, value in enumerate(values)]
-        result: S.Stmt = S.sequence(
-            *(
-                replace(store, value=name, indices=_place(store, lane))
-                for lane, name in enumerate(names)
-            )
-        )
-        for name, value in zip(reversed(names), reversed(values), strict=True):
-            result = S.LetStmt(name, value, result, span=store.span)
-        return result
+        return by_lanes(store)
 
 
 def expand_instructions(features: Set[str] = frozenset()) -> LoweringPass:

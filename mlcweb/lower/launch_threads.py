@@ -19,6 +19,7 @@ from mlcweb.lower.async_copies import (
 )
 from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
+from mlcweb.lower.expand_instructions import lane_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.global_exchange import passed_through_global_memory
 from mlcweb.lower.lower_init_block import lower_init_block
@@ -105,6 +106,7 @@ def _passes(warp: int, asynchronous: bool) -> tuple[LoweringPass, ...]:
         LoweringPass(unfold_virtual_threads, "InjectVirtualThread", needed=True),
         LoweringPass(mark_unrolled, "UnrollLoop"),
         flatten_buffers,
+        LoweringPass(lane_loops, "LaneLoops"),
         simplify,
         *instructions,
     )

@@ -137,6 +137,7 @@ class Signature:
                 f"Expected an NDArray but got {type(array).__name__}{hint}: "
                 + self._place(position)
             )
+        array = array.numbers
         if array.dtype != buffer.dtype and self._is_default_integer(position, buffer, array):
             array = empty(array.shape, buffer.dtype, array.device).copyfrom(array.numpy())
         if array.dtype != buffer.dtype:

@@ -18,11 +18,13 @@ from mlcweb.codegen.registry import (
     find_target,
     target_names,
 )
-from mlcweb.ir.errors import TVMError
+from mlcweb.ir.errors import InternalError, TVMError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
+from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.transform import PassContext, checked_config
 from mlcweb.lower.parameters import with_kernel_parameters
+from mlcweb.lower.scalar_elements import scalar_elements
 from mlcweb.runtime.cuda_callbacks import postprocessed
 from mlcweb.runtime.device import cpu
 from mlcweb.runtime.host.gpu import (
@@ -98,7 +100,11 @@ def build(
         mod = pipeline(mod if isinstance(mod, IRModule) else IRModule(_functions(mod, name)))
     if isinstance(mod, IRModule) and any(map(_is_graph_function, mod.functions.values())):
         return provided(__name__, "build_model")(mod, target)
-    functions = {key: with_kernel_parameters(f) for key, f in _functions(mod, name).items()}
+    functions = _functions(mod, name)
+    _check_symbols(functions)
+    functions = {
+        key: with_kernel_parameters(scalar_elements(func)) for key, func in functions.items()
+    }
     chosen = _target(target)
     main = next(iter(functions)) if len(functions) == 1 else "main"
     options = options_of(chosen, config)
@@ -249,6 +255,19 @@ def lookup_in(functions: Mapping[str, PrimFunc]) -> Callable[[str], Any]:
         return callee if isinstance(callee, PrimFunc) else _on_arrays(callee)
 
     return lookup
+
+
+def _check_symbols(functions: Mapping[str, PrimFunc]) -> None:
+    """An InternalError where two functions that differ are called by others alike."""
+    names: dict[str, str] = {}
+    for name, func in functions.items():
+        symbol = str(func.attrs.get("global_symbol", name))
+        other = names.setdefault(symbol, name)
+        if not structural_equal(func, functions[other]):
+            raise InternalError(
+                f'Duplicate PrimFunc global_symbol \'{symbol}\': "{other}" and "{name}" have it; '
+                "each function of a module needs its own"
+            )
 
 
 def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:

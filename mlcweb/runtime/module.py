@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from mlcweb.codegen.registry import Kernel
@@ -241,6 +242,17 @@ class Module:
         pointers and return zero. Options of other compilers are left alone."""
         kernels = {name: func.kernel for name, func in self._all_functions().items()}
         provided(__name__, "export_library")(file_name, kernels, self.target, self.entry_name)
+
+    def write_to_file(self, file_name: Any, fmt: str = "") -> None:
+        """`export_library`, or for the name or suffix of a text ("ll", "asm", "wat") that text."""
+        path = Path(file_name)
+        text = fmt or path.suffix.removeprefix(".")
+        if text in ("ll", "s", "asm", "wat"):
+            path.write_text(self.get_source(text), encoding="utf-8")
+        else:
+            self.export_library(file_name)
+
+    save = write_to_file
 
     def time_evaluator(
         self,

@@ -94,7 +94,7 @@ class NDArray:
     def view(self) -> np.ndarray[Any, Any]:
         """The elements in place: what is written to the result is written to the array. bfloat16,
         which NumPy lacks, comes as its bits in uint16."""
-        return self.storage.view().view(_numpy_dtype(self.dtype)).reshape(self.shape)
+        return self._shaped(self.storage.view())
 
     def _create_view(
         self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0
@@ -136,7 +136,20 @@ class NDArray:
 
     def bits(self) -> np.ndarray[Any, Any]:
         """A copy of what `view` shows, also where Python cannot reach the array in place."""
-        return self.storage.read().view(_numpy_dtype(self.dtype)).reshape(self.shape)
+        return self._shaped(self.storage.read())
+
+    def _shaped(self, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return data.view(_numpy_dtype(self.dtype)).reshape(self.numbers.shape)
+
+    @property
+    def numbers(self) -> NDArray:
+        """The array itself, or, of vectors, their numbers in place, with one dimension more."""
+        lanes = dtypes.lanes(self.dtype)
+        if lanes == 1:
+            return self
+        return NDArray(
+            (*self.shape, lanes), dtypes.element_of(self.dtype), self.device, self.storage
+        )
 
     asnumpy = numpy
 
@@ -150,9 +163,10 @@ class NDArray:
 
         source = source_array
         values = source.numpy() if isinstance(source, NDArray) else np.asarray(source)
-        if values.shape != self.shape:
+        shape = self.numbers.shape
+        if values.shape != shape:
             raise ArrayError(
-                f"Cannot copy an array of shape {values.shape} into one of shape {self.shape}"
+                f"Cannot copy an array of shape {values.shape} into one of shape {shape}"
             )
         self.storage.write(to_bits(values, self.dtype))
         return self

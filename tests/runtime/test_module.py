@@ -1,9 +1,12 @@
 """Building and calling: names, argument checks, measuring."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from mlcweb.ir import IRModule, TVMError
+from mlcweb.ir.errors import InternalError
 from mlcweb.runtime import (
     NDArray,
     Target,
@@ -224,3 +227,29 @@ def test_preprocessing_runs_before_each_repeat():
         "double", cpu(), number=1, repeat=2, f_preproc="cache_flush_cpu_non_first_arg"
     )
     assert len(flushed(four(), nd.empty((4,))).results) == 2
+
+
+def test_two_functions_do_not_share_a_symbol() -> None:
+    module = from_source("""
+@I.ir_module
+class Module:
+    @T.prim_func
+    def first(A: T.Buffer((1,), "float32")):
+        T.func_attr({"global_symbol": "same"})
+        A[0] = T.float32(1)
+
+    @T.prim_func
+    def second(A: T.Buffer((1,), "float32")):
+        T.func_attr({"global_symbol": "same"})
+        A[0] = T.float32(2)
+""")
+    with pytest.raises(InternalError, match=r"global_symbol 'same': \"first\" and \"second\""):
+        build(module, "interpreter")
+
+
+def test_what_a_module_writes_depends_on_the_suffix(tmp_path: Path) -> None:
+    module = build(double, "wasm")
+    module.write_to_file(tmp_path / "add.wat")
+    assert (tmp_path / "add.wat").read_text() == module.get_source("wat")
+    module.write_to_file(tmp_path / "add.wasm")
+    assert (tmp_path / "add.wasm").read_bytes().startswith(b"\0asm")
