@@ -26,7 +26,8 @@ def with_kernel_parameters(func: PrimFunc) -> PrimFunc:
     """The function with the parameters of a kernel; the same function where it has them.
 
     Raises:
-        DiagnosticError: it returns what is no number, or numbers of several types.
+        DiagnosticError: it returns what is no number, numbers of several types, or on some path
+            nothing.
     """
     return _with_buffers(_with_result(func))
 
@@ -44,6 +45,8 @@ def _with_result(func: PrimFunc) -> PrimFunc:
             raise DiagnosticError(
                 f"A function returns numbers of one type, and not {dtype} and {other}", call.span
             )
+    if not _always_returns(func.body):
+        raise DiagnosticError("A function that returns a number returns it on each path", func.span)
     result = decl_buffer((1,), dtype, "result")
     param = E.Var("result_handle", "handle")
     return replace(
@@ -52,6 +55,21 @@ def _with_result(func: PrimFunc) -> PrimFunc:
         buffer_map={**func.buffer_map, param: result},
         body=_Storing(result).rewrite(func.body),
     )
+
+
+def _always_returns(statement: S.Stmt) -> bool:
+    if isinstance(statement, S.Evaluate):
+        return isinstance(statement.value, E.Call) and statement.value.op == _RETURN
+    if isinstance(statement, S.SeqStmt):
+        return any(map(_always_returns, statement.seq))
+    if isinstance(statement, S.IfThenElse):
+        cases = statement.then_case, statement.else_case
+        return all(case is not None and _always_returns(case) for case in cases)
+    if isinstance(statement, S.BlockRealize):
+        return _always_returns(statement.block.body)
+    if isinstance(statement, (S.LetStmt, S.AllocBuffer, S.DeclBuffer, S.AssertStmt, S.AttrStmt)):
+        return _always_returns(statement.body)
+    return False
 
 
 def _with_buffers(func: PrimFunc) -> PrimFunc:

@@ -84,6 +84,81 @@ class Module:
     assert module["half"](3) == 1.5
 
 
+ROOT = """
+@T.prim_func
+def main(n: T.int32) -> T.int32:
+    for i in range(n):
+        if i * i >= n:
+            return i
+    return n
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_loops_inside_loops_are_left(target: str) -> None:
+    assert [built(ROOT, target)(n) for n in range(8)] == [0, 1, 2, 2, 2, 3, 3, 3]
+    divisor = built(
+        """
+@T.prim_func
+def main(n: T.int64) -> T.int64:
+    for i in range(2, 50):
+        for j in range(2, 50):
+            if T.Cast("int64", i * j) == n:
+                return T.Cast("int64", i)
+    return T.int64(-1)
+""",
+        target,
+    )
+    assert [divisor(n) for n in (15, 49, 53)] == [3, 7, -1]
+    multiple_of_7 = built(
+        """
+@T.prim_func
+def main(n: T.int32) -> T.bool:
+    rest = T.alloc_buffer((1,), "int32")
+    rest[0] = n
+    while True:
+        rest[0] = rest[0] - 7
+        if rest[0] == 0:
+            return True
+        if rest[0] < 0:
+            return False
+    return False
+""",
+        target,
+    )
+    assert [multiple_of_7(n) for n in (21, 22)] == [True, False]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_number_is_returned_after_blocks(target: str) -> None:
+    total = built(
+        """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")) -> T.float64:
+    s = T.alloc_buffer((1,), "float64")
+    s[0] = T.float64(0)
+    for i in range(8):
+        with T.block("add"):
+            vi = T.axis.reduce(8, i)
+            s[0] = s[0] + T.Cast("float64", A[vi])
+    return s[0]
+""",
+        target,
+    )
+    values = np.arange(8, dtype="float32") / 4
+    assert total(tvm.nd.array(values)) == values.sum()
+
+
+def test_a_function_that_returns_is_timed() -> None:
+    module = built(ROOT, "wasm")
+    assert module.time_evaluator("main", tvm.cpu(), number=2, repeat=3)(100).mean > 0
+
+
+def test_a_function_returns_a_number_on_each_path() -> None:
+    with pytest.raises(DiagnosticError, match="on each path"):
+        built(ROOT.replace("    return n\n", ""), "interpreter")
+
+
 def test_a_function_returns_numbers_of_one_type() -> None:
     program = """
 @T.prim_func
