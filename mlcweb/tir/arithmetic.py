@@ -79,8 +79,17 @@ def condition_of(value: Any) -> E.PrimExpr:
     return cast(dtypes.truth_value(value.dtype), value)
 
 
+def checked_condition(value: Any, role: str) -> E.PrimExpr:
+    """A condition, which other values are not taken for."""
+    value = convert(value)
+    if not dtypes.is_bool(value.dtype):
+        raise DiagnosticError(f"{role} is boolean, and {value} is of type {value.dtype}")
+    return value
+
+
 def match_types(a: Any, b: Any) -> tuple[E.PrimExpr, E.PrimExpr]:
-    """Both operands in their common type: floats win over integers, wider over narrower."""
+    """Both operands in their common type: floats win over integers, wider over narrower, and of
+    integers of one width the unsigned."""
     a, b = convert(a), convert(b)
     if a.dtype == b.dtype:
         return a, b
@@ -102,11 +111,11 @@ def _common_element(a: str, b: str) -> str:
         if dtypes.is_float(a) and dtypes.is_float(b):
             return a if dtypes.bits(a) >= dtypes.bits(b) else b
         return a if dtypes.is_float(a) else b
-    if dtypes.kind(a) == dtypes.kind(b):
-        return a if dtypes.bits(a) >= dtypes.bits(b) else b
     if dtypes.is_bool(a) or dtypes.is_bool(b):
         return b if dtypes.is_bool(a) else a
-    return f"int{max(dtypes.bits(a), dtypes.bits(b))}"
+    if dtypes.bits(a) == dtypes.bits(b):
+        return a if dtypes.kind(a) == "uint" else b
+    return max(a, b, key=dtypes.bits)
 
 
 def _of_any_types(fold: Builder) -> Builder:
@@ -197,15 +206,20 @@ greater_equal = _of_any_types(folding.greater_equal)
 
 
 def logical_and(a: Any, b: Any) -> E.PrimExpr:
-    return folding.logical_and(*match_types(condition_of(a), condition_of(b)))
+    return _connected(folding.logical_and, "and", a, b)
 
 
 def logical_or(a: Any, b: Any) -> E.PrimExpr:
-    return folding.logical_or(*match_types(condition_of(a), condition_of(b)))
+    return _connected(folding.logical_or, "or", a, b)
 
 
 def logical_not(a: Any) -> E.PrimExpr:
-    return folding.logical_not(condition_of(a))
+    return folding.logical_not(checked_condition(a, "The operand of `not`"))
+
+
+def _connected(fold: Builder, name: str, a: Any, b: Any) -> E.PrimExpr:
+    role = f"An operand of `{name}`"
+    return fold(*match_types(checked_condition(a, role), checked_condition(b, role)))
 
 
 def select(condition: Any, true_value: Any, false_value: Any) -> E.PrimExpr:

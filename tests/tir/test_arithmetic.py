@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlcweb import tir
 from mlcweb.ir import DiagnosticError
 from mlcweb.tir import Broadcast, FloatImm, IntImm, PrimExpr, Var, arithmetic, const
 from mlcweb.tir import dtype as dtypes
@@ -149,3 +150,33 @@ def test_floats_have_no_bits() -> None:
 def test_numbers_of_numpy_keep_their_types() -> None:
     for number in (np.uint8(1), np.int64(1), np.float16(1), np.float64(1), np.bool_(True)):
         assert const(number).dtype == str(number.dtype)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "common"),
+    [
+        ("int8", "uint8", "uint8"), ("uint32", "int32", "uint32"), ("uint64", "int64", "uint64"),
+        ("uint32", "int8", "uint32"), ("uint8", "int32", "int32"), ("uint32", "int64", "int64"),
+        ("bool", "uint8", "uint8"), ("uint16", "float16", "float16"),
+    ],
+)  # fmt: skip
+def test_integers_of_both_kinds_have_tvms_common_type(a, b, common):
+    """As a real TVM 0.27 says: the wider type, and of two types of one width the unsigned."""
+    for x, y in ((Var("x", a), Var("y", b)), (Var("y", b), Var("x", a))):
+        assert (x + y).dtype == (x * y).dtype == common
+        assert (x < y).a.dtype == (x < y).b.dtype == common
+
+
+def test_numbers_are_no_conditions():
+    """As TVM says; a number that stands for a condition is compared with zero."""
+    condition, number = Var("c", "bool"), Var("i")
+    for connect in (
+        lambda: tir.all(condition, number),
+        lambda: tir.any(number, condition),
+        lambda: tir.all(condition, 1),
+        lambda: arithmetic.logical_not(number),
+        lambda: tir.if_then_else(number, 1, 2),
+    ):
+        with pytest.raises(DiagnosticError, match="is boolean, and"):
+            connect()
+    assert str(tir.all(condition, number != 0)) == "c and i != 0"
