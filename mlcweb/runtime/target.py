@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -43,6 +44,19 @@ class TargetKind:
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFeatures:
+    """What the processor of a target has, as attributes: those that the target gives by names such
+    as "feature.has_avx", and None for any other."""
+
+    target: Target
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.target.attrs.get(f"feature.{name}")
 
 
 class Target(metaclass=NamedClass):
@@ -129,9 +143,9 @@ class Target(metaclass=NamedClass):
         return DEVICE_TYPES[self.device_type]
 
     @property
-    def features(self) -> Target:
-        """What the processor has, as attributes."""
-        return self
+    def features(self) -> TargetFeatures:
+        """What the processor has."""
+        return TargetFeatures(self)
 
     def get_kind_attr(self, attr_name: str) -> Any:
         """An attribute that all targets of the kind have; None where it is not known."""
@@ -163,6 +177,39 @@ class Target(metaclass=NamedClass):
         if chosen is None:
             raise ValueError("Target is not set in env or passed as argument.")
         return chosen
+
+    @staticmethod
+    def canon_target(target: Any) -> Target | None:
+        """The target that a text, a mapping or a target says; None for None."""
+        return None if target is None else Target(target)
+
+    @staticmethod
+    def canon_target_and_host(
+        target: Any, target_host: Any = None
+    ) -> tuple[Target | None, Target | None]:
+        """A target with its host, and that host."""
+        if target is None:
+            if target_host is not None:
+                raise AssertionError("A host without a target")
+            return None, None
+        chosen = Target(target, target_host)
+        return chosen, chosen.host
+
+    @staticmethod
+    def canon_multi_target(multi_targets: Any) -> list[Target] | None:
+        """The targets that a list says, or one alone; None for None."""
+        if multi_targets is None:
+            return None
+        several = isinstance(multi_targets, (list, tuple))
+        return [Target(target) for target in (multi_targets if several else [multi_targets])]
+
+    @staticmethod
+    def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
+        """The targets that a list says, or one alone, each with the host."""
+        targets = Target.canon_multi_target(target)
+        if targets is None:
+            raise AssertionError("There are no targets")
+        return [Target(one, target_host) for one in targets]
 
     @staticmethod
     def from_device(device: str | Device) -> Target:
@@ -237,9 +284,33 @@ def cuda(model: str = "unknown", arch: str | None = None, options: Any = None) -
     return Target({"kind": "cuda", "model": model, **({"arch": arch} if arch else {})})
 
 
+def rocm(model: str = "unknown", options: Any = None) -> Target:
+    """A target for AMD's GPUs."""
+    return Target({"kind": "rocm", "model": model})
+
+
 def arm_cpu(model: str = "unknown", options: Any = None) -> Target:
     """A target for processors of Arm."""
     return Target({"kind": "llvm", "keys": ["arm_cpu"], "device": "arm_cpu", "model": model})
+
+
+def _opencl(device: str, model: str) -> Target:
+    return Target({"kind": "opencl", "device": device, "model": model})
+
+
+def mali(model: str = "unknown", options: Any = None) -> Target:
+    """A target for Arm's GPUs."""
+    return _opencl("mali", model)
+
+
+def intel_graphics(model: str = "unknown", options: Any = None) -> Target:
+    """A target for Intel's GPUs."""
+    return _opencl("intel_graphics", model)
+
+
+def adreno(model: str = "unknown", options: Any = None) -> Target:
+    """A target for Qualcomm's GPUs."""
+    return _opencl("adreno", model)
 
 
 def _attributes(target: str | Mapping[str, Any] | Target) -> dict[str, Any]:
@@ -256,7 +327,10 @@ def _attributes(target: str | Mapping[str, Any] | Target) -> dict[str, Any]:
             return json.loads(target)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"A target that is no JSON: {error}") from None
-    kind, *words = target.split() or [""]
+    try:
+        kind, *words = shlex.split(target) or [""]
+    except ValueError as error:
+        raise ValueError(f"A target with quotation marks that do not match: {error}") from None
     attrs: dict[str, Any] = {"kind": kind}
     while words:
         word = words.pop(0)
@@ -272,4 +346,5 @@ def _attributes(target: str | Mapping[str, Any] | Target) -> dict[str, Any]:
 
 
 def _option(value: Any) -> str:
-    return ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
+    text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
+    return shlex.quote(text) if re.search(r"\s|^-", text) else text

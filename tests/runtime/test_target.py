@@ -152,3 +152,50 @@ def test_every_tag_has_the_attributes_that_tvm_gives_it():
     assert len(tags) == 285
     assert {tag: facts(Target(tag)) for tag in tags} == tags
     assert tags.keys() <= target_module.list_tags().keys()
+
+
+def test_options_with_spaces_and_dashes_are_quoted():
+    for target in (
+        Target("vulkan -device_name='Some GPU' -device_type=discrete"),
+        Target({"kind": "vulkan", "device_name": "Some GPU", "device_type": "discrete"}),
+    ):
+        assert target.attrs["device_name"] == "Some GPU"
+        assert Target(str(target)) == target
+    options = Target("llvm -cl-opt='-unroll-threshold:uint=100,-unroll-count:uint=3'")
+    assert options.attrs["cl-opt"] == ["-unroll-threshold:uint=100", "-unroll-count:uint=3"]
+    assert Target(str(options)) == options
+    with pytest.raises(ValueError, match="quotation marks"):
+        Target("vulkan -device_name='Some GPU")
+
+
+def test_targets_and_hosts_of_several_forms():
+    target, host = Target.canon_target_and_host("cuda", "llvm")
+    assert (target.kind.name, host.kind.name, target.host) == ("cuda", "llvm", host)
+    assert Target.canon_target_and_host(None) == (None, None)
+    assert Target.canon_target(None) is None
+    assert Target.canon_multi_target(None) is None
+    both = Target.canon_multi_target_and_host(["llvm", "cuda"], "llvm")
+    assert [(one.kind.name, one.host.kind.name) for one in both] == [
+        ("llvm", "llvm"),
+        ("cuda", "llvm"),
+    ]
+    assert Target.canon_multi_target_and_host(Target("wasm")) == [Target("wasm")]
+    for wrong in (
+        lambda: Target.canon_target_and_host(None, "llvm"),
+        lambda: Target.canon_multi_target_and_host(None),
+    ):
+        with pytest.raises(AssertionError):
+            wrong()
+
+
+def test_features_are_given_or_none():
+    features = Target({"kind": "llvm", "feature.has_avx": True}).features
+    assert features.has_avx is True
+    assert features.has_sve is None
+
+
+@pytest.mark.parametrize("device", ["mali", "intel_graphics", "adreno"])
+def test_functions_make_targets_of_opencl(device):
+    made = getattr(target_module, device)("some")
+    assert (made.kind.name, made.attrs["device"], made.attrs["model"]) == ("opencl", device, "some")
+    assert device in made.keys
