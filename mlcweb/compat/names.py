@@ -38,6 +38,7 @@ MODULES: dict[str, str] = {
     "_ffi": "compat.ffi",
     "topi.tag": "topi.tags",
     "ir.supply": "ir.names",
+    "ir.analysis": "relax.transform.dead_code",
     "runtime.object_path": "ir.access_path",
     "s_tir": "tir",
     "s_tir.meta_schedule": "meta_schedule",

@@ -11,6 +11,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.transform.registration import map_functions, pass_of
+from mlcweb.tir.expr import Call
 
 
 def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> Pass:
@@ -64,4 +65,13 @@ def called_by_graphs(mod: IRModule) -> set[GlobalVar]:
 def called(func: BaseFunc) -> list[GlobalVar]:
     """The functions of the module that a function names."""
     body = func.body if isinstance(func, E.Function) else getattr(func, "body", None)
-    return [] if body is None else [node for node in walk(body) if isinstance(node, GlobalVar)]
+    if body is None:
+        return []
+    # In TensorIR, the name of the function is no child of the call.
+    named = (node.op if isinstance(node, Call) else node for node in walk(body))
+    return [var for var in named if isinstance(var, GlobalVar)]
+
+
+def collect_call_map(module: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
+    """The functions of a module, each with those that it names, in order of first use."""
+    return {var: [*dict.fromkeys(called(func))] for var, func in module.functions.items()}
