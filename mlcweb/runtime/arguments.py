@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -12,7 +12,14 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.lower.parameters import RESULT
 from mlcweb.runtime.device import Device
-from mlcweb.runtime.ndarray import Layout, NDArray, default_integer, empty, layout_of
+from mlcweb.runtime.ndarray import (
+    Layout,
+    NDArray,
+    default_integer,
+    empty,
+    from_dlpack,
+    layout_of,
+)
 from mlcweb.runtime.storage import BORROWED
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -102,7 +109,7 @@ class Signature:
                 checked[position] = self._array(position, buffer, arguments[position], sizes)
         return checked
 
-    def shares_memory(self, arguments: tuple[Any, ...]) -> bool:
+    def shares_memory(self, arguments: Sequence[Any]) -> bool:
         """Whether a written array overlaps another argument; an error if the function is declared
         to have no aliases."""
         arrays = [
@@ -131,6 +138,8 @@ class Signature:
         return f"argument {position} ({self._name(position)}) when calling\n  {self}"
 
     def _array(self, position: int, buffer: Buffer, array: Any, sizes: dict[E.Var, int]) -> Any:
+        if not isinstance(array, NDArray) and hasattr(array, "__dlpack__"):
+            array = self._borrowed(position, array)
         if not isinstance(array, NDArray):
             hint = "; pass tvm.nd.array(x)" if hasattr(array, "__array__") else ""
             raise ArgumentTypeError(
@@ -168,6 +177,21 @@ class Signature:
                     f"{array.shape}: {self._place(position)}"
                 )
         self._check_layout(position, buffer, array.shape, sizes)
+        return array
+
+    def _borrowed(self, position: int, tensor: Any) -> NDArray:
+        """An array over the memory of a tensor of NumPy, or of another library."""
+        try:
+            array = from_dlpack(tensor)
+        except (BufferError, TypeError, ValueError, TVMError) as error:
+            raise ArgumentTypeError(
+                f"Expected an NDArray but got {type(tensor).__name__}, which cannot be taken for "
+                f"one ({error}): {self._place(position)}"
+            ) from None
+        if position in self.written and array.layout.memory is not BORROWED:
+            raise ArgumentValueError(
+                f"Expected a compact array that may be written: {self._place(position)}"
+            )
         return array
 
     def _check_layout(

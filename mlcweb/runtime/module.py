@@ -56,7 +56,7 @@ def _prepare(
 ) -> tuple[Callable[..., Any], list[Any]]:
     fits = signature.fits(arguments)
     values = list(arguments) if fits else signature.check(arguments)
-    aliased = not fits and signature.shares_memory(arguments)
+    aliased = not fits and signature.shares_memory(values)
     if signature.result:
         values.append(empty((1,), signature.result, signature.device))
     return kernel.run_aliased if aliased and kernel.run_aliased else kernel.run, values

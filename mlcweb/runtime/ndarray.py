@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.structural import COMPARED_AS
 from mlcweb.runtime.device import DEVICE_TYPES, Device, cpu, cuda, device, require
 from mlcweb.runtime.storage import BORROWED, HostStorage, Storage, allocate
 from mlcweb.tir import dtype as dtypes
@@ -212,6 +213,9 @@ class NDArray:
     def __repr__(self) -> str:
         head = f"<{type(self).__module__}.{type(self).__name__} shape={self.shape}, {self.device}>"
         return f"{head}\n{self.numpy()!r}"
+
+
+COMPARED_AS[NDArray] = lambda array: (array.shape, array.dtype, array.numpy().tobytes())
 
 
 def empty(

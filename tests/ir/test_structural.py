@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mlcweb.ir import (
@@ -14,6 +15,7 @@ from mlcweb.ir import (
     structural_equal,
     structural_hash,
 )  # fmt: skip
+from mlcweb.runtime import nd
 from mlcweb.script import parse
 from mlcweb.tir import Add, Evaluate, FloatImm, IntImm, PrimFunc, Var, const, decl_buffer
 
@@ -91,6 +93,16 @@ def test_attributes_compare_by_value() -> None:
     assert not same({"a": 1}, {"b": 1})
     assert not same([1, 2], [1, 2, 3])
     assert not same([1], 1)
+
+
+def test_arrays_compare_by_value() -> None:
+    ones, twos = (nd.array(np.full(4, value, "float32")) for value in (1, 2))
+    copy = nd.array(ones)
+    assert same(ones, copy)
+    assert structural_hash(ones) == structural_hash(copy)
+    for other in (twos, nd.array(np.full((2, 2), 1, "float32")), nd.array(np.full(4, 1.0))):
+        assert not same(ones, other)
+        assert structural_hash(ones) != structural_hash(other)
 
 
 def test_modules() -> None:

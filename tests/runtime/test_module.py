@@ -116,7 +116,9 @@ def test_the_source_can_be_read():
     ("arguments", "error", "message"),
     [
         ((four(),), TypeError, r"Expected 2 argument\(s\) but got 1"),
-        ((four(), np.ones(4)), TypeError, r"got ndarray; pass tvm.nd.array\(x\): argument 1 \(B\)"),
+        ((four(), np.ones(4)), TypeError, "Expected dtype float32 but got float64"),
+        ((four(), np.ones(8, "float32")[::2]), ValueError, "a compact array that may be written"),
+        ((four(), [1.0] * 4), TypeError, "Expected an NDArray but got list"),
         ((four(), 3), TypeError, "Expected an NDArray but got int"),
         ((four(), four(dtype="float64")), TypeError, "Expected dtype float32 but got float64"),
         (
@@ -253,3 +255,22 @@ def test_what_a_module_writes_depends_on_the_suffix(tmp_path: Path) -> None:
     assert (tmp_path / "add.wat").read_text() == module.get_source("wat")
     module.write_to_file(tmp_path / "add.wasm")
     assert (tmp_path / "add.wasm").read_bytes().startswith(b"\0asm")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_arrays_of_numpy_are_read_and_written_in_place(target):
+    a, b = np.arange(4, dtype="float32"), np.zeros(4, "float32")
+    fixed = a.copy()
+    fixed.flags.writeable = False
+    kernel = build(double, target)
+    kernel(a, b)
+    assert b.tolist() == [0, 2, 4, 6]
+    kernel(fixed[::-1], b)  # what is only read may lie as it likes
+    assert b.tolist() == [6, 4, 2, 0]
+    kernel(four(3), b)
+    assert b.tolist() == [6] * 4
+    with pytest.raises(ValueError, match="a compact array that may be written"):
+        kernel(a, fixed)
+    with pytest.raises(ValueError, match="share memory"):
+        kernel(a, a)
+    assert a.tolist() == [0, 1, 2, 3]
