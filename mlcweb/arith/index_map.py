@@ -10,6 +10,7 @@ from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, definition, node
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import const, convert, is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
@@ -94,10 +95,11 @@ class IndexMap(Node):
     ) -> list[PrimExpr]:
         """The final indices of given initial ones, simplified."""
         self._check_count(indices)
+        index_map = self._wide_enough_for(indices)
         analyzer = analyzer or Analyzer()
-        pairs = zip(self.initial_indices, indices, strict=True)
+        pairs = zip(index_map.initial_indices, indices, strict=True)
         values = {var: _argument(index, var.dtype) for var, index in pairs}
-        return [analyzer.simplify(substitute(index, values)) for index in self.final_indices]
+        return [analyzer.simplify(substitute(index, values)) for index in index_map.final_indices]
 
     def map_shape(
         self, shape: Sequence[PrimExpr | int], analyzer: Analyzer | None = None
@@ -108,10 +110,10 @@ class IndexMap(Node):
         """
         from mlcweb.arith.padded_inverse import index_ranges
 
+        index_map = self._wide_enough_for(shape)._known_to(analyzer)
+        ranges = index_ranges(index_map, index_map._domains(shape))
         extents = []
-        for index, reached in zip(
-            self.final_indices, index_ranges(self, self._domains(shape)), strict=True
-        ):
+        for index, reached in zip(index_map.final_indices, ranges, strict=True):
             if reached is None:
                 raise IndexMapError(f"The extent of the index {index!r} cannot be found")
             if not is_const_int(reached.min, 0):
@@ -121,11 +123,24 @@ class IndexMap(Node):
             extents.append(reached.extent)
         return extents
 
+    def _known_to(self, analyzer: Analyzer | None) -> IndexMap:
+        """The map with what an analyzer knows of variables other than the indices."""
+        if analyzer is None:
+            return self
+        final = tuple(map(analyzer.simplify, self.final_indices))
+        return IndexMap(self.initial_indices, final, self.inverse_index_map)
+
+    def _wide_enough_for(self, values: Sequence[Any]) -> IndexMap:
+        """The map on the widest type of its indices and of some expressions."""
+        types = [value.dtype for value in values if isinstance(value, PrimExpr)]
+        widest = max((self.initial_indices[0].dtype, *types), key=dtypes.bits)
+        return self.with_index_dtype(widest)
+
     def inverse(
         self, shape: Sequence[PrimExpr | Range | int], analyzer: Analyzer | None = None
     ) -> IndexMap:
         """The inverse on an array of `shape`; an IndexMapError where the map is not bijective."""
-        inverse, padding = self.non_surjective_inverse(shape)
+        inverse, padding = self.non_surjective_inverse(shape, analyzer)
         if not is_const_int(padding, 0):
             raise IndexMapError(
                 f"{self!r} is not bijective: it leaves elements unused where {padding!r}"
@@ -146,7 +161,7 @@ class IndexMap(Node):
         domains = self._domains(shape)
         if self.inverse_index_map is not None:
             return self.inverse_index_map, const(False)
-        return padded_inverse(self, domains)
+        return padded_inverse(self._known_to(analyzer), domains)
 
     def is_equivalent_to(self, other_map: IndexMap, analyzer: Analyzer | None = None) -> bool:
         """Whether both maps give the same final indices for all initial ones."""
@@ -154,8 +169,8 @@ class IndexMap(Node):
             return False
         if len(self.final_indices) != len(other_map.final_indices):
             return False
-        mapped = other_map.map_indices(self.initial_indices)
         analyzer = analyzer or Analyzer()
+        mapped = other_map.map_indices(self.initial_indices, analyzer)
         pairs = zip(self.final_indices, mapped, strict=True)
         return all(analyzer.can_prove_equal(mine, other) for mine, other in pairs)
 

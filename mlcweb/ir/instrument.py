@@ -47,7 +47,7 @@ class PrintBeforeAll(PassInstrument):
     """Prints the module before every pass."""
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        print(f"Before running pass: {info.name}")
+        print(f"Before Running Pass: {info}")
         print(mod)
 
 
@@ -55,7 +55,7 @@ class PrintAfterAll(PassInstrument):
     """Prints the module after every pass."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        print(f"After running pass: {info.name}")
+        print(f"After Running Pass: {info}")
         print(mod)
 
 

@@ -36,6 +36,8 @@ def specialize_params(func: PrimFunc, param_map: Mapping[E.Var, Any]) -> PrimFun
     Raises:
         ValueError: what is named is no such parameter, or does not fit it.
     """
+    if not param_map:
+        return func
     values: dict[E.Var, E.PrimExpr] = {}
     for param, argument in param_map.items():
         if param not in func.params:

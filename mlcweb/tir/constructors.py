@@ -15,6 +15,7 @@ from typing import Any
 from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node
+from mlcweb.ir.op import Op
 from mlcweb.tir import arithmetic, folding
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -65,6 +66,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "Range": as_range,
     "Range | None": as_range,
     "Stmt": _of(S.Stmt),
+    "Op | GlobalVar": lambda op: Op.get(op) if isinstance(op, str) else op,
     "ForKind": S.ForKind,
     "IterType": S.IterType,
     "tuple[PrimExpr, ...]": _each(arithmetic.convert),

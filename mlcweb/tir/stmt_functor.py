@@ -14,7 +14,7 @@ from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Var
 from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import substitute as _substitute
+from mlcweb.tir.substitute import substitute_everywhere
 
 __all__ = ["ir_transform", "post_order_visit", "pre_order_visit", "renew_defs", "substitute"]
 
@@ -37,8 +37,9 @@ def pre_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
 
 
 def substitute(node: Any, vmap: Mapping[Var, Any]) -> Any:
-    """`node` with variables replaced by expressions or numbers; nothing is simplified."""
-    return _substitute(node, {var: convert(value) for var, value in vmap.items()})
+    """`node` with variables replaced by expressions or numbers, also in the shapes of buffers that
+    it accesses or allocates; nothing is simplified."""
+    return substitute_everywhere(node, {var: convert(value) for var, value in vmap.items()})
 
 
 def renew_defs(func: PrimFunc) -> PrimFunc:

@@ -59,6 +59,28 @@ def substitute(
     return _Substitution(variables, buffers or {}).rewrite(node)
 
 
+class _Everywhere(BufferMutator):
+    """Replaces variables in the shapes and layouts of buffers, too."""
+
+    def __init__(self, variables: Mapping[Var, PrimExpr]) -> None:
+        self.variables = variables
+        self.buffers: dict[Buffer, Buffer] = {}
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        if buffer not in self.buffers:
+            self.buffers[buffer] = self.rewrite_children(buffer)
+        return self.buffers[buffer]
+
+    @on(Var)
+    def variable(self, var: Var) -> PrimExpr:
+        return self.variables.get(var, var)
+
+
+def substitute_everywhere(node: NodeType, variables: Mapping[Var, PrimExpr]) -> NodeType:
+    """`node` with variables replaced, in the shapes and layouts of its buffers as well."""
+    return _Everywhere(variables).rewrite(node)
+
+
 def variables_in(*nodes: Node) -> set[Var]:
     """The variables that occur in nodes, definitions not counted."""
     variables: set[Var] = set()

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMapError
 from mlcweb.schedule.index_maps import from_record, to_record
-from mlcweb.tir import IndexMap, Var
+from mlcweb.tir import IndexMap, Var, const
+from mlcweb.tir.arithmetic import is_const_int
 
 
 def made(function, ndim=None):
@@ -200,3 +202,36 @@ def test_records_have_tvms_layout():
 def test_script_of_a_map():
     index_map = IndexMap.from_func(lambda i: i // 4)
     assert index_map.script() == str(index_map) == "T.index_map(lambda i: (i // T.int64(4),))"
+
+
+def test_indices_are_of_the_widest_type():
+    """As in TVM, where arithmetic on indices of two types is on the wider."""
+    narrow = IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
+    wide = IndexMap.from_func(lambda i: [i // 4, i % 4])
+    forty_two = const(42, "int64")
+    assert [(int(x), x.dtype) for x in narrow.map_indices([forty_two])] == [
+        (10, "int64"),
+        (2, "int64"),
+    ]
+    assert [x.dtype for x in narrow.map_shape([const(14, "int64")])] == ["int64"] * 2
+    assert [x.dtype for x in narrow.map_shape([14])] == ["int32"] * 2
+    assert [x.dtype for x in wide.map_indices([const(42)])] == ["int64"] * 2
+
+
+def test_an_analyzer_may_know_the_tile():
+    tile = Var("tile", "int32")
+    tiles = IndexMap.from_func(lambda i: [i // tile, i % tile], index_dtype="int32")
+    with pytest.raises(IndexMapError):
+        tiles.map_shape([32])
+    analyzer = Analyzer()
+    analyzer.bind(tile, const(16))
+    assert [int(extent) for extent in tiles.map_shape([32], analyzer)] == [2, 16]
+    inverse = tiles.inverse([32], analyzer)
+    assert [int(i) for i in inverse.map_indices([const(1), const(3)])] == [19]
+    _, padding = tiles.non_surjective_inverse([31], analyzer)
+    axes = tiles.non_surjective_inverse([31], analyzer)[0].initial_indices
+    assert [axis.dtype for axis in axes] == ["int32"] * 2
+    assert not is_const_int(padding, 0)
+    of_four = IndexMap.from_func(lambda i: [i // 16, i % 16], index_dtype="int32")
+    assert not of_four.is_equivalent_to(tiles)
+    assert of_four.is_equivalent_to(tiles, analyzer)

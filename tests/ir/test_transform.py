@@ -126,8 +126,9 @@ def test_printing(capsys):
     with PassContext(instruments=[PrintBeforeAll(), PrintAfterAll()]):
         first(IRModule())
     lines = capsys.readouterr().out.splitlines()
-    assert "Before running pass: first" in lines
-    assert "After running pass: first" in lines
+    about = "The meta data of the pass - pass name: first, opt_level: 1"
+    assert f"Before Running Pass: {about}" in lines
+    assert f"After Running Pass: {about}" in lines
 
 
 def test_instruments_can_be_exchanged():

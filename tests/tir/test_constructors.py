@@ -113,6 +113,7 @@ def main(a: T.handle, b: T.handle, n: T.int32, s: T.float32):
 
 def test_specialize():
     a, b, n, s = SPECIALIZED.params
+    assert SPECIALIZED.specialize({}) is SPECIALIZED
     scalar = SPECIALIZED.specialize({n: 16, s: 1.0})
     assert [p.name for p in scalar.params] == ["a", "b"]
     assert [str(e) for e in scalar.buffer_map[a].shape] == ["16", "m"]

@@ -65,6 +65,25 @@ def test_substitution():
     assert_structural_equal(stmt_functor.substitute(i + j, {i: 4}), tir.const(4) + j, True)
 
 
+def test_substitution_reaches_the_shapes_of_buffers():
+    @T.prim_func
+    def fill(n: T.int32):
+        data = T.allocate([n], "float32")
+        A = T.Buffer((n,), "float32", data=data)
+        for i in range(n):
+            A[i] = T.float32(1)
+
+    n = fill.params[0]
+    body = stmt_functor.substitute(fill.body, {n: 16})
+    shapes = []
+    stmt_functor.post_order_visit(
+        body, lambda node: shapes.append(getattr(getattr(node, "buffer", None), "shape", None))
+    )
+    sizes = [int(extent) for shape in shapes if shape for extent in shape]
+    assert len(sizes) > 1
+    assert {*sizes} == {16}
+
+
 def test_new_definitions():
     renewed = stmt_functor.renew_defs(scale)
     assert_structural_equal(renewed, scale)
