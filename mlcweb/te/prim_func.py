@@ -181,7 +181,9 @@ class _Builder:
         update = _update(reduction, outputs, place, values, condition)
         block = self._realized(f"{operation.name}_update", inner, update, loops[count:])
         body = S.sequence(*stores, _in_loops(block, domains, loops[count:]))
-        return self._realized(operation.name, outer, body, loops[:count], _annotations(operation))
+        return self._realized(
+            operation.name, outer, body, loops[:count], self._annotations(operation)
+        )
 
     def _realized(
         self,
@@ -224,7 +226,7 @@ class _Builder:
             stores = (S.BufferStore(b, v, place) for b, v in zip(outputs, first, strict=True))
             init = S.sequence(*stores)
             name = operation.name
-        attrs = _annotations(operation)
+        attrs = self._annotations(operation)
         block = S.Block(iterators, (), (), self._block_name(name), body, init, annotations=attrs)
         regions = block_access_regions(block)
         block = replace(block, reads=regions.reads, writes=regions.writes)
@@ -255,7 +257,7 @@ class _Builder:
         writes = tuple(
             full_region(self.buffers[(operation, index)]) for index in range(operation.num_outputs)
         )
-        name, attrs = self._block_name(operation.name), _annotations(operation)
+        name, attrs = self._block_name(operation.name), self._annotations(operation)
         block = S.Block((), reads, writes, name, body, annotations=attrs)
         return S.BlockRealize((), arithmetic.const(True), block)
 
@@ -273,11 +275,14 @@ class _Builder:
                     positions.append(parameters.index(buffer))
         return sorted(set(positions))
 
-
-def _annotations(operation: Operation) -> dict[str, Any]:
-    """The attributes of an operation that stay with its block: that the layout of its inputs is
-    free is said of the function."""
-    return {k: v for k, v in operation.attrs.items() if k != "layout_free_placeholders"}
+    def _annotations(self, operation: Operation) -> dict[str, Any]:
+        """The attributes of an operation that stay with its block: that the layout of parameters is
+        free is said of the function."""
+        attrs = dict(operation.attrs)
+        tensors = attrs.pop("layout_free_placeholders", ())
+        buffers = [self.buffers.get((tensor.op, tensor.value_index)) for tensor in tensors]
+        own = [buffer for buffer in buffers if buffer in self.allocations]
+        return {**attrs, "layout_free_placeholders": own} if own else attrs
 
 
 class _ToBuffers(Mutator):

@@ -274,3 +274,25 @@ def test_a_shape_of_relax_is_a_shape():
     a = te.placeholder(shape, "float32", "A")
     b = te.compute(shape, lambda i, j: a[i, j] + 1, "B")
     assert [int(extent) for extent in b.shape] == [2, 3]
+
+
+def test_the_layout_of_intermediate_tensors_is_free_at_their_consumer():
+    """Of parameters the function says it, by their positions; both as in TVM."""
+    a, b = (te.placeholder((8, 8), name=name) for name in "AB")
+    k = te.reduce_axis((0, 8), "k")
+    c = te.compute(
+        (8, 8),
+        lambda x, y: te.sum(a[x, k] * b[y, k], axis=k),
+        name="C",
+        attrs={"layout_free_placeholders": [b]},
+    )
+    d = te.compute(
+        (8, 8), lambda x, y: c[x, y] + 1, name="D", attrs={"layout_free_placeholders": [c]}
+    )
+    func = te.create_prim_func([a, b, d])
+    assert func.attrs["layout_free_buffers"] == [1]
+    root = func.body.block
+    of_c, of_d = (nest.body.body for nest in root.body.seq)
+    assert "layout_free_placeholders" not in of_c.body.block.annotations
+    assert of_d.block.annotations["layout_free_placeholders"] == [root.alloc_buffers[0]]
+    tvm.ir.assert_structural_equal(func, tvm.script.from_source(func.script()))
