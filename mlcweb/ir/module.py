@@ -11,6 +11,7 @@ from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.function_attrs import FunctionAttrs
 from mlcweb.ir.node import Node, attribute, hint, node, replace
+from mlcweb.ir.visitor import Mutator
 
 
 @node
@@ -78,6 +79,21 @@ class BaseFunc(Node):
         return printing.text(self)
 
 
+class _Renaming(Mutator):
+    """Gives functions other names wherever they are named, also as what a call is of."""
+
+    def __init__(self, names: dict[GlobalVar, GlobalVar]) -> None:
+        self.names = names
+
+    def rewrite(self, node: Any) -> Any:
+        if isinstance(node, GlobalVar):
+            return self.names.get(node, node)
+        new = self.rewrite_children(node)
+        callee = getattr(new, "op", None)
+        renamed = isinstance(callee, GlobalVar) and callee in self.names
+        return replace(new, op=self.names[callee]) if renamed else new
+
+
 class IRModule(printing.Scriptable, metaclass=NamedClass):
     """A collection of functions by name.
 
@@ -132,6 +148,31 @@ class IRModule(printing.Scriptable, metaclass=NamedClass):
     def functions_items(self) -> list[tuple[GlobalVar, BaseFunc]]:
         """The functions with their variables, by name."""
         return sorted(self.functions.items(), key=lambda item: item[0].name_hint)
+
+    def replace_global_vars(
+        self, replacements: Mapping[str | GlobalVar, str | GlobalVar]
+    ) -> IRModule:
+        """The module with functions under other names, which calls of them and their global symbols
+        have, too.
+
+        Raises:
+            ValueError: a function that is named is not there, or two would have one name.
+        """
+        renaming = _Renaming({})
+        for old, new in replacements.items():
+            var = self.get_global_var(old) if isinstance(old, str) else old
+            renaming.names[var] = GlobalVar(new) if isinstance(new, str) else new
+        if not renaming.names:
+            return self
+        functions: dict[GlobalVar, BaseFunc] = {}
+        for var, func in self.functions.items():
+            name, renamed = renaming.names.get(var, var), renaming.rewrite(func)
+            if name in functions:
+                raise ValueError(f'Two functions would be called "{name.name_hint}"')
+            if name is not var and "global_symbol" in func.attrs:
+                renamed = renamed.with_attr("global_symbol", name.name_hint)
+            functions[name] = renamed
+        return self.with_functions(functions)
 
     def copy(self) -> IRModule:
         """A module of its own with the same functions."""

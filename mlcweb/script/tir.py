@@ -40,6 +40,7 @@ NAMES: dict[str, Any] = {
     **{short: scalar_types[name] for short, name in SHORT_NAMES.items()},
     "void": ScalarType("void"),
     "handle": HandleType(),
+    "ptr": HandleType(),
     "Ptr": older.PointerType(),
     "Buffer": BufferType(),
     "Range": loops.loop_range,

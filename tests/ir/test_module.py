@@ -6,10 +6,10 @@ import pickle
 
 import pytest
 
-from mlcweb.ir import DiagnosticError, GlobalVar, IRModule
+from mlcweb.ir import DiagnosticError, GlobalVar, IRModule, assert_structural_equal
 from mlcweb.ir.display import display_hook
 from mlcweb.ir.module import the_function_name
-from mlcweb.script import parse
+from mlcweb.script import from_source, parse
 from mlcweb.tir import Evaluate, PrimFunc, const
 
 
@@ -94,3 +94,35 @@ def test_attributes_go_by_their_names_of_2026_too() -> None:
 def test_a_module_is_the_same_as_itself_alone():
     module = IRModule()
     assert module.same_as(module) and not module.same_as(IRModule())
+
+
+def test_functions_get_other_names() -> None:
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return R.call_tir(Module.outer, (x,), R.Tensor((4,), "float32"))
+
+    @T.prim_func
+    def outer(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        Module.inner(A.data, B.data)
+
+    @T.prim_func(private=True)
+    def inner(a: T.ptr("float32"), b: T.ptr("float32")):
+        A = T.decl_buffer(4, "float32", data=a)
+        B = T.decl_buffer(4, "float32", data=b)
+        for i in range(4):
+            B[i] = A[i] + T.float32(1)
+""")
+    assert module.replace_global_vars({}) is module
+    renamed = module.replace_global_vars(
+        {"outer": "first", module.get_global_var("inner"): "second"}
+    )
+    text = module.script().replace("outer", "first").replace("inner", "second")
+    assert_structural_equal(renamed, from_source(text))
+    assert renamed["first"].attrs["global_symbol"] == "first"
+    assert "global_symbol" not in renamed["second"].attrs
+    for wrong, why in (({"outer": "inner"}, "Two functions"), ({"no": "one"}, "no function")):
+        with pytest.raises(ValueError, match=why):
+            module.replace_global_vars(wrong)
