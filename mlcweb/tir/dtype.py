@@ -14,7 +14,7 @@ class UnknownTypeError(DiagnosticError, ValueError):
     """There is no such data type."""
 
 
-_PATTERN = re.compile(r"(float|bfloat|int|uint)(\d+)(?:_e\d+m\d+[a-z]*\d*[a-z]*)?(?:x(\d+))?")
+_PATTERN = re.compile(r"(float|bfloat|int|uint)(\d+)(?:_e\d+m\d+[a-wyz]*\d*[a-wyz]*)?(?:x(\d+))?")
 """A type by its kind, bits and lanes. Floats of fewer than 16 bits say how they divide them:
 `float8_e4m3fn`."""
 
@@ -54,9 +54,9 @@ def lanes(dtype: str) -> int:
 
 
 def size_in_bytes(dtype: str) -> int:
-    """Bytes that one value takes in memory; a bool takes one."""
-    _, width, count = parse(dtype)
-    return max(1, width // 8) * count
+    """Bytes that one value takes in memory; a bool takes one, and so does each of a vector."""
+    name, width, count = parse(dtype)
+    return count if name == "bool" else -(-width * count // 8)
 
 
 def is_float(dtype: str) -> bool:

@@ -22,7 +22,7 @@ Builder = Callable[[Any, Any], E.PrimExpr]
 
 def const(value: Any, dtype: str | None = None) -> E.PrimExpr:
     """A constant. Without `dtype`: the type of a number of NumPy's; of Python's, bool, int32 (int64
-    where it does not fit) or float32; what does not fit in int64 is a DiagnosticError.
+    where it does not fit) or float32 (float64); what does not fit in int64 is a DiagnosticError.
 
     A vector `dtype` gives a broadcast constant. Equal integers are mostly the same object.
     """
@@ -39,10 +39,17 @@ def const(value: Any, dtype: str | None = None) -> E.PrimExpr:
         elif hasattr(value, "dtype"):  # a number of NumPy's
             value, dtype = value.item(), str(value.dtype)
         else:
-            dtype = "float32"
+            finite = math.isinf(value) or not abs(value) > dtypes.max_value("float32")
+            dtype = "float32" if finite else "float64"
     if type(value) is int:
         return _constant_of(value, dtype)
     return _new_constant(value, dtype)
+
+
+def _rounds_down(value: float, dtype: str) -> bool:
+    """Whether a bfloat16 is written in digits that end beyond its greatest value; TVM takes those
+    of no other type."""
+    return dtype == "bfloat16" and math.isfinite(dtypes.round_float(value, dtype))
 
 
 def _new_constant(value: int | float | bool, dtype: str) -> E.PrimExpr:
@@ -51,7 +58,7 @@ def _new_constant(value: int | float | bool, dtype: str) -> E.PrimExpr:
         return E.Broadcast(const(value, dtypes.element_of(dtype)), lanes)
     if dtypes.is_float(dtype):
         limit = dtypes.max_value(dtype)
-        if not -limit <= value <= limit and math.isfinite(value):
+        if not -limit <= value <= limit and math.isfinite(value) and not _rounds_down(value, dtype):
             raise DiagnosticError(
                 f"{value} is beyond {dtype}, whose greatest value is {limit}; write "
                 f'T.{dtype}("inf") where infinity is meant'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -180,3 +181,13 @@ def test_numbers_are_no_conditions():
         with pytest.raises(DiagnosticError, match="is boolean, and"):
             connect()
     assert str(tir.all(condition, number != 0)) == "c and i != 0"
+
+
+def test_floats_beyond_float32_are_float64() -> None:
+    assert [const(value).dtype for value in (3.4e38, 3.402e39, -3.402e39, math.inf, math.nan)] == [
+        "float32", "float64", "float64", "float32", "float32",
+    ]  # fmt: skip
+    digits = 3.38953139e38  # of the greatest bfloat16, which is a little less
+    assert const(digits, "bfloat16").value == digits
+    with pytest.raises(ValueError, match="beyond bfloat16"):
+        const(3.41e38, "bfloat16")

@@ -116,3 +116,12 @@ def test_what_a_data_type_tells() -> None:
     assert not flag.matches_code(DataTypeCode.INT, DataTypeCode.UINT)
     assert flag.is_scalar()
     assert dtypes.DataType("uint") == "uint32"
+    sizes = {"float8_e5m2x4": 4, "float6_e2m3fnx4": 3, "float4_e2m1fnx4": 2, "float4_e2m1fn": 1}
+    for name, size in {
+        **sizes,
+        "bool": 1,
+        "boolx4": 4,
+        "int4x8": 4,
+        "float8_e4m3b11fnuzx2": 2,
+    }.items():
+        assert dtypes.DataType(name).itemsize == size
