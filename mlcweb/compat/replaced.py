@@ -246,7 +246,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "relax.BlockBuilder.add_func gives functions names of their own": "GlobalVarSupply",
     },
     "runtime.target": {
-        "a target tells of its attributes: target.attrs": "TargetFeatures",
         "tvm.target.Target.from_device(dev) tells of a device": (
             "detect_target_from_device register_device_target_detector SUPPORTED_DEVICE "
             "SUPPORT_DEVICE"
