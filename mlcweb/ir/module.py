@@ -90,8 +90,9 @@ class _Renaming(Mutator):
             return self.names.get(node, node)
         new = self.rewrite_children(node)
         callee = getattr(new, "op", None)
-        renamed = isinstance(callee, GlobalVar) and callee in self.names
-        return replace(new, op=self.names[callee]) if renamed else new
+        if isinstance(callee, GlobalVar) and callee in self.names:
+            return replace(new, op=self.names[callee])
+        return new
 
 
 class IRModule(printing.Scriptable, metaclass=NamedClass):
