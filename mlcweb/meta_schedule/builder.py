@@ -12,18 +12,11 @@ from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.lower.layout_preproc import remove_layout_copies
+from mlcweb.meta_schedule.utils import Hook
+from mlcweb.meta_schedule.utils import get_global_func_with_default_on_worker as hook_or
 from mlcweb.runtime.build import build
 from mlcweb.runtime.host import in_browser
-from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
-
-Hook = Callable[..., Any] | str | None
-"""A function in the place of a default one, or the name of a registered function."""
-
-
-def hook_function(function: Hook) -> Callable[..., Any] | None:
-    """A function, or the registered one of a name."""
-    return get_global_func(function) if isinstance(function, str) else function
 
 
 @dataclass(slots=True, eq=False)
@@ -73,8 +66,10 @@ class LocalBuilder(Builder):
 
     Attributes:
         max_workers: processes that build in a search; they are those that measure.
-        timeout_sec: seconds that `build` waits for one program. In a search by worker processes the
-            runner's limit holds; in a page, where nothing can be left behind, there is none.
+        timeout_sec: seconds that `build` waits for one program; since threads cannot be ended, that
+            of a program which takes longer goes on by itself, and nobody asks for what it makes. In
+            a search by worker processes the runner's limit holds; in a page, where nothing can be
+            left behind, there is none.
         f_build: makes a module from a program, a target and its parameters: a function, or the name
             of a registered one; by default `tvm.build`, after `RemoveWeightLayoutRewriteBlock`.
         f_export: writes a module to a file and gives its path; by default one that
@@ -94,8 +89,8 @@ class LocalBuilder(Builder):
     def __post_init__(self) -> None:
         if self.initializer is not None:
             self.initializer()
-        hook_function(self.f_build)
-        hook_function(self.f_export)
+        hook_or(self.f_build, None)
+        hook_or(self.f_export, None)
 
     @property
     def is_default(self) -> bool:
@@ -119,14 +114,16 @@ class LocalBuilder(Builder):
         )
 
     def _result(self, item: BuilderInput) -> BuilderResult:
-        build_module = hook_function(self.f_build) or (
-            lambda mod, target, _: build(remove_layout_copies(mod), target=target)
-        )
-        export = hook_function(self.f_export) or _exported
+        build_module = hook_or(self.f_build, _built)
+        export = hook_or(self.f_export, _exported)
         try:
             return BuilderResult(str(export(build_module(item.mod, item.target, item.params))))
         except Exception as error:  # one program that cannot be built stops no other
             return BuilderResult(None, f"LocalBuilder: An exception occurred\n{error}")
+
+
+def _built(mod: IRModule, target: Target, params: Any) -> Any:
+    return build(remove_layout_copies(mod), target=target)
 
 
 def _exported(module: Any) -> str:

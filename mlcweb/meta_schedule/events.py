@@ -85,6 +85,17 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """A round runs that was built and begun as a whole: nothing is to be done but to wait for it.
+
+    Attributes:
+        number: counted from 0.
+    """
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """A round is over, and the strategy has learnt from it.
 
@@ -115,7 +126,7 @@ class Ended:
     trials: int
 
 
-Event = Started | Trial | Round | Confirmed | Ended
+Event = Started | Begun | Trial | Round | Confirmed | Ended
 
 
 def best_trial(trials: Iterable[Trial]) -> Trial | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS, TuningRe
 from mlcweb.meta_schedule.events import Confirmed, Event, Trial
 from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.task_scheduler import Listener, TaskScheduler
+from mlcweb.meta_schedule.utils import remove_build_dir
 from mlcweb.schedule import Schedule
 
 Observer = Callable[[TaskScheduler, "int | None"], Any]
@@ -85,7 +85,7 @@ class RemoveBuildArtifact(_DoneBySearch):
     ) -> None:
         for result in builder_results:
             if result.artifact_path is not None and Path(result.artifact_path).is_file():
-                shutil.rmtree(Path(result.artifact_path).parent)
+                remove_build_dir(result.artifact_path)
 
 
 class UpdateCostModel(_DoneBySearch):

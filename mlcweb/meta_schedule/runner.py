@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mlcweb.ir import IRModule, TVMError
+from mlcweb.ir import IRModule
+from mlcweb.ir.module import the_function_name
 from mlcweb.meta_schedule.arg_info import ArgInfo, TensorInfo
 from mlcweb.meta_schedule.builder import (
     Builder,
     BuilderInput,
+    BuilderResult,
     Hook,
     LocalBuilder,
-    hook_function,
 )
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
@@ -27,9 +27,11 @@ from mlcweb.meta_schedule.measure.artifact import (
     with_param_layouts,
 )
 from mlcweb.meta_schedule.measure.dask_runner import DaskRunner as DaskRunner
-from mlcweb.meta_schedule.measure.runner import EvaluatorConfig, Seconds
+from mlcweb.meta_schedule.measure.runner import EvaluatorConfig, NotMeasured, Seconds
 from mlcweb.meta_schedule.measure.runner import Runner as TaskRunner
 from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
+from mlcweb.meta_schedule.utils import get_global_func_with_default_on_worker as hook_or
+from mlcweb.meta_schedule.utils import remove_build_dir
 from mlcweb.runtime.device import Device, device
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.library import load_module
@@ -194,8 +196,8 @@ class LocalRunner(PyRunner):
         return [LocalRunnerFuture(*self._seconds(item)) for item in runner_inputs]
 
     def _seconds(self, item: RunnerInput) -> tuple[list[float] | None, str | None]:
-        allocate = hook_function(self.f_alloc_argument) or allocate_arguments
-        evaluate = hook_function(self.f_run_evaluator) or run_evaluator
+        allocate = hook_or(self.f_alloc_argument, allocate_arguments)
+        evaluate = hook_or(self.f_run_evaluator, run_evaluator)
         try:
             module = load_module(item.artifact_path)
             dev = device(item.device_type, 0)
@@ -206,7 +208,7 @@ class LocalRunner(PyRunner):
         except Exception as error:  # one program that cannot be run stops no other
             return None, f"LocalRunner: An exception occurred\n{error}"
         finally:
-            if (cleanup := hook_function(self.f_cleanup)) is not None:
+            if (cleanup := hook_or(self.f_cleanup, None)) is not None:
                 cleanup()
             time.sleep(self.cooldown_sec)
 
@@ -245,48 +247,76 @@ def run_evaluator(
     return [float(second) for args in repeated_args for second in evaluator(*args).results]
 
 
-class UserRunner:
-    """The runner of a task that measures with a runner, and builds with a builder, of a program's
-    own."""
+class BatchRunner:
+    """The runner of a task that builds with a builder, and measures with a runner, of a program's
+    own. Those take programs by rounds: what `begin_round` has begun to run, `measure` waits for.
+    A program of no round is a round of its own.
+
+    Args:
+        keeps_files: whether the default files of a `LocalBuilder` stay when they have been run.
+    """
 
     workers = 1
 
-    def __init__(self, runner: PyRunner, builder: Builder, workload: TrialInputs) -> None:
-        self.runner, self.builder = runner, builder
-        self.infos = [
-            TensorInfo(dtype, tuple(content.shape))
-            for dtype, content in zip(workload.dtypes, workload.inputs, strict=True)
+    def __init__(self, builder: Builder, runner: PyRunner, keeps_files: bool = False) -> None:
+        self.builder, self.runner = builder, runner
+        has_default_files = isinstance(builder, LocalBuilder) and builder.f_export is None
+        self._removes_files = has_default_files and not keeps_files
+        self._begun: list[tuple[IRModule, BuilderResult, RunnerFuture]] = []
+
+    def begin_round(
+        self, programs: Sequence[tuple[IRModule, Sequence[ArgInfo]]], target: str
+    ) -> tuple[list[BuilderResult], list[RunnerFuture]]:
+        """Build programs, and begin to run those that could be built, with these arguments."""
+        device_type = Target(target).kind.name
+        to_build, arguments = [], []
+        for module, args_info in programs:
+            program, layouts = with_param_layouts(module, the_function_name(module, None))
+            to_build.append(BuilderInput(program, Target(target)))
+            is_own = bool(args_info) and not layouts
+            arguments.append(args_info if is_own else ArgInfo.from_entry_func(program))
+        built = list(self.builder.build(to_build))
+        inputs = [
+            RunnerInput(str(result.artifact_path), device_type, args_info)
+            for result, args_info in zip(built, arguments, strict=True)
+            if result.error_msg is None
         ]
+        running = iter(self.runner.run(inputs))
+        futures = [
+            LocalRunnerFuture(None, result.error_msg)
+            if result.error_msg is not None
+            else _asked_once(next(running))
+            for result in built
+        ]
+        modules = [module for module, _ in programs]
+        self._begun += zip(modules, built, futures, strict=True)
+        return built, futures
 
     async def build(self, module: IRModule, target: str) -> ModuleArtifact:
-        module, layouts = with_param_layouts(module, "main")
-        return ModuleArtifact(module, "main", target, layouts=layouts)
+        return ModuleArtifact(module, "main", target)
 
     async def begin(self, reference: Artifact) -> Seconds:
-        """The seconds of the program as it stands, infinite where the runner has none of it: TVM
-        asks a runner for candidates alone."""
-        try:
-            return await self.measure(reference)
-        except TVMError:
-            return (float("inf"),)
+        """No time of the program as it stands: TVM asks a runner for candidates alone."""
+        return (float("inf"),)
 
     async def measure(self, artifact: Artifact) -> Seconds:
         assert isinstance(artifact, ModuleArtifact)
-        target = Target(artifact.target)
-        (built,) = self.builder.build([BuilderInput(artifact.module, target)])
-        if built.error_msg is not None:
-            raise TVMError(built.error_msg)
-        path = str(built.artifact_path)
-        infos = list(self.infos)
-        for layout in artifact.layouts:
-            infos[layout.number] = TensorInfo(infos[layout.number].dtype, layout.shape)
-        (future,) = self.runner.run([RunnerInput(path, target.kind.name, infos)])
+        is_begun = [module is artifact.module for module, _, _ in self._begun]
+        if not any(is_begun):
+            self.begin_round([(artifact.module, ())], artifact.target)
+            is_begun.append(True)
+        _, built, future = self._begun.pop(is_begun.index(True))
         result = future.result()
-        if isinstance(self.builder, LocalBuilder) and self.builder.f_export is None:
-            shutil.rmtree(Path(path).parent)
+        if self._removes_files and built.artifact_path is not None:
+            remove_build_dir(built.artifact_path)
         if result.error_msg is not None or not result.run_secs:
-            raise TVMError(result.error_msg or "The runner gave no times")
-        return tuple(float(seconds) for seconds in result.run_secs)
+            raise NotMeasured(result.error_msg or "The runner gave no times")
+        return tuple(map(float, result.run_secs))
 
     def close(self) -> None:
         """Nothing goes on."""
+
+
+def _asked_once(future: RunnerFuture) -> RunnerFuture:
+    """A future whose result is there for several who ask."""
+    return RunnerFuture(future.done, cache(future.result))

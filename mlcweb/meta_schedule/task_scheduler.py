@@ -14,12 +14,11 @@ from mlcweb.ir import TVMError
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
-from mlcweb.meta_schedule.events import Event, Round
+from mlcweb.meta_schedule.events import Begun, Event, Round
 from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.meta_schedule.measure.measuring import reason_of
-from mlcweb.meta_schedule.plain_tasks import PlainTask, Task, weighted
-from mlcweb.meta_schedule.runner import OpenRunner
+from mlcweb.meta_schedule.runner import BatchRunner, OpenRunner
 from mlcweb.meta_schedule.search import Budget, TaskRecord
 from mlcweb.meta_schedule.search_strategy.search_strategy import RunnerResult
 from mlcweb.meta_schedule.tune_context import TuneContext
@@ -51,7 +50,7 @@ class TaskScheduler(ABC):
         tasks: the tasks of the present search.
     """
 
-    tasks: Sequence[Task] = ()
+    tasks: Sequence[TaskRecord] = ()
     max_trials_global = 0
     measure_callbacks: Sequence[Any] = ()
 
@@ -76,7 +75,7 @@ class TaskScheduler(ABC):
         self.max_trials_global = max_trials_global
         per_task = max_trials_global if max_trials_per_task is None else max_trials_per_task
         records = []
-        for context, weight in weighted(tasks, task_weights):
+        for context, weight in _weighted(tasks, task_weights):
             assert context.mod is not None
             runner = None
             try:
@@ -127,17 +126,21 @@ class TaskScheduler(ABC):
                 async for event in self._round(number, streams[number]):
                     yield number, event
             for number, task in enumerate(self.tasks):
-                if task.baseline is not None:
-                    async for event in streams[number]:
-                        yield number, event
+                if task.baseline is None:
+                    task.end()
+                    continue
+                async for event in streams[number]:
+                    yield number, event
 
     async def _round(self, number: int, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
-        """The events of a task up to the end of its next round, or to its own end."""
+        """The events of a task up to the end of its next round, or, where that runs as a whole, its
+        beginning, so that rounds of several tasks may run beside each other; or to its own end."""
         task = self.tasks[number]
+        last = Begun if task.by_rounds else Round
         try:
             async for event in events:
                 yield event
-                if isinstance(event, Round):
+                if isinstance(event, last):
                     return
         except Exception as error:
             if task.baseline is not None:
@@ -207,12 +210,20 @@ class TaskScheduler(ABC):
         self.measure_callbacks = list(measure_callbacks)
         self.max_trials_global = max_trials_global
         records = []
-        for number, (context, weight) in enumerate(weighted(tasks, task_weights)):
-            context.pre_tuning(
-                max_trials_per_task, num_trials_per_iter, None, self.database, cost_model
+        for number, (context, weight) in enumerate(_weighted(tasks, task_weights)):
+            assert context.mod is not None
+            records.append(
+                TaskRecord(
+                    context,
+                    BatchRunner(builder, runner, keeps_files=True),
+                    History(self.database, context.mod, outcomes={}),
+                    weight=weight,
+                    trials=max_trials_per_task,
+                    per_round=num_trials_per_iter,
+                    cost_model=cost_model,
+                    tell=partial(self._call_back, number),
+                )
             )
-            tell = partial(self._call_back, number)
-            records.append(PlainTask(context, weight, builder, runner, tell))
         self.tasks = records
         wait_for(self._follow())
 
@@ -295,12 +306,13 @@ class GradientBased(TaskScheduler):
             raise ValueError("All tasks have ended")
         fresh = [number for number in alive if not self.tasks[number].round_bests]
         if fresh:
-            return fresh[0]
+            # Those first of which no round runs yet.
+            return min(fresh, key=lambda number: self.tasks[number].runner_futures is not None)
         gains = {number: self._gain(self.tasks[number]) for number in alive}
         largest = max(gains.values())
         return self._rng.choice([number for number in alive if gains[number] == largest])
 
-    def _gain(self, task: Task) -> float:
+    def _gain(self, task: TaskRecord) -> float:
         """Seconds of the whole model that one more round may save."""
         history = task.round_bests
         if history[-1] == float("inf"):
@@ -312,6 +324,18 @@ class GradientBased(TaskScheduler):
         falling = (back - history[-1]) / span if span and back != float("inf") else 0.0
         ahead = history[-1] / rounds
         return task.weight * (self.alpha * falling + (1 - self.alpha) * ahead)
+
+
+def _weighted(
+    tasks: Sequence[TuneContext], weights: Sequence[float]
+) -> list[tuple[TuneContext, float]]:
+    """The tasks of a search with their weights. ValueError where there are none, or not as many
+    weights."""
+    if not tasks:
+        raise ValueError("There are no tasks to tune")
+    if len(tasks) != len(weights):
+        raise ValueError(f"There are {len(tasks)} tasks but {len(weights)} weights")
+    return list(zip(tasks, weights, strict=True))
 
 
 KINDS: dict[str, type[TaskScheduler]] = {

@@ -16,11 +16,11 @@ from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.measure_callback import MeasureCallback, listener_of
 from mlcweb.meta_schedule.progress import Progress
 from mlcweb.meta_schedule.runner import (
+    BatchRunner,
     LocalRunner,
     OpenRunner,
     PyRunner,
     Runners,
-    UserRunner,
 )
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import TuneContext
@@ -210,7 +210,7 @@ def _runner(
     if isinstance(runner, PyRunner) and isinstance(builder, Builder):
         if isinstance(runner, LocalRunner) and runner.is_default and builder.is_default:
             return runner
-        return partial(UserRunner, runner, builder)
+        return lambda _: BatchRunner(builder, runner)
     if isinstance(runner, PyRunner) or not isinstance(builder, LocalBuilder):
         raise ValueError(
             f'Unknown builder "{builder}"; there are "local", LocalBuilder(…), and a PyBuilder '

@@ -77,9 +77,11 @@ def remove_build_dir(artifact_path: str) -> None:
     shutil.rmtree(Path(artifact_path).parent)
 
 
-def get_global_func_with_default_on_worker(
-    name: str | Callable[..., Any] | None, default: Callable[..., Any] | None
-) -> Callable[..., Any] | None:
+Hook = Callable[..., Any] | str | None
+"""A function in the place of a default one, or the name of a registered function."""
+
+
+def get_global_func_with_default_on_worker(name: Hook, default: Any) -> Any:
     """A function, the registered one of a name, or a default for None.
 
     Raises:

@@ -20,7 +20,7 @@ from typing import Any
 from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.events import Trial
 from mlcweb.meta_schedule.measure.artifact import Artifact, KernelCode
-from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds
+from mlcweb.meta_schedule.measure.runner import NotMeasured, Runner, RunnerClosed, Seconds
 from mlcweb.schedule.errors import ScheduleError
 
 FAILED_EARLIER = "it failed in an earlier search"
@@ -55,7 +55,7 @@ class _Measurement:
 
 
 class Measuring:
-    """Measures programs. Equal programs and equal code are measured once.
+    """Measures programs. Equal programs and equal code are measured once, unless `every` is set.
 
     Args:
         runner: builds and measures. Every exception of it but `RunnerClosed` makes a failed trial
@@ -63,6 +63,7 @@ class Measuring:
         target: what to build for.
         outcomes: seconds of programs that need no measuring, by structural hash; empty for those
             that failed.
+        every: whether programs are measured however often they come.
     """
 
     def __init__(
@@ -70,9 +71,11 @@ class Measuring:
         runner: Runner,
         target: str,
         outcomes: Mapping[int, Seconds] = MappingProxyType({}),
+        every: bool = False,
     ) -> None:
         self.runner = runner
         self.target = target
+        self.every = every
         self._outcomes = outcomes
         self._programs: dict[int, _Measurement] = {}
         self._codes: dict[Any, _Measurement] = {}
@@ -99,7 +102,7 @@ class Measuring:
                 if trial.reason is not None:
                     yield trial
             elif under_way:
-                waited_for = (self._programs[each.shash or 0].task for each in under_way.values())
+                waited_for = (self._programs[self._key(each)].task for each in under_way.values())
                 tasks = {task for task in waited_for if task is not None}
                 if tasks:
                     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -109,30 +112,37 @@ class Measuring:
     def _begin(self, trial: Trial) -> Trial:
         """Begin a trial's measurement, unless its like was met before; the trial with its hash."""
         shash = structural_hash(trial.module) if trial.shash is None else trial.shash
-        if shash not in self._programs:
-            own = self._programs[shash] = _Measurement(trial.index)
-            if shash in self._outcomes:
+        trial = replace(trial, shash=shash)
+        key = self._key(trial)
+        if key not in self._programs:
+            own = self._programs[key] = _Measurement(trial.index)
+            if not self.every and shash in self._outcomes:
                 own.recalled = True
                 own.seconds = self._outcomes[shash]
                 own.reason = None if own.seconds else FAILED_EARLIER
             else:
-                own.task = _begun(self._built_and_measured(shash, trial.module))
-        return replace(trial, shash=shash)
+                own.task = _begun(self._built_and_measured(key, trial.module))
+        return trial
 
-    async def _built_and_measured(self, shash: int, module: IRModule) -> Seconds:
+    def _key(self, trial: Trial) -> int:
+        """Under which a trial's program is measured."""
+        return trial.index if self.every else trial.shash or 0
+
+    async def _built_and_measured(self, key: int, module: IRModule) -> Seconds:
         artifact = await self.runner.build(module, self.target)
-        own = self._programs[shash]
-        first = self._programs[shash] = self._codes.setdefault(_key(artifact), own)
+        own = first = self._programs[key]
+        if not self.every:
+            first = self._programs[key] = self._codes.setdefault(_code(artifact), own)
         # Whose code was met before is done when that is.
         return await self.runner.measure(artifact) if first is own else ()
 
     def _finished(self, under_way: dict[int, Trial]) -> Iterator[Trial]:
         """Takes out what is done. That the runner is closed is raised after all else."""
         closed: RunnerClosed | None = None
-        done = [i for i, each in under_way.items() if self._programs[each.shash or 0].is_done()]
+        done = [i for i, each in under_way.items() if self._programs[self._key(each)].is_done()]
         for index in done:
             trial = under_way.pop(index)
-            seen = self._programs[trial.shash or 0]
+            seen = self._programs[self._key(trial)]
             if seen.closed is not None:
                 closed = seen.closed
                 continue
@@ -149,12 +159,14 @@ class Measuring:
 
 def reason_of(error: BaseException) -> str:
     """An error as a table has room for it."""
+    if isinstance(error, NotMeasured):
+        return str(error)
     # A ScheduleError's text holds the whole program; its reason alone is short.
     text = error.reason if isinstance(error, ScheduleError) else str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _key(artifact: Artifact) -> Any:
+def _code(artifact: Artifact) -> Any:
     """Equal for equal code, and small."""
     if isinstance(artifact, KernelCode):
         return hashlib.blake2b(artifact.code, digest_size=16).digest(), artifact.layouts

@@ -51,6 +51,10 @@ class RunnerClosed(TVMError):
     """The runner was closed, or the search stopped, before this measurement was done."""
 
 
+class NotMeasured(TVMError):
+    """Why a builder or a runner of a program's own has no times, in its own words."""
+
+
 EARLY_STOP_FACTOR = 3.0
 """A program this many times slower than the best is not worth more than its first calls:
 two natively, some more in a page, whose browser first runs what it has translated in haste."""

@@ -11,8 +11,8 @@ from math import inf
 from mlcweb.ir import IRModule, structural_equal
 from mlcweb.meta_schedule.database import Workload
 from mlcweb.meta_schedule.events import Confirmed, Event, Trial
-from mlcweb.meta_schedule.plain_tasks import Task
 from mlcweb.meta_schedule.progress import line
+from mlcweb.meta_schedule.search import TaskRecord
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import normalized
 from mlcweb.playground.protocol.search import SearchNews, SearchStart, TrialUpdate
@@ -110,7 +110,7 @@ class _Watcher:
             print(line(scheduler, number, clock() - self._start))
 
 
-def _watched(document: Document, task: Task) -> _Watched:
+def _watched(document: Document, task: TaskRecord) -> _Watched:
     assert task.context.mod is not None
     program = _program(document, task.context.mod)
     search = calls.Search(program, stored_workload(Workload(task.context.mod)))

@@ -5,23 +5,30 @@ import random
 
 import pytest
 
-from mlcweb.meta_schedule import TuneContext
+from mlcweb.meta_schedule import TuneContext, tune_tasks
 from mlcweb.meta_schedule.builder import BuilderResult, PyBuilder
 from mlcweb.meta_schedule.cost_model import RandomModel
 from mlcweb.meta_schedule.database import MemoryDatabase
 from mlcweb.meta_schedule.events import Ended, Round, Trial
 from mlcweb.meta_schedule.measure_callback import AddToDatabase, MeasureCallback, UpdateCostModel
 from mlcweb.meta_schedule.runner import RunnerFuture
-from mlcweb.meta_schedule.search_strategy import PySearchStrategy, ReplayTrace, RunnerResult
+from mlcweb.meta_schedule.search_strategy import (
+    MeasureCandidate,
+    PySearchStrategy,
+    ReplayTrace,
+    RunnerResult,
+)
 from mlcweb.meta_schedule.task_scheduler import (
     GradientBased,
     PyTaskScheduler,
     RoundRobin,
     listening,
 )
+from mlcweb.runtime.build import reset_warnings
 from mlcweb.testing.dummy_object import DummyBuilder, DummyRunner
+from mlcweb.tir import Schedule
 from tests.meta_schedule.database.records import Other
-from tests.meta_schedule.matmul import Matmul
+from tests.meta_schedule.matmul import FakeRunner, Matmul, tiles
 
 
 def halves(sch):
@@ -41,7 +48,7 @@ def tune(scheduler, tasks, database=None, callbacks=(), **options):
     database = MemoryDatabase() if database is None else database
     parts = {"builder": DummyBuilder(), "runner": DummyRunner(), **options}
     scheduler.tune(
-        tasks, [1.0] * len(tasks), **numbers, **parts, database=database,
+        tasks, [1.0] * len(tasks), **numbers | parts, database=database,
         measure_callbacks=[AddToDatabase(), *callbacks],
     )  # fmt: skip
     found = [len(database.get_top_k(database.commit_workload(t.mod), 100)) for t in tasks]
@@ -171,7 +178,7 @@ def test_rounds_of_several_tasks_run_beside_each_other():
     assert log.count("waited for") == 18
 
 
-class Once(RoundRobin):
+class OneTurn(RoundRobin):
     turns = 0
 
     def next_task_id(self):
@@ -180,4 +187,122 @@ class Once(RoundRobin):
 
 
 def test_a_scheduler_may_end_the_search():
-    assert tune(Once(), [task(Matmul), task(Other)]) == (4, [4, 0])
+    assert tune(OneTurn(), [task(Matmul), task(Other)]) == (4, [4, 0])
+
+
+class Logged(PySearchStrategy, PyBuilder, MeasureCallback):
+    """A strategy of two rounds, a builder, a runner and a callback that say when they are called.
+    Every second program cannot be built."""
+
+    def __init__(self):
+        self.log, self.rounds = [], 0
+
+    def pre_tuning(self, *args, **kwargs):
+        self.log.append("pre")
+
+    def post_tuning(self):
+        self.log.append("post")
+
+    def generate_measure_candidates(self):
+        self.log.append("generate")
+        self.rounds += 1
+        mod = self.context.mod
+        return [MeasureCandidate(Schedule(mod)) for _ in range(2)] if self.rounds < 3 else None
+
+    def notify_runner_results(self, measure_candidates, results):
+        self.log.append(("notify", [result.error_msg for result in results]))
+
+    def build(self, build_inputs):
+        self.log.append(("build", len(build_inputs)))
+        return Broken().build(build_inputs)
+
+    def run(self, runner_inputs):
+        self.log.append(("run", [len(item.args_info) for item in runner_inputs]))
+        return [RunnerFuture(f_result=self.result) for _ in runner_inputs]
+
+    def result(self):
+        self.log.append("result")
+        return RunnerResult([1.0])
+
+    def apply(self, task_scheduler, task_id, measure_candidates, builder_results, runner_results):
+        self.log.append(("callback", [result.error_msg for result in builder_results]))
+
+
+def test_parts_of_ones_own_are_called_in_the_order_of_tvm():
+    part = Logged()
+    tune(RoundRobin(), [task(Matmul, part)], builder=part, runner=part, callbacks=[part])
+    round_of_two = [
+        "generate", ("build", 2), ("run", [3]), "result", ("notify", ["broken", None]),
+        ("callback", ["broken", None]),
+    ]  # fmt: skip
+    assert part.log == ["pre", *round_of_two, *round_of_two, "generate", "post"]
+
+
+class Ending(RoundRobin):
+    def next_task_id(self):
+        number = super().next_task_id()
+        for each in range(len(self.tasks)):
+            self.terminate_task(each)
+        return number
+
+
+def test_a_task_that_was_ended_generates_nothing():
+    part = Logged()
+    tune(Ending(), [task(Matmul, part)], builder=part, runner=part)
+    assert part.log == ["pre", "post"]
+
+
+class Tiles(PyBuilder):
+    """Builds, and says how many programs at a time, and whether they have a schedule."""
+
+    def __init__(self):
+        self.sizes, self.scheduled = [], True
+
+    def build(self, build_inputs):
+        self.sizes.append(len(build_inputs))
+        self.scheduled &= all("i_0" in item.mod.script() for item in build_inputs)
+        return DummyBuilder().build(build_inputs)
+
+
+def search(**options):
+    context = TuneContext(
+        Matmul, target=options.pop("target", "llvm"), space_generator=options.pop("space", tiles),
+        search_strategy=options.pop("strategy", "replay-trace"), rand_state=3,
+    )  # fmt: skip
+    return tune_tasks(
+        tasks=[context], task_weights=[1.0], work_dir=None, max_trials_global=10,
+        num_trials_per_iter=4, measure_callbacks=[], **options,
+    )  # fmt: skip
+
+
+def test_a_search_gives_a_builder_and_a_runner_whole_rounds_and_candidates_alone():
+    builder = Tiles()
+    assert len(search(builder=builder, runner=DummyRunner())) == 10 + 8
+    # The best eight are measured twice more, in turn.
+    assert builder.sizes == [4, 4, 2] + [1] * 16
+    assert builder.scheduled
+
+
+class Once(ReplayTrace):
+    def post_tuning(self):
+        self.ends = getattr(self, "ends", 0) + 1
+
+
+def test_a_search_tells_its_strategy_the_end_once():
+    strategy = Once()
+    search(strategy=strategy, runner=lambda workload: FakeRunner())
+    assert strategy.ends == 1
+
+
+def test_where_a_runner_of_ones_own_measures_nothing_is_said_of_other_devices(capsys):
+    reset_warnings()
+    search(target="nvidia/nvidia-a100", space=halves, builder=DummyBuilder(), runner=DummyRunner())
+    assert "GPU" not in capsys.readouterr().err
+
+
+def test_the_gradient_begins_a_round_of_each_task_before_it_waits_for_one():
+    part = Logged()
+    options = {"max_trials_global": 8, "builder": DummyBuilder(), "runner": part}
+    tune(GradientBased(), [task(Matmul), task(Other)], **options)
+    begun_or_waited = [each if each == "result" else each[0] for each in part.log]
+    assert begun_or_waited == ["run", "run", *["result"] * 8]
