@@ -190,7 +190,7 @@ def test_a_scheduler_may_end_the_search():
     assert tune(OneTurn(), [task(Matmul), task(Other)]) == (4, [4, 0])
 
 
-class Logged(PySearchStrategy, PyBuilder, MeasureCallback):
+class Logged(PySearchStrategy):
     """A strategy of two rounds, a builder, a runner and a callback that say when they are called.
     Every second program cannot be built."""
 
