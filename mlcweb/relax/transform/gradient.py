@@ -10,13 +10,15 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import remove_all_unused
+from mlcweb.relax.analysis import bound_vars, remove_all_unused
+from mlcweb.relax.binding import Substitution
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.op import gradients, window_gradients  # noqa: F401  (registers them)
 from mlcweb.relax.op.create import ones, zeros
 from mlcweb.relax.op.grad import GRADIENT
 from mlcweb.relax.op.te_grad import without_gradient
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from mlcweb.relax.transform.checkpoints import Recomputation, without_marks
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax.utils import copy_with_new_vars
 
@@ -31,8 +33,9 @@ def Gradient(
 
     The function has one dataflow block; its result (or the one at `target_index`, of several) is a
     tensor without dimensions. The new function gives a tuple: the results, and a tuple of the
-    gradients of `require_grads`, parameters of the function: all by default. Operators tell their
-    gradients by `relax.op.register_gradient`.
+    gradients of `require_grads`, variables of the function: by default its parameters. Operators
+    tell their gradients by `relax.op.register_gradient`. What lies between marks of checkpoints
+    (`R.grad.start_checkpoint`) is computed again for gradients.
 
     Raises:
         DiagnosticError: the function is of another form, or an operator has no gradient.
@@ -42,15 +45,11 @@ def Gradient(
         func = mod[func_name]
         if not isinstance(func, E.Function):
             raise DiagnosticError(f'Gradient: "{func_name}" is no function of the graph level')
-        required = [require_grads] if isinstance(require_grads, E.Var) else require_grads
-        params = list(func.params) if required is None else list(required)
-        for param in params:
-            if param not in func.params:
-                raise DiagnosticError(
-                    f'Gradient: "{param.name_hint}" is no parameter of "{func_name}", which takes '
-                    f"{', '.join(each.name_hint for each in func.params)}"
-                )
-        places = [func.params.index(param) for param in params]
+        if require_grads is None:
+            places = list(range(len(func.params)))
+        else:
+            required = [require_grads] if isinstance(require_grads, E.Var) else require_grads
+            places = _places(func, required, func_name)
         name = f"{func_name}_adjoint"
         reverse = _Reverse(mod, copy_with_new_vars(func), func_name)
         adjoint = reverse.adjoint(places, target_index)
@@ -61,6 +60,32 @@ def Gradient(
         return new
 
     return pass_of("Gradient", transform)
+
+
+def _places(func: E.Function, required: Sequence[E.Var], name: str) -> list[int]:
+    """Where variables are among those that a function defines, its parameters first."""
+    bound = {var: place for place, var in enumerate(bound_vars(func))}
+    for var in required:
+        if var not in bound:
+            raise DiagnosticError(
+                f'Gradient: "{var.name_hint}" is no variable of "{name}", which takes '
+                f"{', '.join(each.name_hint for each in func.params)}"
+            )
+        if not _is_differentiable(var.struct_info):
+            raise DiagnosticError(
+                f'Gradient: "{var.name_hint}" has no gradient, since it is {var.struct_info}; '
+                "float tensors and tuples of them have: name those in require_grads"
+            )
+    if len(set(required)) < len(required):
+        names = ", ".join(var.name_hint for var in required)
+        raise DiagnosticError(f"Gradient: a variable is named twice in require_grads: {names}")
+    return [bound[var] for var in required]
+
+
+def _is_differentiable(info: StructInfo | None) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return all(map(_is_differentiable, info.fields))
+    return isinstance(info, TensorStructInfo) and "float" in info.dtype
 
 
 def _forward(binding: E.Binding) -> E.Binding:
@@ -83,13 +108,17 @@ class _Reverse:
         blocks = func.body.blocks
         if len(blocks) != 1 or not isinstance(blocks[0], E.DataflowBlock):
             raise self.error("it needs a body of one dataflow block")
-        (self.block,) = blocks
+        bindings, replaced, kept = without_marks(func.params, blocks[0].bindings)
+        self.variables = [replaced.get(var, var) for var in bound_vars(func)]
+        self.bindings = bindings
+        self.result = Substitution(replaced).rewrite(func.body.body)
+        self.again = Recomputation(self.builder, bindings, kept)
 
     def error(self, message: str) -> DiagnosticError:
         return DiagnosticError(f'Gradient of "{self.name}": {message}')
 
     def target(self, index: int) -> E.Var:
-        result = self.func.body.body
+        result = self.result
         if isinstance(result, E.Tuple):
             if not 0 <= index < len(result):
                 raise self.error(f"there is no result {index} of {len(result)}")
@@ -107,22 +136,23 @@ class _Reverse:
     def adjoint(self, places: list[int], target_index: int) -> E.Function:
         builder, target = self.builder, self.target(target_index)
         builder._begin_dataflow_block()
-        for binding in self.block.bindings:
+        for binding in self.bindings:
             builder.emit_normalized(_forward(binding))
         self.update(target, ones(E.ShapeExpr(()), getattr(target.struct_info, "dtype", "")))
-        for binding in reversed(self.block.bindings):
+        for binding in reversed(self.bindings):
             if binding.var in self.adjoints:
                 self.visit(binding)
-        outputs = [self.output(self.func.params[place]) for place in places]
+        outputs = [self.output(self.variables[place]) for place in places]
         block = builder._end_block()
-        body = E.Tuple((self.func.body.body, E.Tuple(outputs)))
+        body = E.Tuple((self.result, E.Tuple(outputs)))
         return remove_all_unused(E.Function(self.func.params, E.SeqExpr([block], body)))
 
-    def output(self, param: E.Var) -> E.Var:
-        if param not in self.adjoints:
-            self.adjoints[param] = self.zero(param.struct_info, f"{param.name_hint}_adjoint")
-        adjoint = self.adjoints[param]
-        return self.builder.emit_output(adjoint, f"{param.name_hint}_adjoint_out")
+    def output(self, var: E.Var) -> E.Var:
+        if var not in self.adjoints:
+            zero = self.zero(var.struct_info)
+            self.adjoints[var] = self.builder.emit(zero, f"{var.name_hint}_adjoint")
+        adjoint = self.adjoints[var]
+        return self.builder.emit_output(adjoint, f"{var.name_hint}_adjoint_out")
 
     # Bindings, from the last to the first
 
@@ -148,7 +178,8 @@ class _Reverse:
                 f'{name}, of "{var.name_hint}", has no gradient'
                 f"{how if isinstance(call.op, Op) else ': inline it first'}"
             )
-        partials = gradient(var, call, adjoint, self.builder)
+        again = self.again.value(call)
+        partials = gradient(self.again.variable(var), again, adjoint, self.builder)
         for arg, partial in zip(call.args, partials, strict=False):
             self.update(arg, partial)
 
@@ -178,7 +209,8 @@ class _Reverse:
             return a + b
         a, b = self.variable(a), self.variable(b)
         fields = range(len(info.fields))
-        return E.Tuple([self.sum(self.field(a, i), self.field(b, i)) for i in fields])
+        sums = (self.sum(self.field(a, i), self.field(b, i)) for i in fields)
+        return E.Tuple([self.variable(each) for each in sums])
 
     def field(self, value: E.Expr, index: int) -> E.Var:
         return self.builder.emit(E.TupleGetItem(value, index))
@@ -195,17 +227,16 @@ class _Reverse:
         assert isinstance(whole_info, TupleStructInfo)
         for place, info in enumerate(whole_info.fields):
             if before is None:
-                fields.append(partial if place == index else self.zero(info))
+                fields.append(partial if place == index else self.variable(self.zero(info)))
             else:
                 field = self.field(before, place)
-                fields.append(self.sum(field, partial) if place == index else field)
-                if place == index:
-                    fields[-1] = self.builder.emit(fields[-1])
+                added = place == index
+                fields.append(self.variable(self.sum(field, partial)) if added else field)
         self.adjoints[whole] = self.builder.emit(E.Tuple(fields), f"{whole.name_hint}_adjoint")
 
-    def zero(self, info: StructInfo, name: str = "") -> E.Var:
+    def zero(self, info: StructInfo | None) -> E.Expr:
         if isinstance(info, TupleStructInfo):
-            return self.builder.emit(E.Tuple([self.zero(each) for each in info.fields]), name)
+            return E.Tuple([self.variable(self.zero(each)) for each in info.fields])
         if not isinstance(info, TensorStructInfo) or info.values is None:
             raise self.error(f"nothing is known of the shape of {info}")
-        return self.builder.emit(zeros(E.ShapeExpr(info.values), info.dtype), name)
+        return zeros(E.ShapeExpr(info.values), info.dtype)

@@ -154,13 +154,25 @@ class Several:
     def plain(x: R.Tensor((2,), "float32")):
         return R.sum(x)
 
+    @R.function
+    def labels(x: R.Tensor((2, 3), "float32"), t: R.Tensor((2,), "int64")):
+        with R.dataflow():
+            loss = R.nn.nll_loss(x, t)
+            R.output(loss)
+        return loss
+
+
+X = Several["main"].params[0]
+
 
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
         ("main", {"target_index": 1}, "the target is a float tensor without dimensions"),
         ("main", {"target_index": 2}, "there is no result 2 of 2"),
-        ("main", {"require_grads": relax.Var("z")}, '"z" is no parameter of "main", which takes x'),
+        ("main", {"require_grads": relax.Var("z")}, '"z" is no variable of "main", which takes x'),
+        ("main", {"require_grads": [X, X]}, "twice in require_grads: x, x"),
+        ("labels", {"require_grads": Several["labels"].params[1]}, '"t" has no gradient, since it'),
         ("plain", {}, "a body of one dataflow block"),
     ],
 )

@@ -95,6 +95,52 @@ _case(
     "a = R.nn.max_pool2d(x, 2)\nb = R.nn.avg_pool2d(a, 2, strides=2, padding=1, ceil_mode=True)\ngv = R.sum(b)",
     _CONV,
 )
+_XYZ = _XY + ', z: R.Tensor((3, 3), "float32")'
+_case(
+    "nested_tuples",
+    "a = ((y, z), x)\nb = x\nc = a[0]\nd = c[1]\ne = R.multiply(d, b)\nf = a[1]\nh = R.add(e, f)\nk = c[0]\ngv = R.sum(R.multiply(h, k))",
+    _XYZ,
+)
+_case(
+    "tuple_parameter",
+    "a = x[0]\nb = a[0]\nc = x[1]\nd = R.multiply(b, c)\ngv = R.sum(d)",
+    "x: R.Tuple(R.Tuple(R.Tensor((3,), 'float32'), R.Tensor((3,), 'float32')), R.Tensor((3,), 'float32')), y: R.Tuple(R.Tensor((2,), 'float32'))",
+)
+_BEGIN, _END = "R.grad.start_checkpoint", "R.grad.end_checkpoint"
+_case(
+    "checkpoint",
+    f"a = {_BEGIN}(x)\nb = R.exp(a)\nc = R.multiply(b, y)\nd = R.sin(c)\ne = {_END}(d)\nf = R.multiply(e, e)\ngv = R.sum(f)",
+    _XY,
+)
+_case(
+    "checkpoints_in_row",
+    f"a = {_BEGIN}(x)\nb = R.exp(a)\nc = R.exp(b)\nd = {_END}(c)\ne = {_BEGIN}(d)\nf = R.exp(e)\nh = R.sum(f)\ngv = {_END}(h)",
+    _X,
+)
+_case(
+    "checkpoint_of_tuple",
+    f"a = {_BEGIN}(x)\nb = R.exp(a)\nc = (x, b)\nd = c\ne = R.multiply(d[0], d[1])\nf = {_END}(e)\nh = R.exp(f)\ngv = R.sum(h)",
+    _X,
+)
+_case(
+    "checkpoint_tree",
+    f"a = R.multiply(x, y)\nb = {_BEGIN}(a)\nc = {_BEGIN}(z)\nd = R.multiply(b, c)\ne = {_END}(d)\nf = R.exp(y)\nh = R.multiply(e, f)\ngv = R.sum(h)",
+    _XYZ,
+)
+
+
+def _required(name: str, chosen: str) -> None:
+    _, program = CASES["gradient_checkpoint"]
+    CASES[f"gradient_of_{name}"] = (
+        f'relax.transform.Gradient("main", require_grads={chosen})',
+        program,
+    )
+
+
+_BINDINGS = 'module["main"].body.blocks[0].bindings'
+_required("intermediate", f"[{_BINDINGS}[2].var, module['main'].params[1], {_BINDINGS}[6].var]")
+_required("mark", f"{_BINDINGS}[0].var")
+_required("same_twice", "[module['main'].params[0]] * 2")
 CASES["gradient_parts"] = (
     'relax.transform.Gradient("main", require_grads=module["main"].params[:1], target_index=1)',
     """
