@@ -25,6 +25,12 @@ def copy_with_new_vars(func: E.Function) -> E.Function:
     return Substitution(renamed, extents).rewrite(func)
 
 
+def with_own_extents(func: E.Function) -> E.Function:
+    """The function with symbolic extents of its own, of the same names."""
+    renewed = {var: PrimVar(var.name, var.dtype) for var in defined_symbolic_vars(func)}
+    return Substitution({}, renewed).rewrite(func) if renewed else func
+
+
 def metadata_partitioner(rx_txt: str) -> list[str]:
     """The parts of a printed program: the functions, and the `metadata` after them."""
     marker = rx_txt.find("# Metadata")

@@ -7,6 +7,7 @@ import mlcweb as tvm
 from mlcweb import relax
 from mlcweb.script import ir as I
 from mlcweb.script import relax as R
+from mlcweb.script import tir as T
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 
@@ -88,3 +89,36 @@ def test_a_lifted_function_with_effects_is_called_as_one(capsys: pytest.CaptureF
     one = tvm.nd.array(np.ones(2, "float32"))
     np.testing.assert_array_equal(machine(mod)["main"](one, one).numpy(), [2, 2])
     assert capsys.readouterr().out.strip() == "inside"
+
+
+def test_a_lifted_function_takes_the_extents_from_around_it() -> None:
+    @I.ir_module
+    class Filling:
+        @R.function
+        def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor((), "float32")) -> R.Tensor(
+            ("n", "m"), "float32"
+        ):
+            n, m = T.int64(), T.int64()
+
+            @R.function
+            def filled(value: R.Tensor((), "float32")):
+                return R.broadcast_to(value, R.shape([n, m]))
+
+            @R.function
+            def doubled(z: R.Tensor((n, m), "float32")):
+                return R.add(z, z)
+
+            gv = R.match_cast(filled(y), R.Tensor((n, m), "float32"))
+            gv1 = doubled(x)
+            return R.add(gv, gv1)
+
+    mod = relax.transform.LambdaLift()(Filling)
+    assert relax.analysis.well_formed(mod)
+    extents = mod["main_filled"].params[1:]
+    assert [param.name_hint for param in extents] == ["n", "m"]
+    assert (
+        mod["main_doubled"].params[0].struct_info.values[0]
+        is not Filling["main"].params[0].struct_info.values[0]
+    )
+    five = tvm.nd.array(np.array(5, "float32"))
+    np.testing.assert_array_equal(machine(mod)["main"](tvm.nd.array(X), five).numpy(), 2 * X + 5)

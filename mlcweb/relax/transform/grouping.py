@@ -14,13 +14,12 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import defined_symbolic_vars, free_symbolic_vars, used_vars
-from mlcweb.relax.binding import Substitution
+from mlcweb.relax.analysis import free_symbolic_vars, used_vars
 from mlcweb.relax.block_builder import BlockBuilder, NameSupply
 from mlcweb.relax.dpl.order import in_order_of_use
 from mlcweb.relax.normalize import all_same
 from mlcweb.relax.struct_info import ShapeStructInfo
-from mlcweb.tir.expr import Var as PrimVar
+from mlcweb.relax.utils import with_own_extents
 
 
 @dataclass(slots=True, eq=False)
@@ -188,13 +187,7 @@ def grouped_function(unit: Unit, results: Sequence[E.Var], lift_constants: bool)
         params.append(E.Var("tir_vars", ShapeStructInfo(unknown)))
         arguments.append(E.ShapeExpr(unknown))
         func = E.Function(params, body, None, True, attrs)
-    return GroupedFunction(_with_own_extents(func), function_name(unit.bindings), arguments)
-
-
-def _with_own_extents(func: E.Function) -> E.Function:
-    """The function with symbolic extents of its own."""
-    renewed = {var: PrimVar(var.name, var.dtype) for var in defined_symbolic_vars(func)}
-    return Substitution({}, renewed).rewrite(func) if renewed else func
+    return GroupedFunction(with_own_extents(func), function_name(unit.bindings), arguments)
 
 
 def function_name(bindings: Sequence[E.VarBinding]) -> str:

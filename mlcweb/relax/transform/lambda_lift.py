@@ -9,20 +9,22 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import free_vars
+from mlcweb.relax.analysis import free_symbolic_vars, free_vars
 from mlcweb.relax.binding import Substitution
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.closure import invoke_closure, invoke_pure_closure, make_closure
-from mlcweb.relax.struct_info import FuncStructInfo, ObjectStructInfo
+from mlcweb.relax.struct_info import FuncStructInfo, ObjectStructInfo, PrimStructInfo
 from mlcweb.relax.transform.registration import pass_of
+from mlcweb.relax.utils import with_own_extents
 
 
 def LambdaLift() -> Pass:
     """Make each function that is defined inside of another a private function of the module.
 
-    What it takes from around it become its last parameters; the definition becomes a
-    `make_closure` that gives them, and calls of it `invoke_pure_closure` (`invoke_closure` where
-    it has side effects). A function that takes nothing from around it is called by its name.
+    What it takes from around it, variables and extents, become its last parameters; the definition
+    becomes a `make_closure` that gives them, and calls of it `invoke_pure_closure`
+    (`invoke_closure` where it has side effects). A function that takes nothing from around it is
+    called by its name.
     """
     return pass_of("LambdaLift", lift_functions)
 
@@ -71,20 +73,23 @@ class _Lifter(PyExprMutator):
         builder = self.builder_
         target = GlobalVar(self.unused_name(f"{self.name}_{var.name_hint}"))
         free = [used for used in free_vars(func) if used is not var and used not in self.plain]
-        if not free:
+        outer = [self.get_var_remap(used) for used in free]
+        params = [E.Var(used.name_hint, used.struct_info) for used in outer]
+        extents = free_symbolic_vars(replace(func, params=(*func.params, *params)))
+        params += [E.Var(extent.name, PrimStructInfo(value=extent)) for extent in extents]
+        if not params:
             self.plain[var] = target
             # What calls the function inside of itself asks for its type.
             builder.update_func(target, func)
-            builder.update_func(target, self.visit_expr(func).without_attr("global_symbol"))
+            lifted = self.visit_expr(func).without_attr("global_symbol")
+            builder.update_func(target, with_own_extents(lifted))
             return
-        captured = [self.get_var_remap(used) for used in free]
-        params = [E.Var(used.name_hint, used.struct_info) for used in captured]
         self.own[var] = target, params
         signature = (*func.params, *params)
         builder.update_func(target, E.Function(signature, func.body, func.ret_struct_info))
         inside = self.visit_expr(func)
         del self.own[var]
-        renamed = dict(zip(captured, params, strict=True))
+        renamed = dict(zip(outer, params, strict=False))
         lifted = E.Function(
             (*inside.params, *params),
             Substitution(renamed).rewrite(inside.body),
@@ -93,7 +98,9 @@ class _Lifter(PyExprMutator):
             inside.attrs,
             span=func.span,
         )
-        builder.update_func(target, lifted.without_attr("global_symbol"))
+        lifted = with_own_extents(lifted.without_attr("global_symbol"))
+        builder.update_func(target, lifted)
+        captured = [*outer, *map(E.PrimValue, extents)]
         self.closures[var] = func.struct_info
         self.emit_rebound(var, var, make_closure(target, E.Tuple(captured)))
 
