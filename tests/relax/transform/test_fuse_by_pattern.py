@@ -7,6 +7,7 @@ import pytest
 
 from mlcweb import relax
 from mlcweb.ir import assert_structural_equal
+from mlcweb.ir.errors import TVMError
 from mlcweb.relax.dpl import is_const, is_op, wildcard
 from mlcweb.relax.transform import FuseOpsByPattern, FusionPattern
 from mlcweb.script import from_source
@@ -82,3 +83,22 @@ def test_other_functions_are_left_alone():
     after = FuseOpsByPattern([("a.mm", matmul())], entry_functions=["other"])(BEFORE)
     assert [var.name_hint for var in after.functions] == ["main"]
     assert isinstance(after["main"], relax.Function)
+
+
+def test_a_group_that_needs_what_is_computed_from_it_is_refused():
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            a = R.matmul(x, w)
+            b = R.nn.relu(a)
+            c = R.exp(a)
+            d = R.add(b, c)
+            R.output(d)
+        return d
+""")
+    pattern = is_op("relax.add")(is_op("relax.nn.relu")(matmul()), wildcard())
+    with pytest.raises(TVMError, match=r"A cyclic dependency detected: .*\(c\), \(a, b, d\)"):
+        FuseOpsByPattern([("my.sum", pattern)])(module)
