@@ -155,6 +155,7 @@ _FILES: dict[tuple[str, ...], str] = {
     "relax.transform.ipc_allreduce_rewrite relax.transform.lazy_transform_params "
     "relax.transform.lower_gpu_ipc_alloc_storage relax.transform.optimize_layout_transform "
     "relax.transform.remove_redundant_reshape",
+    ("relax.transform.legalize_ops",): "relax.transform.legalize_ops.common",
     ("relax.op", "relax.op.nn", "relax.op.image"): (
         "relax.op.binary relax.op.unary relax.op.ternary relax.op.datatype relax.op.base "
         "relax.op.manipulate "

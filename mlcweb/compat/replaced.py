@@ -158,7 +158,7 @@ _ROWS: dict[str, str] = {
     ),
     "operators are lowered by relax.transform.LegalizeOps(customize_legalize_map={...})": (
         "relax.transform.legalize_ops.adreno relax.transform.legalize_ops.binary "
-        "relax.transform.legalize_ops.ccl relax.transform.legalize_ops.common "
+        "relax.transform.legalize_ops.ccl "
         "relax.transform.legalize_ops.create relax.transform.legalize_ops.datatype "
         "relax.transform.legalize_ops.distributed relax.transform.legalize_ops.grad "
         "relax.transform.legalize_ops.image relax.transform.legalize_ops.index "

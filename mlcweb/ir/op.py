@@ -52,19 +52,20 @@ class Op:
 
     def get_attr(self, attr_name: str) -> Any:
         """The value of an attribute, or None."""
-        return _attributes.get((self.name, attr_name), (None, 0))[0]
+        return _attributes.get(_key(self, attr_name), (None, 0))[0]
 
     def has_attr(self, attr_name: str) -> bool:
-        return (self.name, attr_name) in _attributes
+        return _key(self, attr_name) in _attributes
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
         """Set an attribute, unless it was set with a higher `plevel`."""
-        if _attributes.get((self.name, attr_name), (None, 0))[1] <= plevel:
-            _attributes[self.name, attr_name] = value, plevel
+        key = _key(self, attr_name)
+        if _attributes.get(key, (None, 0))[1] <= plevel:
+            _attributes[key] = value, plevel
 
     def reset_attr(self, attr_name: str) -> None:
         """Take an attribute away."""
-        _attributes.pop((self.name, attr_name), None)
+        _attributes.pop(_key(self, attr_name), None)
 
     def __repr__(self) -> str:
         return f'Op("{self.name}")'
@@ -72,6 +73,12 @@ class Op:
 
 _operators: dict[str, Op] = {}
 _attributes: dict[tuple[str, str], tuple[Any, int]] = {}
+_SPELLINGS = {"FInferType": "FInferStructInfo"}
+"""What TVM since 2026 calls attributes."""
+
+
+def _key(op: Op, attr_name: str) -> tuple[str, str]:
+    return op.name, _SPELLINGS.get(attr_name, attr_name)
 
 
 def register_op(name: str, pure: bool = True, arguments: tuple[str, ...] = ()) -> Op:

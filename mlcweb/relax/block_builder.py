@@ -127,6 +127,10 @@ class DataflowScope:
 class BlockBuilder(metaclass=NamedClass):
     """Builds functions, and the module that they and the functions they call make up."""
 
+    normalizes_operators = True
+    """Whether calls get the form that their operators ask for, FNormalize; those of scripts do
+    not."""
+
     def __init__(self, mod: IRModule | None = None) -> None:
         self._module = IRModule() if mod is None else mod.copy()
         self._names = NameSupply()

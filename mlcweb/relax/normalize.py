@@ -14,6 +14,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
+from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.visitor import walk
 from mlcweb.relax import expr as E
 from mlcweb.relax.deduction import with_known_result
@@ -35,6 +36,15 @@ def is_leaf(value: E.RelaxExpr) -> bool:
     return isinstance(value, LEAVES)
 
 
+def normalized_by_operator(builder: BlockBuilder, call: E.Call) -> E.Call:
+    """The call in the form that its operator asks for, by its attribute FNormalize."""
+    rule = call.op.get_attr("FNormalize") if isinstance(call.op, Op) else None
+    if rule is None:
+        return call
+    new = rule(builder, call)
+    return call if structural_equal(new, call) else new
+
+
 class Normalizer:
     """Brings expressions into normal form; new bindings go to the builder's current block."""
 
@@ -51,6 +61,9 @@ class Normalizer:
         """The expression with its parts in normal form, and its struct info deduced."""
         handler = _HANDLERS.get(type(value))
         new = value if handler is None else handler(self, value)
+        if isinstance(new, E.Call) and self.builder.normalizes_operators:
+            asked_for = normalized_by_operator(self.builder, new)
+            new = new if asked_for is new else _call(self, asked_for)
         if isinstance(new, E.Call) and new.struct_info_ is None:
             try:
                 E.remember(new, self.builder.context.call(new))

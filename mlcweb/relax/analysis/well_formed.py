@@ -11,7 +11,8 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
 from mlcweb.relax.analysis.uses import contains_impure_call
 from mlcweb.relax.analysis.variables import defined_symbolic_vars
-from mlcweb.relax.normalize import is_leaf
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.normalize import is_leaf, normalized_by_operator
 from mlcweb.relax.struct_info import (
     ObjectStructInfo,
     ShapeStructInfo,
@@ -83,6 +84,7 @@ class _Check:
         self.check_struct_info = check_struct_info
         self.defined: set[E.Var] = set()
         self.visible: set[E.Var | PrimVar] = set()
+        self.builder = BlockBuilder(module)
 
     def define(self, var: E.Var) -> None:
         if var in self.defined:
@@ -172,6 +174,12 @@ class _Check:
             parts = [*value.args, *([value.op] if isinstance(value.op, E.Expr) else ())]
             if isinstance(value.op, GlobalVar):
                 self.global_var(value.op, value)
+            if normalized_by_operator(self.builder, value) is not value:
+                raise DiagnosticError(
+                    f"{value} is not in the form that its operator asks for: "
+                    "relax.transform.Normalize gives it",
+                    value.span,
+                )
             self.called_tir(value)
         elif isinstance(value, E.TupleGetItem):
             parts = [value.tuple_value]

@@ -22,6 +22,8 @@ from mlcweb.relax.expr import (
     ShapeExpr,
     StringImm,
     Tuple,
+    TupleGetItem,
+    Var,
     convert_to_expr,
 )
 from mlcweb.relax.op import infer, legalize
@@ -45,7 +47,24 @@ InfoArgs: TypeAlias = StructInfo | Sequence[StructInfo] | None
 """What a call gives, where it says so itself."""
 
 
-@operator("relax.call_tir", "func", "args", infer=infer.sinfo_args, legalize=keep)
+def inline_arguments(builder: BlockBuilder, call: Call) -> Call:
+    """A call whose second argument, a tuple, is written in the call itself."""
+    arguments = call.args[1]
+    if isinstance(arguments, Tuple) or not isinstance(arguments, Expr):
+        return call
+    info = arguments.struct_info
+    bound = builder.lookup_binding(arguments) if isinstance(arguments, Var) else None
+    if not isinstance(bound, Tuple):
+        assert isinstance(info, TupleStructInfo)
+        bound = Tuple([TupleGetItem(arguments, place) for place in range(len(info.fields))])
+    args = call.args[0], bound, *call.args[2:]
+    return Call(call.op, args, call.attrs, call.sinfo_args, span=call.span)
+
+
+@operator(
+    "relax.call_tir", "func", "args",
+    infer=infer.sinfo_args, legalize=keep, normalize=inline_arguments,
+)  # fmt: skip
 @takes_newer_keywords
 def call_tir(
     gvar: ExprLike,

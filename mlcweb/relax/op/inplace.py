@@ -17,6 +17,7 @@ from mlcweb.relax.op.base import (
     OutInfo,
     argument_tuple,
     given_sinfo_args,
+    inline_arguments,
     written,
 )  # fmt: skip
 from mlcweb.relax.op.legalize import keep
@@ -53,7 +54,10 @@ def _infer_call_tir_inplace(call: Call, context: Context) -> StructInfo:
     return result
 
 
-@operator("relax.call_tir_inplace", "func", "args", infer=_infer_call_tir_inplace, legalize=keep)
+@operator(
+    "relax.call_tir_inplace", "func", "args",
+    infer=_infer_call_tir_inplace, legalize=keep, normalize=inline_arguments,
+)  # fmt: skip
 @takes_newer_keywords
 def call_tir_inplace(
     gvar: GlobalVar, args: ExprLike, inplace_indices: int | Sequence[int],

@@ -42,6 +42,9 @@ Infer = Callable[[Call, Context], StructInfo]
 Legalize = Callable[[BlockBuilder, Call], Value]
 """Gives the expression that a call is lowered to."""
 
+Normalize = Callable[[BlockBuilder, Call], Call]
+"""Gives a call in the form that its operator asks for."""
+
 Builder = Callable[..., Expr]
 Function = TypeVar("Function", bound=Builder)
 T = TypeVar("T")
@@ -69,6 +72,7 @@ def operator(
     *arguments: str,
     infer: Infer,
     legalize: Legalize | None = None,
+    normalize: Normalize | None = None,
     layout: LayoutRule | None = None,
     precision: MixedPrecisionPolicy = NEVER,
     pure: bool = True,
@@ -86,6 +90,7 @@ def operator(
         infer: deduces what a call gives.
         legalize: gives what a call is lowered to; `keep` where the virtual machine runs it as it
             is. None: there is no lowering.
+        normalize: gives a call in the form that passes may rely on.
         layout: what ConvertLayout does with calls; None: they get what they were written for.
         precision: what ToMixedPrecision does with calls.
         pure: calls may be moved or dropped.
@@ -105,6 +110,8 @@ def operator(
         op.set_attr("TMixedPrecisionPolicy", precision)
         if legalize is not None:
             op.set_attr("FLegalize", legalize)
+        if normalize is not None:
+            op.set_attr("FNormalize", normalize)
         if layout is not None:
             op.set_attr("FRelaxInferLayout", layout)
         if data_dependent:

@@ -14,7 +14,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.emit_te import Formula
 from mlcweb.relax.expr import Call, Expr, ExprLike, Tuple, Var, convert_to_expr
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.base import OutInfo, argument_tuple, written
+from mlcweb.relax.op.base import OutInfo, argument_tuple, inline_arguments, written
 from mlcweb.relax.op.grad import no_grad, register_gradient
 from mlcweb.relax.op.infer import attribute
 from mlcweb.relax.op.registry import operator
@@ -34,6 +34,7 @@ def without_gradient(call: Call) -> Call:
     "args",
     infer=infer.sinfo_args,
     legalize=lambda builder, call: without_gradient(call),
+    normalize=inline_arguments,
 )
 @takes_newer_keywords
 def call_tir_with_grad(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.relax import expr as E
@@ -31,25 +32,25 @@ def without_marks(
     replaced: dict[E.Var, E.Var] = {}
     plain: list[E.Binding] = []
     for binding in bindings:
+        var = binding.var
         value = Substitution(replaced).rewrite(binding.value)
-        call = binding.value
-        if isinstance(call, E.Call) and call.op in (_START, _END):
-            assert isinstance(value, E.Call)
-            (origin,) = value.args
-            if call.op is _END:
-                ends.add(binding.var)
-            if isinstance(origin, E.Var):
-                if call.op is _START:
-                    kept.add(origin)
-                replaced[binding.var] = origin
-                if isinstance(binding.var, E.DataflowVar) or not isinstance(origin, E.DataflowVar):
-                    continue
-                replaced[binding.var] = E.Var(origin.name_hint, origin.struct_info)
-            plain.append(E.VarBinding(replaced.get(binding.var, binding.var), origin))
+        if not isinstance(value, E.Call) or value.op not in (_START, _END):
+            if isinstance(binding, E.MatchCast) or kept | ends >= set(used_vars(binding.value)):
+                kept.add(var)
+            plain.append(replace(binding, value=value))
             continue
-        if isinstance(binding, E.MatchCast) or kept | ends >= set(used_vars(binding.value)):
-            kept.add(binding.var)
-        plain.append(replace(binding, value=value))
+        (origin,) = value.args
+        if not isinstance(origin, E.Var):
+            raise DiagnosticError(f"{value.op.name} marks a variable, not {origin}")
+        if value.op is _START:
+            kept.add(origin)
+        else:
+            ends.add(var)
+        if isinstance(origin, E.DataflowVar) and not isinstance(var, E.DataflowVar):
+            output = E.Var(origin.name_hint, origin.struct_info)
+            plain.append(E.VarBinding(output, origin))
+            origin = output
+        replaced[var] = origin
     return plain, replaced, kept
 
 
@@ -60,7 +61,9 @@ class Recomputation:
         self, builder: BlockBuilder, bindings: Sequence[E.Binding], kept: Iterable[E.Var]
     ) -> None:
         self.builder = builder
-        self.values = {binding.var: binding.value for binding in bindings}
+        self.values = {
+            binding.var: binding.value for binding in bindings if isinstance(binding, E.VarBinding)
+        }
         self.variables = {var: var for var in kept}
 
     def variable(self, var: E.Var) -> E.Var:

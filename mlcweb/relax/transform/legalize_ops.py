@@ -6,13 +6,19 @@ import warnings
 from collections.abc import Iterable, Mapping
 
 from mlcweb.ir.module import IRModule
-from mlcweb.ir.op import Op
+from mlcweb.ir.op import Op, register_op_attr
 from mlcweb.ir.transform import Pass, PassContext, PassInfo
 from mlcweb.relax import expr as E
 from mlcweb.relax.deduction import Context, devices_of, on_device
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
 from mlcweb.relax.op.registry import Legalize
 from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+
+
+def register_legalize(op_name: str, legal_func: Legalize) -> Legalize:
+    """Say how calls of an operator are lowered, in the place of what is registered:
+    `legal_func(builder, call)` gives the new expression."""
+    return register_op_attr(op_name, "FLegalize", legal_func)
 
 
 class LegalizeOps(Pass):
@@ -73,7 +79,7 @@ class _Legalizer(PyExprMutator):
         legalize = self.rules.lowering(call.op)
         if legalize is None or not _is_known(call, self.builder_.context):
             return call
-        new = legalize(self.builder_, call)
+        new = self.lowered(call, legalize)
         if new is call or (isinstance(new, E.Call) and new.op == call.op):
             return new
         new = self.visit_expr(new)  # a lowering may use other operators
@@ -81,6 +87,18 @@ class _Legalizer(PyExprMutator):
         if len(devices) == 1 and isinstance(new, E.Call) and new.sinfo_args:
             infos = [on_device(info, *devices) for info in new.sinfo_args]
             new = E.Call(new.op, new.args, new.attrs, infos, span=new.span)
+        return new
+
+    def lowered(self, call: E.Call, legalize: Legalize) -> E.Value:
+        """What a lowering gives; what it emits may use other operators, too."""
+        builder = self.builder_
+        if builder._block.dataflow:
+            builder._begin_dataflow_block()
+        else:
+            builder._begin_binding_block()
+        new = legalize(builder, call)
+        for binding in builder._end_block().bindings:
+            self.visit_binding(binding)
         return new
 
 

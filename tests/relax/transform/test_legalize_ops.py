@@ -10,6 +10,7 @@ from mlcweb import relax, te, tir, topi
 from mlcweb.relax import TensorStructInfo as T
 from mlcweb.relax import op
 from mlcweb.relax.transform import LegalizeOps
+from mlcweb.relax.transform.legalize_ops import register_legalize
 
 n = tir.Var("n", "int64")
 
@@ -123,3 +124,29 @@ def test_a_lowering_sees_te_functions():
 
     module = module_of(op.nn.relu, T((4,), "float32"))
     assert names(LegalizeOps({"relax.nn.relu": own})(module)) == ["doubled", "main"]
+
+
+@pytest.mark.parametrize("emits", [False, True])
+def test_a_lowering_may_use_and_emit_other_operators(emits):
+    def infer(call, context):
+        return call.args[0].struct_info
+
+    def lower(builder, call):
+        product = op.multiply(call.args[0], call.args[0])
+        return op.add(builder.emit(product) if emits else product, call.args[0])
+
+    own = "own.square_plus"
+    for key, value in {"FInferStructInfo": infer, "FPurity": True}.items():
+        tvm.ir.register_op_attr(own, key, value)
+    register_legalize(own, lower)
+    operator = tvm.ir.Op.get(own)
+    try:
+        module = module_of(lambda x: relax.Call(operator, [x]), T((2, 3), "float32"))
+        lowered = LegalizeOps()(module)
+    finally:
+        for key in ("FInferStructInfo", "FPurity", "FLegalize"):
+            operator.reset_attr(key)
+    assert names(lowered) == ["add", "main", "multiply"]
+    machine = relax.VirtualMachine(relax.build(lowered), tvm.cpu())
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(machine["main"](tvm.nd.array(x)).numpy(), x * x + x)

@@ -1,10 +1,18 @@
 """Normalize says of each variable what it is; AttachGlobalSymbol and LambdaLift name functions."""
 
+import numpy as np
+import pytest
+
 from mlcweb import relax
 from mlcweb.ir import IRModule
+from mlcweb.ir.op import Op, register_op_attr
 from mlcweb.relax import TensorStructInfo as Tensor
+from mlcweb.relax_vm import VirtualMachine, build
+from mlcweb.runtime.device import cpu
+from mlcweb.runtime.ndarray import array
 from mlcweb.script import from_source
 from mlcweb.script import relax as R
+from mlcweb.testing.relax.transform import ApplyEmptyCppMutator
 
 VECTOR = Tensor((4,), "float32")
 
@@ -105,3 +113,70 @@ class Module:
         return R.tuple()
 """)
     assert mod["main"].body.blocks[0].bindings[0].var.struct_info == R.Tuple()
+
+
+@pytest.fixture
+def padded():
+    """An operator whose calls have a second argument, an empty tuple where none is written."""
+    name = "own.padded"
+
+    def infer(call, context):
+        return call.args[0].struct_info
+
+    def normalize(builder, call):
+        return call if len(call.args) == 2 else relax.Call(call.op, [*call.args, relax.Tuple(())])
+
+    rules = {"FInferType": infer, "FPurity": True, "FNormalize": normalize}
+    for key, rule in rules.items():
+        register_op_attr(name, key, rule)
+    operator = Op.get(name)
+    assert operator.get_attr("FInferStructInfo") is infer
+    yield operator
+    for key in rules:
+        operator.reset_attr(key)
+    assert not operator.has_attr("FInferStructInfo")
+
+
+def test_calls_get_the_form_that_their_operator_asks_for(padded):
+    @R.function(private=True, check_well_formed=False)
+    def func(x: R.Tensor((4,), "float32")):
+        return relax.Call(padded, [x])
+
+    (block,) = func.body.blocks
+    assert len(block.bindings[0].value.args) == 1, "scripts stay as they are written"
+    assert not relax.analysis.well_formed(func)
+    for change in (relax.transform.Normalize(), ApplyEmptyCppMutator()):
+        new = change(IRModule({"main": func}))["main"]
+        assert len(new.body.blocks[0].bindings[0].value.args) == 2
+        assert relax.analysis.well_formed(new)
+
+
+CALLS = """
+@I.ir_module(check_well_formed=False)
+class Module:
+    @T.prim_func(private=True)
+    def double(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            y[i] = x[i] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), t: R.Tuple(R.Tensor((4,), "float32"))):
+        cls = Module
+        args = (x,)
+        a = R.call_tir(cls.double, args, R.Tensor((4,), "float32"))
+        b = R.call_tir(cls.double, t, R.Tensor((4,), "float32"))
+        return (a, b)
+"""
+
+
+def test_functions_of_tensor_ir_are_called_with_tuples_in_the_call():
+    mod = from_source(CALLS)
+    assert not relax.analysis.well_formed(mod)
+    new = relax.transform.Normalize()(mod)
+    assert relax.analysis.well_formed(new)
+    assert "R.call_tir(cls.double, (x,)," in new.script()
+    x = np.arange(4, dtype="float32")
+    machine = VirtualMachine(build(new), cpu())
+    a, b = machine["main"](array(x), (array(x + 1),))
+    np.testing.assert_array_equal(a.numpy(), 2 * x)
+    np.testing.assert_array_equal(b.numpy(), 2 * x + 2)
