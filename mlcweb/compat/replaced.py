@@ -54,7 +54,10 @@ _ROWS: dict[str, str] = {
         "runtime.name_transforms"
     ),
     "the virtual machine reuses memory by itself, as relax.transform.StaticPlanBlockMemory plans": (
-        "testing.relax.transform"
+        "testing.relax.transform.dataflow_alias_analysis "
+        "testing.relax.transform.dataflow_inplace_analysis "
+        "testing.relax.transform.dataflow_liveness_analysis "
+        "testing.relax.transform.dataflow_single_inplace_call"
     ),
     "the virtual machine works out shapes itself": "testing.relax.runtime_builtin",
     "a search prints how good its model is": "meta_schedule.cost_model.metric",

@@ -18,7 +18,6 @@ from mlcweb.relax.expr import (
     Expr,
     ExprLike,
     ExternFunc,
-    RelaxExpr,
     ShapeExpr,
     StringImm,
     Tuple,
@@ -52,12 +51,9 @@ def inline_arguments(builder: BlockBuilder, call: Call) -> Call:
     arguments = call.args[1]
     if isinstance(arguments, Tuple) or not isinstance(arguments, Expr):
         return call
-    info = arguments.struct_info
     bound = builder.lookup_binding(arguments) if isinstance(arguments, Var) else None
-    if not isinstance(bound, Tuple):
-        assert isinstance(info, TupleStructInfo)
-        bound = Tuple([TupleGetItem(arguments, place) for place in range(len(info.fields))])
-    args = call.args[0], bound, *call.args[2:]
+    inline = bound if isinstance(bound, Tuple) else argument_tuple(arguments)
+    args = call.args[0], inline, *call.args[2:]
     return Call(call.op, args, call.attrs, call.sinfo_args, span=call.span)
 
 
@@ -114,12 +110,15 @@ def call_dps_packed(
     return Call(op, (func, argument_tuple(args)), None, (info,))
 
 
-def argument_tuple(args: ExprLike) -> RelaxExpr:
-    """Arguments as a tuple; one stands for a tuple of one."""
+def argument_tuple(args: ExprLike) -> Tuple:
+    """Arguments as a tuple that is written in the call; one stands for a tuple of one."""
     expr = convert_to_expr(args)
+    if isinstance(expr, Tuple):
+        return expr
     info = getattr(expr, "struct_info", None)
-    whole = isinstance(expr, Tuple) or isinstance(info, TupleStructInfo)
-    return expr if whole else Tuple((expr,))
+    if isinstance(expr, Expr) and isinstance(info, TupleStructInfo):
+        return Tuple([TupleGetItem(expr, place) for place in range(len(info.fields))])
+    return Tuple((expr,))
 
 
 def written(op: Op, info: OutInfo | None, dtype: str | Sequence[str] | None) -> StructInfo:

@@ -11,9 +11,12 @@ from mlcweb.relax_vm import VirtualMachine, build
 from mlcweb.runtime.device import cpu
 from mlcweb.runtime.ndarray import array
 from mlcweb.script import from_source
+from mlcweb.script import ir as I
 from mlcweb.script import relax as R
+from mlcweb.script import tir as T
 from mlcweb.testing.relax.transform import ApplyEmptyCppMutator
 
+CALL_TIR = Op.get("relax.call_tir")
 VECTOR = Tensor((4,), "float32")
 
 
@@ -151,9 +154,8 @@ def test_calls_get_the_form_that_their_operator_asks_for(padded):
         assert relax.analysis.well_formed(new)
 
 
-CALLS = """
 @I.ir_module(check_well_formed=False)
-class Module:
+class Calls:
     @T.prim_func(private=True)
     def double(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
         for i in range(4):
@@ -161,18 +163,16 @@ class Module:
 
     @R.function
     def main(x: R.Tensor((4,), "float32"), t: R.Tuple(R.Tensor((4,), "float32"))):
-        cls = Module
+        cls = Calls
         args = (x,)
-        a = R.call_tir(cls.double, args, R.Tensor((4,), "float32"))
-        b = R.call_tir(cls.double, t, R.Tensor((4,), "float32"))
+        a = relax.Call(CALL_TIR, [cls.double, args], sinfo_args=[VECTOR])
+        b = relax.Call(CALL_TIR, [cls.double, t], sinfo_args=[VECTOR])
         return (a, b)
-"""
 
 
 def test_functions_of_tensor_ir_are_called_with_tuples_in_the_call():
-    mod = from_source(CALLS)
-    assert not relax.analysis.well_formed(mod)
-    new = relax.transform.Normalize()(mod)
+    assert not relax.analysis.well_formed(Calls)
+    new = relax.transform.Normalize()(Calls)
     assert relax.analysis.well_formed(new)
     assert "R.call_tir(cls.double, (x,)," in new.script()
     x = np.arange(4, dtype="float32")
