@@ -16,8 +16,8 @@ from mlcweb.relax.transform.registration import map_bodies, pass_of
 
 
 def ConvertToDataflow(min_size: int = 2) -> Pass:
-    """Put bindings without side effects and branches, of which at least `min_size` follow one
-    another, into dataflow blocks."""
+    """Put bindings without side effects and branches into dataflow blocks, where at least
+    `min_size` follow one another or there is such a block beside them."""
     return pass_of("ConvertToDataflow", lambda mod: convert_to_dataflow(mod, min_size))
 
 
@@ -31,39 +31,45 @@ class _Converting(Mutator):
         self.min_size = min_size
 
     def fits(self, binding: E.Binding) -> bool:
-        return not (
-            isinstance(binding.value, (E.If, E.Function, E.SeqExpr))
-            or contains_impure_call(binding.value, functions=self.mod)
-        )
+        value = binding.value
+        if isinstance(value, E.Function):
+            return True  # to define a function has no side effects
+        branches = isinstance(value, (E.If, E.SeqExpr))
+        return not branches and not contains_impure_call(value, functions=self.mod)
 
     @on(E.SeqExpr)
     def sequence(self, seq: E.SeqExpr) -> Node:
         inside: E.SeqExpr = self.rewrite_children(seq)
-        blocks: list[E.BindingBlock] = []
-        for block in inside.blocks:
-            if isinstance(block, E.DataflowBlock):
-                blocks.append(block)
-            else:
-                blocks.extend(self.runs(block.bindings))
-        if not any(isinstance(new, E.DataflowBlock) and new not in seq.blocks for new in blocks):
+        blocks = merged(self.runs(inside.blocks))
+        if E.DataflowBlock not in map(type, blocks):
             return inside
-        return with_local_variables(E.SeqExpr(merged(blocks), inside.body, span=seq.span))
+        return with_local_variables(E.SeqExpr(blocks, inside.body, span=seq.span))
 
-    def runs(self, bindings: Sequence[E.Binding]) -> list[E.BindingBlock]:
-        """Blocks of the bindings that fit and of those that do not, in turns."""
-        blocks: list[E.BindingBlock] = []
-        run: list[E.Binding] = []
-        for binding in (*bindings, None):
-            if binding is not None and self.fits(binding):
-                run.append(binding)
+    def runs(self, blocks: Sequence[E.BindingBlock]) -> list[E.BindingBlock]:
+        """Blocks of the bindings that fit and of those that do not, in turns. Bindings that fit
+        join dataflow blocks beside them."""
+        new: list[E.BindingBlock] = []
+        run: list[E.BindingBlock] = []
+
+        def end_run() -> None:
+            bindings = [binding for block in run for binding in block.bindings]
+            beside = any(isinstance(block, E.DataflowBlock) for block in run)
+            kind = E.DataflowBlock if beside or len(bindings) >= self.min_size else E.BindingBlock
+            new.append(kind(bindings))
+            run.clear()
+
+        for block in blocks:
+            if isinstance(block, E.DataflowBlock):
+                run.append(block)
                 continue
-            if run:
-                large = len(run) >= self.min_size
-                blocks.append(E.DataflowBlock(run) if large else E.BindingBlock(run))
-            run = []
-            if binding is not None:
-                blocks.append(E.BindingBlock([binding]))
-        return blocks
+            for binding in block.bindings:
+                if self.fits(binding):
+                    run.append(E.BindingBlock([binding]))
+                else:
+                    end_run()
+                    new.append(E.BindingBlock([binding]))
+        end_run()
+        return new
 
 
 def with_local_variables(seq: E.SeqExpr, kept: Container[E.Var] = ()) -> E.SeqExpr:

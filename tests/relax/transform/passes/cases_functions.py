@@ -357,3 +357,44 @@ class Module:
             R.output(w)
         return w
 ''')  # fmt: skip
+
+_DATAFLOW = """
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def beside(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+        a = R.add(x, y)
+        with R.dataflow():
+            b = R.add(a, y)
+            c = R.multiply(b, y)
+            R.output(c)
+        d = R.add(c, x)
+        R.print(d, format="{}")
+        e = R.add(d, d)
+        return e
+
+    @R.function
+    def alone(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            a = R.add(x, x)
+            b = R.add(a, a)
+            R.output(a, b)
+        return b
+
+    @R.function(pure=False)
+    def local(x: R.Tensor((2,), "float32")):
+        @R.function(pure=False)
+        def inner(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            z = R.add(y, y)
+            w = R.multiply(z, z)
+            R.print(w, format="{}")
+            return w
+
+        a = R.multiply(x, x)
+        b = inner(a)
+        c = R.add(b, b)
+        d = R.add(c, c)
+        return d
+"""
+for _size in (1, 2, 3):
+    CASES[f"to_dataflow_{_size}"] = (f"relax.transform.ConvertToDataflow({_size})", _DATAFLOW)
