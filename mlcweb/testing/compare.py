@@ -19,9 +19,10 @@ class CompareBeforeAfter:
     """Base of classes of tests. A subclass has
 
     - `transform`: the pass, or a method that gives it;
-    - `before`: what it starts from, a script, a class of scripts, a module, or a method that gives
-      one of them;
-    - `expected`: what it makes, in one of these forms, or the class of the error that it raises.
+    - `before` or `Before`: what it starts from, a script, a class of scripts, a module, or a method
+      that gives one of them;
+    - `expected` or `Expected`: what it makes, in one of these forms, or the class of the error that
+      it raises.
 
     Methods may ask for fixtures of pytest.
     """
@@ -30,8 +31,9 @@ class CompareBeforeAfter:
         super().__init_subclass__()
         frame = sys._getframe(1)
         for name in ("before", "expected", "transform"):
-            if name in vars(cls):
-                setattr(cls, name, _fixture(vars(cls)[name], name, frame))
+            for spelling in (name, name.capitalize()):
+                if spelling in vars(cls):
+                    setattr(cls, name, _fixture(vars(cls)[spelling], name, frame))
 
     def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
         """The pass makes the expected module of the first one, or raises the expected error."""

@@ -151,3 +151,11 @@ def test_what_setup_needs_is_said() -> None:
         optimizer.SGD(0.1).get_function()
     with pytest.raises(tvm.TVMError, match=r"the loss takes 2 result\(s\)"):
         AppendLoss("backbone", loss.MSELoss()(PREDICTION, PREDICTION), 2)(Model)
+
+
+def test_optimizers_take_variables() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    assert optimizer.SGD(0.1).init(x).param_list == [x]
+    for params in (relax.Tuple([x]), [relax.Tuple([x])]):
+        with pytest.raises(ValueError, match=r"Parameters are variables, not \(x,\)"):
+            optimizer.SGD(0.1).init(params)  # type: ignore[arg-type]

@@ -85,3 +85,17 @@ class TestWithoutChange(Simplifies):
         A[0] = 1
 
     expected = before
+
+
+class TestCapitals(Simplifies):
+    @I.ir_module
+    class Before:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "int32")):
+            A[0] = 1 + 1
+
+    @I.ir_module
+    class Expected:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "int32")):
+            A[0] = 2

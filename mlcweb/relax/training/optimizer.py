@@ -41,7 +41,9 @@ class Optimizer:
 
     def init(self, params: E.Var | Sequence[E.Var]) -> Self:
         """Set the parameters, which are float tensors of known shapes and one element type."""
-        listed = [params] if isinstance(params, E.Var) else list(params)
+        listed = list(params) if isinstance(params, Sequence) else [params]
+        if not all(isinstance(param, E.Var) for param in listed):
+            raise ValueError(f"Parameters are variables, not {', '.join(map(str, listed))}")
         infos = [param.struct_info for param in listed]
         types = {getattr(info, "dtype", None) for info in infos}
         if not listed or len(types) != 1 or "float" not in str(next(iter(types))):
