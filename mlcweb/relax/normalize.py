@@ -42,7 +42,7 @@ def normalized_by_operator(builder: BlockBuilder, call: E.Call) -> E.Call:
     if rule is None:
         return call
     new = rule(builder, call)
-    return call if structural_equal(new, call) else new
+    return call if new is call or structural_equal(new, call) else new
 
 
 class Normalizer:

@@ -158,4 +158,4 @@ def test_optimizers_take_variables() -> None:
     assert optimizer.SGD(0.1).init(x).param_list == [x]
     for params in (relax.Tuple([x]), [relax.Tuple([x])]):
         with pytest.raises(ValueError, match=r"Parameters are variables, not \(x,\)"):
-            optimizer.SGD(0.1).init(params)  # type: ignore[arg-type]
+            optimizer.SGD(0.1).init(params)

@@ -84,7 +84,7 @@ class _Check:
         self.check_struct_info = check_struct_info
         self.defined: set[E.Var] = set()
         self.visible: set[E.Var | PrimVar] = set()
-        self.builder = BlockBuilder(module)
+        self.builder = BlockBuilder()
 
     def define(self, var: E.Var) -> None:
         if var in self.defined:
