@@ -11,6 +11,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import IntImm, PrimExpr
+from mlcweb.tir.intrinsics import if_then_else
 
 Shape = tuple[PrimExpr, ...]
 
@@ -172,7 +173,7 @@ def slice_range(
     """Where a slice of a dimension starts, and how many elements it has.
 
     Positions count and are cut as in a slice of Python; with `inbound` they are taken as they are.
-    A symbolic stride is taken to be positive.
+    A symbolic stride may go either way, but is taken to be positive with `inbound`.
     """
     length, low, high, step = (arithmetic.convert(part) for part in (extent, begin, end, stride))
     low, high, step = (arithmetic.cast(length.dtype, part) for part in (low, high, step))
@@ -182,13 +183,28 @@ def slice_range(
         taken = range(*slice(first, last, by).indices(size))
         start, count = (arithmetic.const(n, length.dtype) for n in (taken.start, len(taken)))
         return start, count
-    backwards = (constant(step) or 1) < 0
+    if inbound or numbers[3] is not None:
+        return _directed(length, low, high, step, (numbers[3] or 1) < 0, inbound)
+    ways = [_directed(length, low, high, step, backwards) for backwards in (True, False)]
+    start, count = (if_then_else(step < 0, *both) for both in zip(*ways, strict=True))
+    return Analyzer().simplify(start), Analyzer().simplify(count)
+
+
+def _directed(
+    length: PrimExpr,
+    low: PrimExpr,
+    high: PrimExpr,
+    step: PrimExpr,
+    backwards: bool,
+    inbound: bool = False,
+) -> tuple[PrimExpr, PrimExpr]:
+    """What `slice_range` gives where it is known which way the slice goes."""
+    sure = inbound or (not backwards and _in_order(constant(low), constant(high)))
     if not inbound:
         low, high = (_clipped(position, length, backwards) for position in (low, high))
     distance = low - high if backwards else high - low
-    size = -step if backwards else step
+    size = 0 - step if backwards else step
     count = Analyzer().simplify((distance + size - 1) // size)
-    sure = inbound or _in_order(numbers[1], numbers[2])
     return low, count if sure else arithmetic.maximum(count, 0)
 
 
@@ -198,7 +214,7 @@ def _clipped(position: PrimExpr, length: PrimExpr, backwards: bool) -> PrimExpr:
     most = length - 1 if backwards else length
     number = constant(position)
     if number is None:
-        from_end = arithmetic.select(position < 0, position + length, position)
+        from_end = if_then_else(position < 0, position + length, position)
         return arithmetic.minimum(arithmetic.maximum(from_end, least), most)
     if number < 0:
         return arithmetic.maximum(length + number, least)

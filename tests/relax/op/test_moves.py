@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from mlcweb import relax, tir
+from mlcweb import relax, runtime, tir
+from mlcweb.ir.module import IRModule
 from mlcweb.relax import op
+from mlcweb.script import relax as R
+from mlcweb.script import tir as T
 
 
 def cases(*pairs):
@@ -202,3 +205,24 @@ def test_shapes_that_are_deduced_in_part():
 
 def infer(call):
     return relax.BlockBuilder().normalize(call).struct_info
+
+
+@R.function
+def sliced(
+    x: R.Tensor((8, 3), "float32"),
+    begin: R.Prim(value="b"),
+    end: R.Prim(value="e"),
+    stride: R.Prim(value="s"),
+):
+    b, e, s = T.int64(), T.int64(), T.int64()
+    return R.strided_slice(x, [0], [b], [e], [s])
+
+
+def test_slices_by_symbolic_positions_and_strides_go_either_way(random):
+    vm = relax.VirtualMachine(relax.build(IRModule({"main": sliced})), runtime.cpu())
+    x = random(8, 3)
+    for begin, end, stride in [
+        (0, 8, 2), (6, 1, -2), (7, -9, -1), (-1, -9, -3), (1, 100, 3), (5, 2, 1), (2, 5, -1),
+    ]:  # fmt: skip
+        actual = vm["main"](runtime.array(x), begin, end, stride).numpy()
+        np.testing.assert_array_equal(actual, x[begin:end:stride])
