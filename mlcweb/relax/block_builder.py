@@ -141,7 +141,7 @@ class BlockBuilder(metaclass=NamedClass):
         self._open: list[_OpenBlock] = []
         self._values: dict[E.Var, E.Value] = {}
         self._normalize = Normalizer(self)
-        self.context = Context(self.function_struct_info)
+        self.context = Context(self.function_struct_info, self.lookup_binding)
         for var, func in self._module.functions.items():
             self._by_kind.setdefault(_kind(func), []).append(var)
 

@@ -36,12 +36,23 @@ from mlcweb.tir.function import PrimFunc
 Lookup = Callable[[GlobalVar], "StructInfo | None"]
 """What is known of a function of the module."""
 
+Bound = Callable[[E.Var], "E.Value | None"]
+"""The value that a variable is bound to."""
+
 
 class Context:
-    """Where an expression stands: what is known of the functions that it may call."""
+    """Where an expression stands: what is known of the functions that it may call, and of the
+    values that its variables are bound to."""
 
-    def __init__(self, lookup: Lookup | None = None) -> None:
+    def __init__(self, lookup: Lookup | None = None, bound: Bound | None = None) -> None:
         self._lookup = lookup
+        self._bound = bound
+
+    def value(self, expr: E.RelaxExpr) -> E.RelaxExpr:
+        """The expression, or of a variable, if it is known, the value that it is bound to."""
+        while isinstance(expr, E.Var) and self._bound and (value := self._bound(expr)) is not None:
+            expr = value
+        return expr
 
     def struct_info(self, value: E.RelaxExpr) -> StructInfo:
         """The struct info of an expression or of a function of the module."""

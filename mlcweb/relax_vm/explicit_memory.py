@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlcweb.ir.module import GlobalVar
-from mlcweb.ir.op import register_op_attr
+from mlcweb.ir.op import Op, register_op_attr
 from mlcweb.relax import expr as E
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax_vm import instructions as vm
@@ -59,3 +59,23 @@ def _call_tir_dyn(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
 @register_op_attr("relax.memory.ensure_zero_offset", COMPILE)
 def _same(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
     return compiler.operand(call.args[0])
+
+
+@register_op_attr("relax.memory.view", COMPILE)
+def _view(compiler: FunctionCompiler, call: E.Call) -> vm.Register:
+    """What the call leaves out is as the tensor has it."""
+    data, shape, dtype, offset = call.args
+    operands = (
+        compiler.operand(data),
+        compiler.operand(E.Call(_SHAPE_OF, [data]) if _is_left_out(shape) else shape),
+        compiler.constant(None) if _is_left_out(dtype) else compiler.operand(dtype),
+        compiler.constant(0) if _is_left_out(offset) else compiler.operand(offset),
+    )
+    return compiler.emit_to(vm.CallPacked, "runtime.TVMTensorCreateView", operands)
+
+
+def _is_left_out(argument: E.RelaxExpr) -> bool:
+    return isinstance(argument, E.Tuple) and not argument.fields
+
+
+_SHAPE_OF = Op.get("relax.shape_of")

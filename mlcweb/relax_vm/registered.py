@@ -117,6 +117,12 @@ def _reshape(tensor: NDArray, shape: Sequence[int]) -> NDArray:
     return result
 
 
+@register_func("runtime.TVMTensorCreateView", override=True)
+def _view(tensor: NDArray, shape: Sequence[int], dtype: str | None, byte_offset: int) -> NDArray:
+    """The memory of a tensor, from a byte on, as another tensor; None leaves the dtype."""
+    return tensor._create_view(shape, dtype and str(dtype), byte_offset)
+
+
 @register_func("vm.builtin.check_tensor_info", override=True)
 def _check_tensor(value: object, ndim: int, *details: object) -> None:
     """Details: the dtype, which may be missing, and where the value is."""

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
-from mlcweb import relax
+from mlcweb import relax, tir
+from mlcweb.relax import TensorStructInfo as Tensor
 from mlcweb.script import ir as I
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
@@ -158,3 +159,86 @@ def test_a_call_with_extents_asks_for_a_function_of_the_module_and_a_tuple() -> 
 
     with pytest.raises(tvm.TVMError, match="call_tir_dyn takes a function of TensorIR"):
         relax.build(tvm.IRModule({"main": main}))
+
+
+@I.ir_module
+class Viewing:
+    @R.function
+    def bits(x: R.Tensor((3, 4), "float32")):
+        return R.memory.view(x, dtype=R.dtype("uint32"))
+
+    @R.function
+    def middle(x: R.Tensor((3, 4), "float32")):
+        rows = R.memory.view(x, R.shape([2, 4]), relative_byte_offset=R.prim_value(16))
+        dtype = R.dtype("uint8")
+        return R.memory.view(rows, R.shape([5]), dtype, R.prim_value(3))
+
+    @R.function
+    def unknown(x: R.Tensor, offset: R.Prim("int64")):
+        return R.memory.view(x, R.shape([4]), relative_byte_offset=offset)
+
+    @R.function
+    def of_intermediate(x: R.Tensor((3, 4), "float32")):
+        y = R.exp(x)
+        z = R.memory.view(y, R.shape([12]))
+        return R.add(R.exp(R.exp(x)), R.memory.view(z, R.shape([3, 4])))
+
+
+def test_views_show_the_memory_of_a_tensor() -> None:
+    vm = relax.VirtualMachine(relax.build(Viewing), tvm.cpu())
+    x = tvm.nd.array(X)
+    for _ in range(3):
+        np.testing.assert_array_equal(vm["bits"](x).numpy(), X.view("uint32"))
+        np.testing.assert_array_equal(vm["middle"](x).numpy(), X.view("uint8").ravel()[19:24])
+        np.testing.assert_array_equal(vm["unknown"](x, 32).numpy(), X[2])
+        expected = np.exp(np.exp(X)) + np.exp(X)
+        np.testing.assert_allclose(vm["of_intermediate"](x).numpy(), expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="would occupy bytes 36 <= i_byte < 52"):
+        vm["unknown"](x, 36)
+
+
+N = tir.Var("N", "int64")
+VIEW, DTYPE = relax.op.memory.view, relax.DataTypeImm
+
+
+@pytest.mark.parametrize(
+    ("info", "arguments", "result"),
+    [
+        (Tensor((N,)), (relax.ShapeExpr((N // 8, 8)),), Tensor((N // 8, 8))),
+        (Tensor((N,)), (relax.ShapeExpr(((N + 3) // 4, 4)),), Tensor(((N + 3) // 4, 4))),
+        (Tensor((16,), "uint8"), ((8,), "float16"), Tensor((8,), "float16")),
+        (Tensor(dtype="uint32"), (None, "uint8"), Tensor(dtype="uint8")),
+        (Tensor(dtype=""), (None, None, relax.PrimValue(0)), Tensor(dtype="")),
+        (Tensor((4,)), (None, relax.Var("d", relax.ObjectStructInfo())), Tensor((4,), "")),
+        (Tensor((16,), ""), ((8,), None, relax.PrimValue(16)), Tensor((8,), "")),
+    ],
+)
+def test_what_a_view_is(info: Any, arguments: tuple[Any, ...], result: Any) -> None:
+    view = VIEW(relax.Var("x", info), *arguments)
+    assert relax.BlockBuilder().normalize(view).struct_info == result
+
+
+@pytest.mark.parametrize(
+    ("info", "arguments"),
+    [
+        (Tensor((16,), ""), ((17,),)),
+        (Tensor((N,)), ((N + 1,),)),
+        (Tensor((N,)), ((N // 4 + 1, 4),)),
+        (Tensor((16,), "uint8"), (None, "float16")),
+        (Tensor((8,), "float16"), ((32,), "uint8")),
+        (Tensor(dtype="uint8"), (None, "float16")),
+        (Tensor(dtype=""), (None, None, relax.PrimValue(16))),
+        (Tensor((8,)), ((4,), None, relax.PrimValue(20))),
+    ],
+)
+def test_views_stay_inside_of_the_tensor(info: Any, arguments: tuple[Any, ...]) -> None:
+    view = VIEW(relax.Var("x", info), *arguments)
+    with pytest.raises(relax.errors.ShapeError, match="does not fit into data"):
+        relax.BlockBuilder().normalize(view)
+
+
+def test_a_view_takes_a_shape_and_a_type() -> None:
+    x = relax.Var("x", Tensor((16,)))
+    for arguments in ((relax.PrimValue(4),), (None, "void")):
+        with pytest.raises(relax.errors.DTypeError):
+            relax.BlockBuilder().normalize(VIEW(x, *arguments))

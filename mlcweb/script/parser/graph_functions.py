@@ -465,7 +465,7 @@ def read_function(
     relax_evaluator = RelaxEvaluator(evaluator)
     builder = BlockBuilder()
     builder.normalizes_operators = False
-    builder.context = Context(_lookup(relax_evaluator))
+    builder.context = Context(_lookup(relax_evaluator), builder.lookup_binding)
     func = FunctionReader(relax_evaluator, builder).read(tree, options)
     if options.get("check_well_formed", True):
         try:
