@@ -94,7 +94,7 @@ class _Arguments:
     def tensor(self, value: E.Expr, info: TensorStructInfo) -> te.Tensor:
         from mlcweb import te
 
-        if info.values is None or not info.dtype:
+        if info.known_values is None or not info.dtype:
             raise DiagnosticError(
                 f"emit_te needs the shape and element type of {value}; it is only known to be "
                 f"{info}. A match_cast can say more"
@@ -105,7 +105,7 @@ class _Arguments:
         else:
             letters = string.ascii_uppercase
             name = letters[number] if number < len(letters) else f"tensor_input_{number}"
-        shape = [self.renamed(extent) for extent in info.values]
+        shape = [self.renamed(extent) for extent in info.known_values]
         tensor = te.placeholder(shape, info.dtype, name)
         self.tensors.append(tensor)
         self.inputs.append(tensor)

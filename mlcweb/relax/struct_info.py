@@ -163,7 +163,14 @@ class TensorStructInfo(StructInfo):
 
     @property
     def values(self) -> tuple[PrimExpr, ...] | None:
-        """The extents, where they are known."""
+        """The extents, where the shape itself says them."""
+        from mlcweb.relax.expr import ShapeExpr
+
+        return self.shape.values if isinstance(self.shape, ShapeExpr) else None
+
+    @property
+    def known_values(self) -> tuple[PrimExpr, ...] | None:
+        """The extents, also where they are those of a variable that stands for the shape."""
         info = getattr(self.shape, "struct_info", None)
         return info.values if isinstance(info, ShapeStructInfo) else None
 

@@ -151,8 +151,8 @@ class BasePyModule:
 
     def _allocated(self, info: object, args: Sequence[object]) -> NDArray:
         if isinstance(info, StructInfo):
-            assert isinstance(info, TensorStructInfo) and info.values is not None, info
-            shape, dtype = info.values, info.dtype
+            assert isinstance(info, TensorStructInfo) and info.known_values is not None, info
+            shape, dtype = info.known_values, info.dtype
         else:
             shape, dtype = info, "float32"
         return empty(self._infer_concrete_shape_from_args(shape, args), dtype, self.device)

@@ -419,9 +419,9 @@ class FunctionCompiler:
         """New tensors, as a struct info describes them."""
         if isinstance(info, S.TupleStructInfo):
             return tuple(self.allocated(item) for item in info.fields)
-        if not isinstance(info, S.TensorStructInfo) or info.values is None or not info.dtype:
+        if not isinstance(info, S.TensorStructInfo) or info.known_values is None or not info.dtype:
             raise self.error(f"{one_line(info)} does not say what to allocate")
-        return self.emit_to(vm.Alloc, info.values, info.dtype)
+        return self.emit_to(vm.Alloc, info.known_values, info.dtype)
 
 
 def _with_releases(body: vm.Body, entry: frozenset[PrimVar]) -> vm.Body:

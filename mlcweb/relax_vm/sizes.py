@@ -119,7 +119,7 @@ def _tensor(self: Matching, value: object, info: S.TensorStructInfo, place: str)
         raise ArgumentValueError(
             f"{place} should be {info}, of ndim {info.ndim}, but is {described(value)}"
         )
-    for extent, actual in zip(info.values or (), value.shape, strict=False):
+    for extent, actual in zip(info.known_values or (), value.shape, strict=False):
         self.extent(extent, actual, value, info, place)
 
 

@@ -7,7 +7,8 @@ from mlcweb.relax.expr import Call, ExprLike, convert_to_expr
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import InfoArgs, given_sinfo_args
 from mlcweb.relax.op.legalize import first_argument, keep
-from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
+from mlcweb.relax.op.registry import as_dtype, as_shape, call, operator
+from mlcweb.relax.struct_info import ShapeLike
 
 
 @operator(
@@ -15,7 +16,7 @@ from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, op
     infer=infer.allocated, legalize=keep, allocates=True,
 )  # fmt: skip
 def alloc_tensor(
-    shape: ShapeArgument,
+    shape: ShapeLike,
     dtype: ExprLike,
     runtime_device_index: ExprLike = 0,
     storage_scope: ExprLike = "global",

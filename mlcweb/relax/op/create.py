@@ -11,8 +11,8 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue, const
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import by, dtype_of, number, shape_of, te, topi
-from mlcweb.relax.op.registry import FOLLOW, Legalize, ShapeArgument, as_shape, call, operator
-from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.relax.op.registry import FOLLOW, Legalize, as_shape, call, operator
+from mlcweb.relax.struct_info import ShapeLike, StructInfo, TensorStructInfo
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import FloatImm, PrimExpr
@@ -20,7 +20,7 @@ from mlcweb.tir.expr import FloatImm, PrimExpr
 
 def _scalar(call: Call, index: int, context: Context) -> TensorStructInfo:
     info = infer.tensor(call, index, context)
-    if info.ndim not in (-1, 0):
+    if info.ndim != 0:
         raise infer.shape_error(call, f"{infer.described(call, index, info)} must be a scalar")
     return info
 
@@ -57,7 +57,7 @@ def _legalize_filled(name: str, value: int | None) -> Legalize:
     infer=_infer_full, legalize=_legalize_filled("full", None), precision=FOLLOW,
     differentiable=False,
 )  # fmt: skip
-def full(shape: ShapeArgument, fill_value: Expr | Number, dtype: str | None = None) -> Call:
+def full(shape: ShapeLike, fill_value: Expr | Number, dtype: str | None = None) -> Call:
     """A tensor of one value: a scalar tensor, or a number."""
     value = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
     return call(full, as_shape(shape), value, dtype=str(dtype or "void"))
@@ -86,7 +86,7 @@ def _constant_tensor(name: str, value: int):
         f"relax.{name}", "shape", infer=_infer_filled, legalize=_legalize_filled(name, value),
         precision=FOLLOW, differentiable=False,
     )  # fmt: skip
-    def build(shape: ShapeArgument, dtype: str) -> Call:
+    def build(shape: ShapeLike, dtype: str) -> Call:
         return call(build, as_shape(shape), dtype=str(dtype))
 
     build.__doc__ = f"A tensor of {name}."

@@ -41,7 +41,7 @@ def _infer_take(call: Call, context: Context) -> StructInfo:
         infer.tensor(call, 1, context))  # fmt: skip
     infer.need_integer(call, 1, indices)
     if axis is None:
-        if info.ndim not in (-1, 1):
+        if info.ndim != 1:
             raise infer.shape_error(
                 call, f"without axis, {infer.described(call, 0, info)} must be a vector"
             )
@@ -104,14 +104,14 @@ def _infer_strided_slice(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     axes, begin, end, strides = slice_arguments(call)
     if info.ndim == -1:
-        return TensorStructInfo(None, info.dtype)
+        return TensorStructInfo(None, info.dtype) if axes else info
     places = infer.normalized_axes(call, axes, info.ndim, "axes")
-    if info.values is None:
-        return TensorStructInfo(None, info.dtype, ndim=info.ndim)
+    if info.known_values is None:
+        return TensorStructInfo(None, info.dtype, ndim=info.ndim) if axes else info
     # Loaded with its first use: all of TOPI comes with it.
     from mlcweb.topi.shapes import slice_range
 
-    shape, inbound = list(info.values), infer.attribute(call, "assume_inbound")
+    shape, inbound = list(info.known_values), infer.attribute(call, "assume_inbound")
     for place, low, high, step in zip(places, begin, end, strides, strict=True):
         if getattr(step, "value", 1) == 0:
             raise infer.shape_error(call, f"the stride of axis {place} is 0")

@@ -143,7 +143,7 @@ def info_of(value: RelaxExpr) -> TensorStructInfo:
 
 def shape_of(value: RelaxExpr) -> tuple[PrimExpr, ...]:
     """The extents of a tensor of known shape."""
-    values = info_of(value).values
+    values = info_of(value).known_values
     assert values is not None
     return tuple(values)
 
@@ -223,8 +223,9 @@ def text(extent: PrimExpr) -> str:
 
 def described(call: Call, index: int, info: TensorStructInfo) -> str:
     """An argument for messages: `x1 of shape (2, 3)`."""
-    text = dims.shape_text(info.values, info.ndim)
-    return f"{argument_name(call, index)} {text if info.values is None else f'of shape {text}'}"
+    values = info.known_values
+    text = dims.shape_text(values, info.ndim)
+    return f"{argument_name(call, index)} {text if values is None else f'of shape {text}'}"
 
 
 def common_dtype(call: Call, infos: Sequence[TensorStructInfo | str]) -> str:
@@ -292,24 +293,29 @@ def comparison(call: Call, context: Context) -> StructInfo:
     return broadcast(call, operands(call, context), "bool")
 
 
-def broadcast(call: Call, infos: Sequence[TensorStructInfo], dtype: str) -> TensorStructInfo:
-    """The tensor that the broadcast of several gives."""
+def broadcast(
+    call: Call, infos: Sequence[TensorStructInfo], dtype: str, *, through_variables: bool = True
+) -> TensorStructInfo:
+    """The tensor that the broadcast of several gives; `through_variables` looks at what is known of
+    variables that stand for shapes, too."""
     if all(info.shape is not None and info.shape is infos[0].shape for info in infos):
         return TensorStructInfo(infos[0].shape, dtype)
     if any(info.ndim == -1 for info in infos):
         return TensorStructInfo(None, dtype)
     ndim = max(info.ndim for info in infos)
-    if any(info.values is None for info in infos):
+    seen = [info.known_values if through_variables else info.values for info in infos]
+    shapes = [values for values in seen if values is not None]
+    if len(shapes) < len(infos):
         return TensorStructInfo(None, dtype, ndim=ndim)
-    shape: Sequence[PrimExpr] | None = infos[0].values
+    shape: Sequence[PrimExpr] | None = shapes[0]
     for index, info in enumerate(infos[1:], start=1):
-        assert shape is not None and info.values is not None
+        assert shape is not None
         both = (
             f"{described(call, 0, infos[0])} and {described(call, index, info)}"
             if len(infos) == 2
             else ", ".join(described(call, i, each) for i, each in enumerate(infos))
         )
-        shape = broadcast_shapes(call, shape, info.values, both)
+        shape = broadcast_shapes(call, shape, shapes[index], both)
         if shape is None:
             return TensorStructInfo(None, dtype, ndim=ndim)
     return TensorStructInfo(shape, dtype)

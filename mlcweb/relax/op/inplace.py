@@ -21,8 +21,9 @@ from mlcweb.relax.op.base import (
     written,
 )  # fmt: skip
 from mlcweb.relax.op.legalize import keep
-from mlcweb.relax.op.registry import ShapeArgument, as_shape, operator
-from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
+from mlcweb.relax.op.registry import as_shape, operator
+from mlcweb.relax.struct_info import ShapeLike, StructInfo, TupleStructInfo
+from mlcweb.tir.expr import PrimExpr
 
 
 def _infer_call_tir_inplace(call: Call, context: Context) -> StructInfo:
@@ -62,7 +63,7 @@ def _infer_call_tir_inplace(call: Call, context: Context) -> StructInfo:
 def call_tir_inplace(
     gvar: GlobalVar, args: ExprLike, inplace_indices: int | Sequence[int],
     out_sinfo: OutInfo | None = None,
-    tir_vars: ShapeArgument | None = None,
+    tir_vars: ShapeLike | PrimExpr | None = None,
 ) -> Call:  # fmt: skip
     """As `call_tir`, but of results that are written into arguments.
 
@@ -73,7 +74,8 @@ def call_tir_inplace(
         out_sinfo: what is written, as in `call_tir`.
     """
     places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
-    last = () if tir_vars is None else (as_shape(tir_vars),)
+    extents = [tir_vars] if isinstance(tir_vars, PrimExpr) else tir_vars
+    last = () if extents is None else (as_shape(extents),)
     op = Op.get("relax.call_tir_inplace")
     info = written(op, out_sinfo, None)
     attrs = Attrs({"inplace_indices": [int(place) for place in places]})

@@ -51,6 +51,10 @@ def _common(
 def _infer_concat(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors_of_tuple(call, 0, context)
     axis = infer.attribute(call, "axis")
+    if len(infos) == 1 and axis is not None:
+        if infos[0].ndim != -1:
+            infer.normalized_axis(call, axis, infos[0].ndim)
+        return infos[0]
     place = 0 if axis is None else axis
     shape, ndim, dtype = _common(call, infos, place)
     if axis is None and ndim > 1:

@@ -83,8 +83,10 @@ def attribute(call: Call, name: str) -> Any:
 def shape_of(builder: BlockBuilder, value: RelaxExpr) -> list[PrimExpr]:
     """The extents of a tensor, or of a shape."""
     info = builder.context.struct_info(value)
-    assert isinstance(info, (TensorStructInfo, ShapeStructInfo)) and info.values is not None
-    return list(info.values)
+    assert isinstance(info, (TensorStructInfo, ShapeStructInfo))
+    values = info.known_values if isinstance(info, TensorStructInfo) else info.values
+    assert values is not None
+    return list(values)
 
 
 def dtype_of(builder: BlockBuilder, value: Expr) -> str:

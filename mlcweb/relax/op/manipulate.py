@@ -13,8 +13,8 @@ from mlcweb.relax.expr import Call, Expr, ExprLike, ShapeExpr, constant_int
 from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.layout import Decision, Layout, axes_of, data_order, renumbered
 from mlcweb.relax.op.legalize import attribute, by, shape_of, te, to_result_shape, topi
-from mlcweb.relax.op.registry import FOLLOW, ShapeArgument, as_shape, call, operator
-from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, extent, extents
+from mlcweb.relax.op.registry import FOLLOW, as_shape, call, operator
+from mlcweb.relax.struct_info import ShapeLike, StructInfo, TensorStructInfo, extent, extents
 from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
 
@@ -30,6 +30,8 @@ def _infer_permute_dims(call: Call, context: Context) -> StructInfo:
             call, f"axes {list(axes)} are not those of {infer.described(call, 0, info)}"
         )
     order = infer.normalized_axes(call, axes, len(axes), "axes")
+    if order == sorted(order) and info.ndim != -1:
+        return info
     if info.values is None:
         return TensorStructInfo(None, info.dtype, ndim=len(axes))
     return TensorStructInfo([info.values[axis] for axis in order], info.dtype)
@@ -54,8 +56,9 @@ def permute_dims(x: ExprLike, axes: Sequence[int] | None = None) -> Call:
 
 def _infer_reshape(call: Call, context: Context) -> StructInfo:
     info, target = infer.tensor(call, 0, context), infer.shape(call, 1, context)
-    if info.values is not None and target.values is not None:
-        old, new = dims.product(info.values), dims.product(target.values)
+    _refuse_negative(target.values or ())
+    if info.known_values is not None and target.values is not None:
+        old, new = dims.product(info.known_values), dims.product(target.values)
         if dims.differ(old, new):
             raise infer.shape_error(
                 call,
@@ -66,7 +69,7 @@ def _infer_reshape(call: Call, context: Context) -> StructInfo:
 
 
 @operator("relax.reshape", infer=_infer_reshape, legalize=to_result_shape, precision=FOLLOW)
-def reshape(x: ExprLike, shape: ShapeArgument) -> Call:
+def reshape(x: ExprLike, shape: ShapeLike) -> Call:
     """The same elements in row-major order in another shape.
 
     In a tuple one extent may be -1, and follows from the others; 0 takes the extent of `x`.
@@ -76,12 +79,21 @@ def reshape(x: ExprLike, shape: ShapeArgument) -> Call:
     return call(reshape, x, as_shape(shape))
 
 
+def _refuse_negative(shape: Sequence[PrimExpr]) -> None:
+    negative = [number for value in shape if (number := constant_int(value) or 0) < 0]
+    if negative:
+        raise DiagnosticError(
+            f"relax.reshape: {dims.shape_text(shape)} has the extent {negative[0]}; only -1 stands "
+            "for another, which follows from the rest, where the call itself has the tuple"
+        )
+
+
 def _completed(x: ExprLike, shape: Sequence[PrimExpr]) -> ShapeExpr:
     numbers = [constant_int(value) for value in shape]
     if 0 not in numbers and -1 not in numbers:
         return ShapeExpr(shape)
     info = x.struct_info if isinstance(x, Expr) else None
-    old = info.values if isinstance(info, TensorStructInfo) else None
+    old = info.known_values if isinstance(info, TensorStructInfo) else None
     text = dims.shape_text(shape)
     if old is None:
         raise DiagnosticError(
@@ -108,6 +120,8 @@ def _completed(x: ExprLike, shape: Sequence[PrimExpr]) -> ShapeExpr:
 
 def _infer_flatten(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
+    if info.ndim == 1:
+        return info
     if info.values is None:
         return TensorStructInfo(None, info.dtype, ndim=1)
     return TensorStructInfo([dims.product(info.values)], info.dtype)
@@ -172,6 +186,9 @@ def expand_dims(x: ExprLike, axis: int | Sequence[int]) -> Call:
 
 def _infer_squeeze(call: Call, context: Context) -> StructInfo:
     info, axes = infer.tensor(call, 0, context), infer.attribute(call, "axis")
+    if axes is None and info.values is None and info.known_values is not None:
+        if not any(constant_int(value) in (1, None) for value in info.known_values):
+            return info
     if info.ndim == -1 or (axes is None and info.values is None):
         return TensorStructInfo(None, info.dtype)
     if axes is None:
@@ -222,12 +239,17 @@ def squeeze(x: ExprLike, axis: int | Sequence[int] | None = None) -> Call:
 
 def _infer_broadcast_to(call: Call, context: Context) -> StructInfo:
     info, shape = infer.tensor(call, 0, context), infer.shape(call, 1, context)
-    if info.values is not None and shape.values is not None:
+    if shape.ndim != -1 and info.ndim > shape.ndim:
+        raise infer.shape_error(
+            call,
+            f"{infer.described(call, 0, info)} to {dims.shape_text(shape.values, shape.ndim)} "
+            "cannot be broadcast: it has more dimensions",
+        )
+    if info.known_values is not None and shape.values is not None:
         target = shape.values
         text = f"{infer.described(call, 0, info)} to {dims.shape_text(target)}"
-        result = infer.broadcast_shapes(call, info.values, target, text)
-        too_long = len(info.values) > len(target)
-        if too_long or (result is not None and any(map(dims.differ, result, target))):
+        result = infer.broadcast_shapes(call, info.known_values, target, text)
+        if result is not None and any(map(dims.differ, result, target)):
             raise infer.shape_error(call, f"{text} cannot be broadcast")
     return infer.of_shape(call, 1, context, info.dtype)
 
@@ -235,7 +257,7 @@ def _infer_broadcast_to(call: Call, context: Context) -> StructInfo:
 @operator(
     "relax.broadcast_to", infer=_infer_broadcast_to, legalize=by("broadcast_to"), precision=FOLLOW
 )
-def broadcast_to(x: ExprLike, shape: ShapeArgument) -> Call:
+def broadcast_to(x: ExprLike, shape: ShapeLike) -> Call:
     """A tensor repeated to a shape, by NumPy's rules."""
     return call(broadcast_to, x, as_shape(shape))
 
@@ -370,30 +392,32 @@ def layout_transform(
 Shape = Sequence[PrimExpr] | None
 
 
-def _infer_collapse(call: Call, info: TensorStructInfo, extent: Shape, ndim: int) -> StructInfo:
-    if info.values is not None and extent is not None:
-        rest = info.values[len(info.values) - len(extent) :] if extent else ()
-        fits = len(extent) <= len(info.values) and not any(
-            dims.differ(extent, there) and getattr(extent, "value", 0) != 1
-            for extent, there in zip(extent, rest, strict=True)
+def _check_collapse(call: Call, info: TensorStructInfo, target: Shape) -> None:
+    """Refuse a shape of which a tensor is not surely a broadcast, if both are known."""
+    data = info.known_values
+    if data is None or target is None:
+        return
+    rest = data[len(data) - len(target) :] if target else ()
+    fits = len(target) <= len(data) and all(
+        constant_int(extent) == 1 or dims.equal(extent, there)
+        for extent, there in zip(target, rest, strict=True)
+    )
+    if not fits:
+        raise infer.shape_error(
+            call, f"{infer.described(call, 0, info)} is no broadcast of {dims.shape_text(target)}"
         )
-        if not fits:
-            raise infer.shape_error(
-                call,
-                f"{infer.described(call, 0, info)} is no broadcast of "
-                f"{dims.shape_text(extent, ndim)}",
-            )
-    return TensorStructInfo(extent, info.dtype, ndim=ndim)
 
 
 def _infer_collapse_to(call: Call, context: Context) -> StructInfo:
-    shape = infer.shape(call, 1, context)
-    return _infer_collapse(call, infer.tensor(call, 0, context), shape.values, shape.ndim)
+    info = infer.tensor(call, 0, context)
+    _check_collapse(call, info, infer.shape(call, 1, context).values)
+    return infer.of_shape(call, 1, context, info.dtype)
 
 
 def _infer_collapse_like(call: Call, context: Context) -> StructInfo:
     info, like = infer.tensors(call, context)
-    return _infer_collapse(call, info, like.values, like.ndim)
+    _check_collapse(call, info, like.known_values)
+    return TensorStructInfo(like.shape, info.dtype, ndim=like.ndim)
 
 
 def _legalize_collapse(builder: BlockBuilder, call: Call) -> Expr:
@@ -406,7 +430,7 @@ def _legalize_collapse(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator("relax.collapse_sum_to", infer=_infer_collapse_to, legalize=_legalize_collapse)
-def collapse_sum_to(data: ExprLike, shape: ShapeArgument) -> Call:
+def collapse_sum_to(data: ExprLike, shape: ShapeLike) -> Call:
     """The sums over the axes along which a tensor of `shape` is broadcast to that of `data`."""
     return call(collapse_sum_to, data, as_shape(shape))
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from inspect import signature
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from mlcweb.ir.op import Op, register_op
 from mlcweb.relax.attrs import Attrs
@@ -33,7 +33,7 @@ from mlcweb.relax.expr import (
     convert_to_expr,
 )
 from mlcweb.relax.op.layout import LayoutRule
-from mlcweb.relax.struct_info import Extent, ShapeLike, StructInfo
+from mlcweb.relax.struct_info import ShapeLike, StructInfo
 from mlcweb.tir.expr import PrimExpr
 
 Infer = Callable[[Call, Context], StructInfo]
@@ -160,15 +160,13 @@ def call(target: Op | Builder, *args: ExprLike, **attrs: object) -> Call:
     return Call(op, [convert_to_expr(arg) for arg in args], Attrs(attrs) if attrs else None)
 
 
-ShapeArgument: TypeAlias = "ShapeLike | Extent"
-"""What `as_shape` takes."""
-
-
-def as_shape(shape: ShapeArgument) -> Expr:
-    """A shape as an expression: extents in a tuple or list, one extent, or an expression."""
+def as_shape(shape: ShapeLike) -> Expr:
+    """A shape as an expression: of extents in a tuple or list, or an expression that gives one."""
     if isinstance(shape, Expr):
         return shape
-    return ShapeExpr((shape,) if isinstance(shape, (PrimExpr, int, str)) else shape)
+    if isinstance(shape, (PrimExpr, int, str)):
+        raise TypeError(f"A shape is a tuple or list of extents, ({shape},), not {shape} alone")
+    return ShapeExpr(shape)
 
 
 def as_dtype(dtype: Expr | tuple[()] | object) -> Expr | tuple[()]:

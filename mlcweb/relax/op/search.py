@@ -23,7 +23,7 @@ def _infer_where(call: Call, context: Context) -> StructInfo:
             call, f"x1 and x2 must have one element type; they have {x1.dtype} and {x2.dtype}"
         )
     dtype = x1.dtype if x1.dtype and x2.dtype else ""
-    return infer.broadcast(call, [condition, x1, x2], dtype)
+    return infer.broadcast(call, [condition, x1, x2], dtype, through_variables=False)
 
 
 @operator("relax.where", infer=_infer_where, legalize=by("where"))

@@ -6,12 +6,13 @@ from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.op.memory import tensor_in_storage
-from mlcweb.relax.op.registry import ShapeArgument, as_dtype, as_shape, call, operator
+from mlcweb.relax.op.registry import as_dtype, as_shape, call, operator
+from mlcweb.relax.struct_info import ShapeLike
 
 
 @operator("relax.vm.alloc_storage", infer=infer.object_info, legalize=keep, allocates=True)
 def alloc_storage(
-    shape: ShapeArgument,
+    shape: ShapeLike,
     runtime_device_index: ExprLike,
     dtype: ExprLike,
     storage_scope: ExprLike = "global",

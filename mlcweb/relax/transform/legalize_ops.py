@@ -116,7 +116,7 @@ def _is_known(call: E.Call, context: Context) -> bool:
 def is_whole(info: StructInfo | None) -> bool:
     """Whether lowerings may ask for the shapes and element types of a value."""
     if isinstance(info, TensorStructInfo):
-        return info.values is not None and bool(info.dtype)
+        return info.known_values is not None and bool(info.dtype)
     if isinstance(info, ShapeStructInfo):
         return info.values is not None
     return not isinstance(info, TupleStructInfo) or all(map(is_whole, info.fields))

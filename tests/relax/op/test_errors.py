@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlcweb import relax
+from mlcweb import relax, tir
 from mlcweb.relax import TensorStructInfo as T
 from mlcweb.relax import op
 from mlcweb.relax.errors import DTypeError, ShapeError
@@ -17,6 +17,8 @@ def var(name, shape, dtype=F):
 x, y, ids = var("x", (2, 3)), var("y", (2, 4)), var("ids", (2, 3), I)
 img, weight = var("img", (1, 4, 8, 8)), var("weight", (6, 3, 3, 3))
 vector = var("vector", (3,))
+K = tir.Var("K", I)
+rank2, SHAPE1 = relax.Var("r", T(ndim=2)), relax.ShapeStructInfo(ndim=1)
 
 SHAPES = [
     (lambda: op.add(x, y), r"relax.add: x1 of shape \(2, 3\) and x2 of shape \(2, 4\) cannot be"),
@@ -32,6 +34,10 @@ SHAPES = [
         lambda: op.reshape(x, (4, 4)),
         r"x of shape \(2, 3\) has 6 elements, the shape \(4, 4\) has 16",
     ),
+    (lambda: op.broadcast_to(rank2, relax.Var("s", SHAPE1)), "it has more dimensions"),
+    (lambda: op.collapse_sum_like(var("a", (3, K)), var("b", (3, K + 1))), "is no broadcast of"),
+    (lambda: op.take(rank2, vector.astype(I)), "without axis, x of 2 dimension.s. must be a vec"),
+    (lambda: op.full((2,), relax.Var("v", T())), "fill_value of an unknown shape must be a scalar"),
     (lambda: op.broadcast_to(x, (3, 3)), r"x of shape \(2, 3\) to \(3, 3\) cannot be broadcast"),
     (lambda: op.concat([x, y]), r"relax.concat: shapes must agree outside axis 0, but axis 1"),
     (lambda: op.concat([x, vector]), r"relax.concat: all tensors must have the same rank"),
@@ -52,6 +58,10 @@ SHAPES = [
     (lambda: op.nn.conv2d(img, var("w", (6, 4, 9, 9))), "a window of 9 does not fit into 8"),
     (lambda: op.nn.conv2d_transpose(img, weight), "the weight is for 6 channels, the data has 4"),
     (lambda: op.nn.max_pool2d(img, (2, 2, 2)), "pool_size needs 2"),
+    (
+        lambda: op.nn.conv2d(var("i", (1, K * 6, 8, 8)), var("w", (K * 6 + 4, K, 3, 3)), groups=6),
+        "K \\* 6 \\+ 4 filters are no 6 equal groups",
+    ),
     (lambda: op.nn.layer_norm(x, x, x, -1), r"gamma of shape \(2, 3\) must have 1 dimension"),
     (lambda: op.nn.layer_norm(y, vector, vector, -1), "axis 1 of data is 4"),
     (lambda: op.nn.group_norm(img, *[var("g", (4,))] * 2, 3, 1, [2, 3]), "are no 3 groups"),
@@ -89,6 +99,29 @@ def test_shapes(build, message):
 def test_element_types(build, message):
     with pytest.raises(DTypeError, match=message):
         _ = build().struct_info
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: op.nn.conv2d(img, weight, groups=0), "number of groups, at least 1, not 0"),
+        (lambda: op.nn.conv2d(img, weight, strides=(1, 2, 3)), "strides needs 2 number"),
+        (lambda: op.nn.conv2d_transpose(img, weight, padding=(1, 2, 3)), "padding needs 4 number"),
+        (lambda: op.nn.avg_pool2d(img, dilation=(1, 2, 3)), "dilation needs 2 number"),
+    ],
+)
+def test_numbers_for_axes_are_checked_when_a_call_is_written(build, message):
+    with pytest.raises(ShapeError, match=message):
+        build()
+
+
+def test_reshape_takes_no_single_number_and_no_negative_extents():
+    for shape in (6, K):
+        with pytest.raises(TypeError, match="A shape is a tuple or list"):
+            op.reshape(x, shape)
+    for shape in ((-2, -3), relax.ShapeExpr((6, -1))):
+        with pytest.raises(relax.errors.DiagnosticError, match=r"has the extent -[12]"):
+            relax.BlockBuilder().normalize(op.reshape(x, shape))
 
 
 def test_reshape_says_what_it_needs():

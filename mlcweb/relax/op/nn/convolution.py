@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
+from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.layout import Lettered
 from mlcweb.relax.op.legalize import attribute, reordered, te, topi
@@ -24,6 +24,8 @@ from mlcweb.relax.op.nn.layouts import (
 )  # fmt: skip
 from mlcweb.relax.op.registry import ALWAYS, Infer, Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.tir.arithmetic import floormod
+from mlcweb.tir.expr import IntImm
 
 
 def _infer(rank: int, transposed: bool) -> Infer:
@@ -34,7 +36,7 @@ def _infer(rank: int, transposed: bool) -> Infer:
         data_layout = check_layout(call, "data_layout", f"NC{spatial}")
         kernel_layout = check_layout(call, "kernel_layout", f"OI{spatial}")
         out_layout = check_layout(call, "out_layout", f"NC{spatial}")
-        check_counts(call, rank, strides=rank, dilation=rank, padding=2 * rank)
+        _check_attributes(call, rank)
         dtype = infer.dtype_or(call, "", "out_dtype") or infer.common_dtype(call, [data, weight])
         check_rank(call, 0, data, data_layout)
         check_rank(call, 1, weight, kernel_layout)
@@ -53,10 +55,9 @@ def _infer(rank: int, transposed: bool) -> Infer:
                 f"the data has {infer.text(channels)}",
             )
         grouped = channels if transposed else filters
-        count = constant_int(grouped)
-        if count is not None and count % groups:
-            what = "channels" if transposed else "filters"
-            raise infer.shape_error(call, f"{both}: {count} {what} are no {groups} equal groups")
+        if dims.differ(floormod(grouped, groups), IntImm("int64", 0)):
+            what = f"{infer.text(grouped)} {'channels' if transposed else 'filters'}"
+            raise infer.shape_error(call, f"{both}: {what} are no {groups} equal groups")
         outputs = []
         padding = infer.attribute(call, "padding")
         strides, dilation = infer.attribute(call, "strides"), infer.attribute(call, "dilation")
@@ -78,6 +79,15 @@ def _infer(rank: int, transposed: bool) -> Infer:
         return TensorStructInfo(shape, dtype)
 
     return deduce
+
+
+def _check_attributes(call: Call, rank: int) -> Call:
+    """Gives a call whose numbers are as many as there are axes, and refuses others."""
+    check_counts(call, rank, strides=rank, dilation=rank, padding=2 * rank)
+    groups = infer.attribute(call, "groups")
+    if groups < 1:
+        raise infer.shape_error(call, f"groups is the number of groups, at least 1, not {groups}")
+    return call
 
 
 def _legalize_convolution(rank: int) -> Legalize:
@@ -164,13 +174,13 @@ def _convolution(rank: int):
             out_layout: that of the data by default.
             out_dtype: the type of sums and result, that of the data by default.
         """
-        return call(
+        return _check_attributes(call(
             build, data, weight,
             strides=numbers(strides, rank), padding=paddings(padding, rank),
             dilation=numbers(dilation, rank), groups=int(groups), data_layout=data_layout,
             kernel_layout=kernel_layout, out_layout=out_layout or data_layout,
             out_dtype=str(out_dtype or "void"),
-        )  # fmt: skip
+        ), rank)  # fmt: skip
 
     return build
 
@@ -197,13 +207,13 @@ def _transpose(rank: int):
             padding: how much of the result is cut off at each side.
             output_padding: how much is added behind.
         """
-        return call(
+        return _check_attributes(call(
             build, data, weight,
             strides=numbers(strides, rank), padding=paddings(padding, rank),
             output_padding=numbers(output_padding, rank), dilation=numbers(dilation, rank),
             groups=int(groups), data_layout=data_layout, kernel_layout=kernel_layout,
             out_layout=out_layout or data_layout, out_dtype=str(out_dtype or "void"),
-        )  # fmt: skip
+        ), rank)  # fmt: skip
 
     return build
 

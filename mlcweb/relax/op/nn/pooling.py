@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlcweb.ir.node import replace
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike
@@ -33,7 +34,7 @@ def _infer_pool(rank: int) -> Infer:
     def deduce(call: Call, context: Context) -> StructInfo:
         info = infer.tensor(call, 0, context)
         layout, out = (check_layout(call, name, letters) for name in ("layout", "out_layout"))
-        check_counts(call, rank, pool_size=rank, strides=rank, dilation=rank, padding=2 * rank)
+        _check_attributes(call, rank)
         check_rank(call, 0, info, layout)
         if info.values is None:
             return TensorStructInfo(None, info.dtype, ndim=len(out))
@@ -58,6 +59,12 @@ def _infer_pool(rank: int) -> Infer:
         return TensorStructInfo(arranged([batch, channels, *outputs], letters, out), info.dtype)
 
     return deduce
+
+
+def _check_attributes(call: Call, rank: int) -> Call:
+    """Gives a call whose numbers are as many as there are axes, and refuses others."""
+    check_counts(call, rank, pool_size=rank, strides=rank, dilation=rank, padding=2 * rank)
+    return call
 
 
 def _legalize_pool(name: str) -> Legalize:
@@ -94,10 +101,10 @@ def _pool(name: str, rank: int, counts_padding: bool):
         dilation: Extents = 1, ceil_mode: bool = False, count_include_pad: bool = counts_padding,
         layout: str = f"NC{SPATIAL[rank]}", out_layout: str | None = None,
     ) -> Call:  # fmt: skip
-        return call(build, data, **pool_attrs(
+        return _check_attributes(call(build, data, **pool_attrs(
             rank, pool_size, strides, padding, dilation, ceil_mode, count_include_pad, layout,
             out_layout,
-        ))  # fmt: skip
+        )), rank)  # fmt: skip
 
     what = "greatest elements" if name.startswith("max") else "means"
     build.__doc__ = f"""The {what} of windows along {rank} spatial axes.
@@ -128,6 +135,8 @@ def _infer_adaptive(rank: int) -> Infer:
         size = infer.attribute(call, "output_size")
         if size is not None:
             check_counts(call, rank, output_size=rank)
+        elif str(layout) == str(out):
+            return info if info.ndim != -1 else replace(info, ndim=len(out))
         if info.values is None:
             return TensorStructInfo(None, info.dtype, ndim=len(out))
         batch, channels, *image = extents_of(info, layout, letters)
