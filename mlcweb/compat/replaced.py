@@ -308,9 +308,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     "relax.expr": {
         "relax.op.call_tir, or BlockBuilder.emit_te, takes tensors": ("te_tensor TEPlaceholderOp")
     },
-    "relax.analysis": {
-        "an expression's struct info says what is known of it: x.struct_info": "get_static_type",
-    },
     "relax.frontend.nn": {
         "keep the state in tensors that methods take and give back": "KVCache",
         "relax.op.call_dps_packed, or nn.op.extern, calls a registered function": (

@@ -282,6 +282,23 @@ def test_sequences_conditions_and_purity():
     assert "relax.force_pure" in refusal(forced)
 
 
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize(("result", "fits"), [((12,), True), ((13,), False), ((3, 4), False)])
+def test_results_of_functions_of_tensorir_follow_from_their_arguments(kind, result, fits):
+    m, n = tir.Var("m", kind), tir.Var("n", kind)
+    a, b = tir.decl_buffer((m, n), name="A"), tir.decl_buffer((m * n,), name="B")
+    body = tir.Evaluate(0)
+    flat = tir.PrimFunc([a, b], body)
+    x, y = relax.Var("x", Tensor((3, 4))), relax.Var("y", Tensor(result))
+    call = relax.call_tir(tvm.ir.GlobalVar("flat"), [x], Tensor(result))
+    block = relax.BindingBlock([relax.VarBinding(y, call)])
+    function = relax.Function([x], relax.SeqExpr([block], y))
+    if fits:
+        refuse_ill_formed(IRModule({"f": function, "flat": flat}))
+    else:
+        assert "Tensor 1 of flat is B, of shape" in refusal(function, flat=flat)
+
+
 @pytest.mark.parametrize(
     ("count", "extent", "result", "dtype", "message"),
     [

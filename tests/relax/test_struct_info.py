@@ -276,6 +276,83 @@ def test_functions_are_compared_with_extents_of_their_own():
     assert struct_info_base_check(function(3), function(4)) == BaseCheckResult.FAIL_L0
 
 
+def test_what_functions_have_in_common_is_deduced_parameter_by_parameter():
+    def function(extent, count=1, purity=True):
+        k = tir.Var("k", "int64")
+        return FuncStructInfo([T((extent, k))] * count, T((extent, k, k)), purity)
+
+    assert struct_info_lca(function(2), function(2)) == function(2)
+    erased = FuncStructInfo([T(ndim=2)], T(ndim=3), False)
+    assert struct_info_lca(function(1, purity=False), function(2)) == erased
+    opaque = FuncStructInfo.opaque_func(ret=T(ndim=3), purity=True)
+    assert struct_info_lca(function(1), function(2, count=2)) == opaque
+
+
+def test_a_function_defines_the_extents_of_its_parameters():
+    info = FuncStructInfo([T((n, n * 2)), ShapeStructInfo((m,))], T((k := tir.Var("k", "int64"),)))
+    assert definable_tir_vars_in_struct_info(info) == [n, m]
+    assert tir_vars_in_struct_info(info) == [n, m, k]
+
+
+def test_static_types_have_no_extents():
+    function = FuncStructInfo([T((n, 2)), PrimStructInfo(value=n)], T((2,), "int8"), False)
+    info = TupleStructInfo([function, ShapeStructInfo((1, n)), ObjectStructInfo()])
+    static = FuncStructInfo([T(ndim=2), PrimStructInfo("int64")], T(dtype="int8", ndim=1), False)
+    assert relax.analysis.get_static_type(info) == TupleStructInfo(
+        [static, ShapeStructInfo(ndim=2), ObjectStructInfo()]
+    )
+
+
+def shaped_by(variable, dtype="float32"):
+    return relax.Var("x", T(variable, dtype))
+
+
+S = relax.Var("s", ShapeStructInfo((2, 3)))
+R2 = relax.Var("r", ShapeStructInfo(ndim=2))
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        (lambda: relax.op.exp(shaped_by(S)), T(S)),
+        (lambda: relax.op.add(shaped_by(S), V("y", (3,))), T((2, 3))),
+        (lambda: relax.op.add(shaped_by(R2), V("y", (3,))), T(ndim=2)),
+        (lambda: relax.op.where(shaped_by(S, "bool"), V("y", (2, 3)), V("z", (3,))), T(ndim=2)),
+        (lambda: relax.op.sum(shaped_by(S), 1), T(ndim=1)),
+        (lambda: relax.op.matmul(shaped_by(S), V("y", (3, 4))), T(ndim=2)),
+        (lambda: relax.op.permute_dims(shaped_by(S)), T(ndim=2)),
+        (lambda: relax.op.permute_dims(shaped_by(R2), (0, 1)), T(R2)),
+        (lambda: relax.op.reshape(shaped_by(S), (3, -1)), T((3, 2))),
+        (lambda: relax.op.strided_slice(shaped_by(S), [1], [0], [2]), T((2, 2))),
+        (lambda: relax.op.strided_slice(shaped_by(R2), [], [], []), T(R2)),
+        (lambda: relax.op.squeeze(shaped_by(S)), T(S)),
+        (lambda: relax.op.reshape(V("x", (6,)), S), T((2, 3))),
+        (lambda: relax.op.flatten(shaped_by(S)), T(ndim=1)),
+        (lambda: relax.op.concat([shaped_by(S)], 1), T(S)),
+        (lambda: relax.op.concat([shaped_by(S), V("y", (2, 3))], 0), T(ndim=2)),
+        (lambda: relax.op.collapse_sum_like(V("y", (4, 2, 3)), shaped_by(S)), T(S)),
+        (lambda: relax.op.split(shaped_by(S), 3, 1), TupleStructInfo([T(ndim=2)] * 3)),
+    ],
+)
+def test_shapes_that_are_variables(call, result):
+    """The results are those of a real TVM."""
+    assert relax.BlockBuilder().normalize(call()).struct_info == result
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: relax.op.reshape(shaped_by(S), (4, 2)),
+        lambda: relax.op.broadcast_to(shaped_by(S), (2, 4)),
+        lambda: relax.op.collapse_sum_like(V("y", (2, 4)), shaped_by(S)),
+        lambda: relax.op.add(shaped_by(S), V("y", (4,))),
+    ],
+)
+def test_what_does_not_fit_a_variable_shape_is_refused(call):
+    with pytest.raises(ShapeError, match=r"\(2, 3\)"):
+        relax.BlockBuilder().normalize(call())
+
+
 def test_extents_may_be_replaced_by_numbers_and_calls_looked_at_in_a_builder():
     assert erase_to_well_defined(T((m + 1, n)), {n: 2, m: 3}) == T((4, 2))
     func, x = relax.Var("f", FuncStructInfo([T((n, m))], T((m, n)))), V("x", (3, 5))

@@ -6,8 +6,8 @@ from mlcweb.relax.analysis.recursion import computable_at_compile_time, detect_r
 from mlcweb.relax.analysis.reshape_pattern import has_reshape_pattern
 from mlcweb.relax.analysis.struct_info import (
     BaseCheckResult, collect_non_negative_expressions, definable_tir_vars_in_struct_info,
-    derive_call_ret_struct_info,
-    erase_to_well_defined, struct_info_base_check, struct_info_lca, tir_vars_in_struct_info,
+    derive_call_ret_struct_info, erase_to_well_defined, get_static_type,
+    struct_info_base_check, struct_info_lca, tir_vars_in_struct_info,
 )  # fmt: skip
 from mlcweb.relax.analysis.uses import (
     contains_impure_call, get_var2val, name_to_binding, remove_all_unused, udchain,

@@ -228,10 +228,13 @@ def _common_tuple(a: TupleStructInfo, b: TupleStructInfo) -> StructInfo:
 
 
 def _common_function(a: FuncStructInfo, b: FuncStructInfo) -> StructInfo:
-    purity = a.purity and b.purity
-    if a.params is not None and b.params is not None and a.params == b.params:
-        return FuncStructInfo(a.params, struct_info_lca(a.ret, b.ret), purity)
-    return FuncStructInfo.opaque_func(ret=struct_info_lca(a.ret, b.ret), purity=purity)
+    if a == b:  # with extents of the same use, which each has for itself
+        return a
+    purity, ret = a.purity and b.purity, struct_info_lca(a.ret, b.ret)
+    if a.params is None or b.params is None or len(a.params) != len(b.params):
+        return FuncStructInfo.opaque_func(ret=ret, purity=purity)
+    params = [struct_info_lca(*pair) for pair in zip(a.params, b.params, strict=True)]
+    return FuncStructInfo(params, ret, purity)
 
 
 _COMMON: dict[type, Callable[..., StructInfo]] = {
@@ -258,6 +261,8 @@ def definable_tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
         variables = [value for value in info.values or () if isinstance(value, PrimVar)]
     elif isinstance(info, PrimStructInfo):
         variables = [info.value] if isinstance(info.value, PrimVar) else []
+    elif isinstance(info, FuncStructInfo):
+        variables = definable_tir_vars_in_struct_info(TupleStructInfo(info.params or ()))
     else:
         variables = []
     return list(dict.fromkeys(variables))
@@ -272,6 +277,23 @@ def collect_non_negative_expressions(info: StructInfo) -> list[PrimExpr]:
             if not isinstance(value, IntImm) and not any(structural_equal(value, x) for x in exprs):
                 exprs.append(value)
     return exprs
+
+
+@also_named(ty="info", sinfo="info")
+def get_static_type(info: StructInfo) -> StructInfo:
+    """What is known of a value without its extents: kinds, element types, numbers of dimensions."""
+    if isinstance(info, TensorStructInfo):
+        return TensorStructInfo(None, info.dtype, ndim=info.ndim)
+    if isinstance(info, ShapeStructInfo):
+        return ShapeStructInfo(ndim=info.ndim)
+    if isinstance(info, PrimStructInfo):
+        return PrimStructInfo(info.dtype)
+    if isinstance(info, TupleStructInfo):
+        return TupleStructInfo([get_static_type(field) for field in info.fields])
+    if isinstance(info, FuncStructInfo) and info.params is not None:
+        params = [get_static_type(param) for param in info.params]
+        return FuncStructInfo(params, get_static_type(info.ret), info.purity)
+    return info
 
 
 def _parts(info: StructInfo) -> Iterator[StructInfo]:
@@ -322,7 +344,7 @@ def erase(
         return tensor(part) if isinstance(part, TensorStructInfo) else part
 
     def tensor(part: TensorStructInfo) -> StructInfo:
-        if _is_explicit(part):
+        if part.values is not None:
             if all(map(knows, dims.prim_vars(part))):
                 return dims.substitute_extents(part, values or {})
         elif part.shape is None:
@@ -333,12 +355,6 @@ def erase(
         return TensorStructInfo(None, part.dtype, part.vdevice, part.ndim)
 
     return visible(info)
-
-
-def _is_explicit(info: TensorStructInfo) -> bool:
-    from mlcweb.relax.expr import ShapeExpr
-
-    return isinstance(info.shape, ShapeExpr)
 
 
 @also_named(func_ty="info", func_sinfo="info", ctx="context")

@@ -21,8 +21,10 @@ from mlcweb.relax.struct_info import (
     TupleStructInfo,
 )
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import substitute
 
 
 @also_named(check_ty="check_struct_info")
@@ -65,17 +67,21 @@ def refuse_ill_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) 
         _Check(None, check_struct_info).function(obj)
 
 
-def _may_be(buffer: Buffer, info: StructInfo | None) -> bool:
-    """Whether a tensor of which this is known may be passed for a buffer."""
+def _may_be(buffer: Buffer, info: StructInfo | None, values: dict[PrimVar, PrimExpr]) -> bool:
+    """Whether a tensor of which this is known may be passed for a buffer. Symbolic extents of the
+    buffer that have no value yet take, and add to `values`, those of the tensor."""
     if not isinstance(info, TensorStructInfo):
         return info is None or isinstance(info, ObjectStructInfo)
     if info.dtype and info.dtype != buffer.dtype:
         return False
     if info.ndim not in (-1, len(buffer.shape)):
         return False
-    pairs = zip(buffer.shape, info.values or (), strict=False)
-    numbers = [(E.constant_int(a), E.constant_int(b)) for a, b in pairs]
-    return all(None in pair or pair[0] == pair[1] for pair in numbers)
+    for own, extent in zip(buffer.shape, info.values or (), strict=False):
+        if isinstance(own, PrimVar) and own not in values:
+            values[own] = extent.astype(own.dtype)
+        elif dims.differ(substitute(own, values), extent.astype(own.dtype)):
+            return False
+    return True
 
 
 class _Check:
@@ -212,8 +218,9 @@ class _Check:
                 f"call has {len(actual)}",
                 call.span,
             )
+        values: dict[PrimVar, PrimExpr] = {}
         for number, (buffer, info) in enumerate(zip(expected, actual, strict=False)):
-            if not _may_be(buffer, info):
+            if not _may_be(buffer, info, values):
                 raise DiagnosticError(
                     f"Tensor {number} of {callee.name_hint} is {buffer.name}, of shape "
                     f"{list(buffer.shape)} and dtype {buffer.dtype}; the call has {info}",
