@@ -17,7 +17,7 @@ from mlcweb.ir import (
 )  # fmt: skip
 from mlcweb.runtime import nd
 from mlcweb.script import parse
-from mlcweb.tir import Add, Evaluate, FloatImm, IntImm, PrimFunc, Var, const, decl_buffer
+from mlcweb.tir import EQ, NE, Add, Evaluate, FloatImm, IntImm, PrimFunc, Var, const, decl_buffer
 
 COPY = """
 @T.prim_func
@@ -85,6 +85,13 @@ def test_floats_are_the_same_where_no_program_can_tell_them_apart() -> None:
     assert not same({"a": [0.0]}, {"a": [-0.0]})
     times_zero = [parse(COPY.replace("+ 1.0", f"* {zero}")) for zero in ("0.0", "-0.0")]
     assert not same(*times_zero)
+
+
+def test_conditions_written_with_equals_are_compared_as_conditions() -> None:
+    x = Var("x", "int32")
+    assert structural_equal(x % 16 == 0, EQ(x % 16, 0))
+    assert structural_equal(NE(x, 0), x != 0)
+    assert not structural_equal(x == 0, x == 1)
 
 
 def test_attributes_compare_by_value() -> None:
