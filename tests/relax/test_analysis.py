@@ -267,7 +267,7 @@ def test_functions_share_no_variables():
     )
 
 
-def test_sequences_conditions_and_purity():
+def test_sequences_conditions_and_purity(caplog):
     x, y, c = (relax.Var(name, Tensor((), "bool")) for name in "xyc")
 
     def bound(value):
@@ -278,6 +278,13 @@ def test_sequences_conditions_and_purity():
     first = relax.TupleGetItem(relax.Tuple([c]), 0)
     assert "is not in normal form" in refusal(bound(relax.If(first, x, x)))
     assert relax.analysis.well_formed(IRModule({"f": bound(relax.If(c, x, x))}))
+    impure = relax.DataflowBlock([relax.VarBinding(relax.DataflowVar("z"), relax.op.print(x))])
+    sequence = relax.SeqExpr([impure], x)
+    forced = relax.Function([x], sequence).with_attr("relax.force_pure", True)
+    forced = relax.transform.Normalize()(IRModule({"f": forced}))["f"]
+    assert "no side effects; R.print(x" in refusal(forced)
+    assert not relax.analysis.well_formed(IRModule({"f": forced}))
+    assert "no side effects; R.print(x" in caplog.text
     forced = relax.Function([x], x, is_pure=False).with_attr("relax.force_pure", True)
     assert "relax.force_pure" in refusal(forced)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from mlcweb.ir.dialect import also_named
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
@@ -26,13 +28,16 @@ from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute
 
+_log = logging.getLogger("mlcweb")
+
 
 @also_named(check_ty="check_struct_info")
 def well_formed(obj: IRModule | BaseFunc, check_struct_info: bool = True) -> bool:
-    """Whether a module or function is well-formed."""
+    """Whether a module or function is well-formed. A warning of the log says what is wrong."""
     try:
         refuse_ill_formed(obj, check_struct_info)
-    except DiagnosticError:
+    except DiagnosticError as error:
+        _log.warning("This IR is not well formed: %s", error)
         return False
     return True
 
@@ -129,11 +134,12 @@ class _Check:
     def sequence(self, seq: E.SeqExpr) -> None:
         for block in seq.blocks:
             dataflow = isinstance(block, E.DataflowBlock)
-            if dataflow and contains_impure_call(
-                E.SeqExpr([block], E.Tuple(())), None, self.module
-            ):
-                raise DiagnosticError("A dataflow block has no side effects", block.span)
             for binding in block.bindings:
+                if dataflow and contains_impure_call(binding.value, None, self.module):
+                    raise DiagnosticError(
+                        f"A dataflow block has no side effects; {binding.value} has some",
+                        binding.span,
+                    )
                 self.binding(binding, dataflow)
             self.visible -= {
                 binding.var for binding in block.bindings if isinstance(binding.var, E.DataflowVar)
