@@ -212,8 +212,9 @@ def _is_variable(key: Any) -> bool:
 
 def _expression(value: Any) -> Any:
     """What is compared; of what stands for an expression, that."""
-    stands_for_one = not isinstance(value, Node) and hasattr(value, "asobject")
-    return value.asobject() if stands_for_one else value
+    if isinstance(value, Node):
+        return value
+    return value.asobject() if hasattr(value, "asobject") else value
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
