@@ -22,7 +22,7 @@ from mlcweb.relax.expr import (
 from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.layout import Decision, Layout, data_order
 from mlcweb.relax.op.legalize import attribute, by, dtype_of, fields_of, number, te, topi
-from mlcweb.relax.op.registry import FOLLOW, call, operator
+from mlcweb.relax.op.registry import FOLLOW, call, operator, whole
 from mlcweb.relax.struct_info import (
     PrimStructInfo,
     ShapeStructInfo,
@@ -232,7 +232,7 @@ def _legalize_gather_elements(builder: BlockBuilder, call: Call) -> Expr:
 )  # fmt: skip
 def gather_elements(data: ExprLike, indices: ExprLike, axis: int = 0) -> Call:
     """out[i][j] = data[indices[i][j]][j] for axis 0, and so on."""
-    return call(gather_elements, data, indices, axis=int(axis))
+    return call(gather_elements, data, indices, axis=whole(axis))
 
 
 def _infer_gather_nd(call: Call, context: Context) -> StructInfo:
@@ -271,7 +271,7 @@ def _gather_nd(data: te.Tensor, indices: te.Tensor, batch_dims: int) -> te.Tenso
 )  # fmt: skip
 def gather_nd(data: ExprLike, indices: ExprLike, batch_dims: int = 0) -> Call:
     """The slices of `data` at the positions that the last axis of `indices` holds."""
-    return call(gather_nd, data, indices, batch_dims=int(batch_dims))
+    return call(gather_nd, data, indices, batch_dims=whole(batch_dims))
 
 
 def _infer_one_hot(call: Call, context: Context) -> StructInfo:
@@ -307,7 +307,7 @@ def one_hot(
     indices: ExprLike, on_value: ExprLike, off_value: ExprLike, depth: int, axis: int = -1
 ) -> Call:
     """`on_value` where the position along a new axis of extent `depth` is the index."""
-    return call(one_hot, indices, on_value, off_value, depth=int(depth), axis=int(axis))
+    return call(one_hot, indices, on_value, off_value, depth=whole(depth), axis=whole(axis))
 
 
 def _infer_index_tensor(call: Call, context: Context) -> StructInfo:

@@ -21,7 +21,7 @@ from mlcweb.relax.op.base import (
     written,
 )  # fmt: skip
 from mlcweb.relax.op.legalize import keep
-from mlcweb.relax.op.registry import as_shape, operator
+from mlcweb.relax.op.registry import as_shape, operator, whole
 from mlcweb.relax.struct_info import ShapeLike, StructInfo, TupleStructInfo
 from mlcweb.tir.expr import PrimExpr
 
@@ -78,7 +78,7 @@ def call_tir_inplace(
     last = () if extents is None else (as_shape(extents),)
     op = Op.get("relax.call_tir_inplace")
     info = written(op, out_sinfo, None)
-    attrs = Attrs({"inplace_indices": [int(place) for place in places]})
+    attrs = Attrs({"inplace_indices": [whole(place) for place in places]})
     return Call(op, (gvar, argument_tuple(args), *last), attrs, (info,))
 
 
@@ -99,6 +99,6 @@ def call_inplace_packed(
     """
     func = ExternFunc(func) if isinstance(func, str) else func
     places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
-    attrs = Attrs({"inplace_indices": [int(place) for place in places]})
+    attrs = Attrs({"inplace_indices": [whole(place) for place in places]})
     arguments = [convert_to_expr(arg) for arg in (func, *args)]
     return Call(Op.get("relax.call_inplace_packed"), arguments, attrs, given_sinfo_args(sinfo_args))

@@ -11,7 +11,7 @@ from mlcweb.relax.expr import Call, Expr, ExprLike, Tuple, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.layout import Decision, Layout, data_order, moved
 from mlcweb.relax.op.legalize import attribute, fields_of, topi
-from mlcweb.relax.op.registry import FOLLOW, Legalize, call, operator
+from mlcweb.relax.op.registry import FOLLOW, Legalize, call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
 from mlcweb.tir.expr import PrimExpr
 
@@ -113,7 +113,7 @@ def _infer_stack(call: Call, context: Context) -> StructInfo:
 @operator("relax.stack", "tensors", infer=_infer_stack, legalize=_legalize_joined("stack"))
 def stack(tensors: ExprLike, axis: int = 0) -> Call:
     """Tensors of one shape side by side along a new axis."""
-    return call(stack, tensors, axis=int(axis))
+    return call(stack, tensors, axis=whole(axis))
 
 
 def _infer_split(call: Call, context: Context) -> StructInfo:
@@ -175,9 +175,9 @@ def split(x: ExprLike, indices_or_sections: int | Sequence[int], axis: int = 0) 
     sections = (
         indices_or_sections
         if isinstance(indices_or_sections, int)
-        else [int(cut) for cut in indices_or_sections]
+        else [whole(cut) for cut in indices_or_sections]
     )
-    return call(split, x, indices_or_sections=sections, axis=int(axis))
+    return call(split, x, indices_or_sections=sections, axis=whole(axis))
 
 
 def _infer_meshgrid(call: Call, context: Context) -> StructInfo:

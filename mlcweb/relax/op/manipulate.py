@@ -13,7 +13,7 @@ from mlcweb.relax.expr import Call, Expr, ExprLike, ShapeExpr, constant_int
 from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.layout import Decision, Layout, axes_of, data_order, renumbered
 from mlcweb.relax.op.legalize import attribute, by, shape_of, te, to_result_shape, topi
-from mlcweb.relax.op.registry import FOLLOW, as_shape, call, operator
+from mlcweb.relax.op.registry import FOLLOW, as_shape, call, operator, whole
 from mlcweb.relax.struct_info import ShapeLike, StructInfo, TensorStructInfo, extent, extents
 from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
@@ -51,7 +51,7 @@ def _layout_permute_dims(call: Call, layouts: Sequence[Layout]) -> Decision:
 )  # fmt: skip
 def permute_dims(x: ExprLike, axes: Sequence[int] | None = None) -> Call:
     """The axes of a tensor in another order; without `axes`, in the opposite one."""
-    return call(permute_dims, x, axes=None if axes is None else [int(axis) for axis in axes])
+    return call(permute_dims, x, axes=None if axes is None else [whole(axis) for axis in axes])
 
 
 def _infer_reshape(call: Call, context: Context) -> StructInfo:
@@ -181,7 +181,7 @@ def _layout_expand_dims(call: Call, layouts: Sequence[Layout]) -> Decision:
 )  # fmt: skip
 def expand_dims(x: ExprLike, axis: int | Sequence[int]) -> Call:
     """New axes of extent 1, which are the axes `axis` of the result."""
-    return call(expand_dims, x, axis=[axis] if isinstance(axis, int) else [int(a) for a in axis])
+    return call(expand_dims, x, axis=[axis] if isinstance(axis, int) else [whole(a) for a in axis])
 
 
 def _infer_squeeze(call: Call, context: Context) -> StructInfo:
@@ -234,7 +234,7 @@ def _layout_squeeze(call: Call, layouts: Sequence[Layout]) -> Decision | None:
 def squeeze(x: ExprLike, axis: int | Sequence[int] | None = None) -> Call:
     """Axes of extent 1 taken out: those of them in `axis`, or all."""
     axes = [axis] if isinstance(axis, int) else axis
-    return call(squeeze, x, axis=None if axes is None else [int(a) for a in axes])
+    return call(squeeze, x, axis=None if axes is None else [whole(a) for a in axes])
 
 
 def _infer_broadcast_to(call: Call, context: Context) -> StructInfo:
@@ -290,7 +290,7 @@ def _layout_tile(call: Call, layouts: Sequence[Layout]) -> Decision:
 )
 def tile(data: ExprLike, repeats: int | Sequence[int]) -> Call:
     """A tensor repeated as a whole, so many times along each of the last axes."""
-    counts = [repeats] if isinstance(repeats, int) else [int(count) for count in repeats]
+    counts = [repeats] if isinstance(repeats, int) else [whole(count) for count in repeats]
     return call(tile, data, repeats=counts)
 
 
@@ -321,7 +321,7 @@ def _repeat(x: te.Tensor, repeats: int, axis: int | None) -> te.Tensor:
 )  # fmt: skip
 def repeat(data: ExprLike, repeats: int, axis: int | None = None) -> Call:
     """Each element along an axis (of the flat tensor without one) repeated in its place."""
-    return call(repeat, data, repeats=int(repeats), axis=axis)
+    return call(repeat, data, repeats=whole(repeats), axis=axis)
 
 
 def _infer_flip(call: Call, context: Context) -> StructInfo:
@@ -336,7 +336,7 @@ def _infer_flip(call: Call, context: Context) -> StructInfo:
 )
 def flip(data: ExprLike, axis: int) -> Call:
     """The opposite order along an axis."""
-    return call(flip, data, axis=int(axis))
+    return call(flip, data, axis=whole(axis))
 
 
 def _infer_layout_transform(call: Call, context: Context) -> StructInfo:
@@ -469,5 +469,5 @@ def reverse_sequence(
     """The first `seq_lengths[b]` slices along `seq_axis` in reverse order, for each position b on
     `batch_axis`; what is behind them stays."""
     return call(
-        reverse_sequence, data, seq_lengths, seq_axis=int(seq_axis), batch_axis=int(batch_axis)
+        reverse_sequence, data, seq_lengths, seq_axis=whole(seq_axis), batch_axis=whole(batch_axis)
     )

@@ -9,7 +9,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import by, te
-from mlcweb.relax.op.registry import call, operator
+from mlcweb.relax.op.registry import call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import dtype as dtypes
@@ -118,7 +118,7 @@ def quantize(
 
     `scale` and `zero_point` are numbers, or vectors with an element for each position on `axis`.
     """
-    return call(quantize, data, scale, zero_point, out_dtype=str(out_dtype), axis=int(axis))
+    return call(quantize, data, scale, zero_point, out_dtype=str(out_dtype), axis=whole(axis))
 
 
 @operator(
@@ -133,4 +133,4 @@ def dequantize(
     out_dtype: str = "float32",
 ) -> Call:
     """(data - zero_point) * scale; see `quantize`."""
-    return call(dequantize, data, scale, zero_point, out_dtype=str(out_dtype), axis=int(axis))
+    return call(dequantize, data, scale, zero_point, out_dtype=str(out_dtype), axis=whole(axis))

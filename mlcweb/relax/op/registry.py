@@ -16,7 +16,8 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from inspect import signature
-from typing import TypeVar
+from operator import index
+from typing import SupportsIndex, TypeVar
 
 from mlcweb.ir.op import Op, register_op
 from mlcweb.relax.attrs import Attrs
@@ -172,6 +173,14 @@ def as_shape(shape: ShapeLike) -> Expr:
 def as_dtype(dtype: Expr | tuple[()] | object) -> Expr | tuple[()]:
     """A type of elements as an expression, also of its name."""
     return dtype if isinstance(dtype, (Expr, tuple)) else DataTypeImm(str(dtype))
+
+
+def whole(value: SupportsIndex) -> int:
+    """A whole number; one with a fraction is refused, not cut off."""
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"A whole number is needed here, not {value!r}") from None
 
 
 def several(value: T | Sequence[T], count: int) -> list[T]:

@@ -9,7 +9,7 @@ from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.index import last_axis_first
 from mlcweb.relax.op.legalize import attribute, by, fields_of, te, topi
-from mlcweb.relax.op.registry import call, operator
+from mlcweb.relax.op.registry import call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 
@@ -50,7 +50,7 @@ def scatter_elements(
     `reduction` says what becomes of the old value: "update" replaces it, "add", "mul", "min" and
     "max" combine both, "mean" averages.
     """
-    return call(scatter_elements, data, indices, updates, axis=int(axis), reduction=reduction)
+    return call(scatter_elements, data, indices, updates, axis=whole(axis), reduction=reduction)
 
 
 def _scatter_nd(
@@ -137,4 +137,4 @@ def slice_scatter(
     axis: int = 0,
 ) -> Call:
     """A tensor with the slices start, start + step, … before end along an axis taken from `src`."""
-    return call(slice_scatter, input_tensor, src, start, end, step, axis=int(axis))
+    return call(slice_scatter, input_tensor, src, start, end, step, axis=whole(axis))

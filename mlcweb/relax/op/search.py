@@ -9,7 +9,7 @@ from mlcweb.relax.expr import Call, Expr, ExprLike, const
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.create import full_like
 from mlcweb.relax.op.legalize import attribute, by, dtype_of, topi
-from mlcweb.relax.op.registry import builder, call, operator
+from mlcweb.relax.op.registry import builder, call, operator, whole
 from mlcweb.relax.op.statistical import infer_reduction
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 
@@ -47,7 +47,7 @@ def _infer_position(call: Call, context: Context) -> StructInfo:
 def _position(name: str, what: str):
     @operator(f"relax.{name}", "x", infer=_infer_position, legalize=by(name, "axis", "keepdims"))
     def build(x: ExprLike, axis: int | None = None, keepdims: bool = False) -> Call:
-        return call(build, x, axis=None if axis is None else int(axis), keepdims=keepdims)
+        return call(build, x, axis=None if axis is None else whole(axis), keepdims=keepdims)
 
     build.__doc__ = f"Where the first of the {what} elements is, as int64; in the flat tensor " \
         "without `axis`."  # fmt: skip

@@ -10,7 +10,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, dtype_of, shape_of, te, topi
-from mlcweb.relax.op.registry import call, operator
+from mlcweb.relax.op.registry import call, operator, whole
 from mlcweb.relax.op.statistical import infer_reduction
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
 from mlcweb.tir.expr import PrimExpr
@@ -47,7 +47,7 @@ def _legalize_sort(builder: BlockBuilder, call: Call) -> Expr:
 )  # fmt: skip
 def sort(x: ExprLike, axis: int = -1, descending: bool = False) -> Call:
     """The elements along an axis in the order of their values."""
-    return call(sort, x, axis=int(axis), descending=bool(descending))
+    return call(sort, x, axis=whole(axis), descending=bool(descending))
 
 
 def _legalize_argsort(builder: BlockBuilder, call: Call) -> Expr:
@@ -63,7 +63,7 @@ def _legalize_argsort(builder: BlockBuilder, call: Call) -> Expr:
 def argsort(data: ExprLike, axis: int = -1, descending: bool = False, dtype: str = "int32") -> Call:
     """Positions along an axis in the order of the elements there; of equal ones the first comes
     first."""
-    return call(argsort, data, axis=int(axis), descending=bool(descending), dtype=str(dtype))
+    return call(argsort, data, axis=whole(axis), descending=bool(descending), dtype=str(dtype))
 
 
 def _infer_topk(call: Call, context: Context) -> StructInfo:
@@ -123,7 +123,7 @@ def topk(
         dtype: of the positions.
     """
     return call(
-        topk, data, k=int(k), axis=int(axis), ret_type=ret_type, largest=bool(largest),
+        topk, data, k=whole(k), axis=whole(axis), ret_type=ret_type, largest=bool(largest),
         dtype=str(dtype),
     )  # fmt: skip
 
@@ -173,5 +173,8 @@ def median(x: ExprLike, axis: int | Sequence[int] | None = None, keepdims: bool 
     axis a tuple with its position there, as int64."""
     axes = [axis] if isinstance(axis, int) else axis
     return call(
-        median, x, axis=None if axes is None else [int(a) for a in axes], keepdims=bool(keepdims)
+        median,
+        x,
+        axis=None if axes is None else [whole(a) for a in axes],
+        keepdims=bool(keepdims),
     )

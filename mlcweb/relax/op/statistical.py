@@ -10,7 +10,7 @@ from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.layout import Decision, Layout, axes_of, data_order, renumbered
 from mlcweb.relax.op.legalize import by, te, topi
-from mlcweb.relax.op.registry import call, operator
+from mlcweb.relax.op.registry import call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 
 
@@ -55,7 +55,7 @@ def _reduction(name: str, what: str, function: str | Callable[..., te.Tensor] | 
     def build(x: ExprLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Call:
         axes = [axis] if isinstance(axis, int) else axis
         return call(
-            build, x, axis=None if axes is None else [int(a) for a in axes], keepdims=keepdims
+            build, x, axis=None if axes is None else [whole(a) for a in axes], keepdims=keepdims
         )
 
     build.__doc__ = (

@@ -11,7 +11,7 @@ from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, number, topi
 from mlcweb.relax.op.registry import call as call
-from mlcweb.relax.op.registry import operator, several
+from mlcweb.relax.op.registry import operator, several, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from mlcweb.tir.expr import IntImm, PrimExpr
 
@@ -77,7 +77,7 @@ def roi_align(
     """
     return call(
         roi_align, data, rois, pooled_size=several(pooled_size, 2),
-        spatial_scale=float(spatial_scale), sample_ratio=int(sample_ratio), aligned=bool(aligned),
+        spatial_scale=float(spatial_scale), sample_ratio=whole(sample_ratio), aligned=bool(aligned),
         layout=layout, mode=mode,
     )  # fmt: skip
 
@@ -215,8 +215,8 @@ def get_valid_counts(
         Rows and positions behind them are -1.
     """
     return call(
-        get_valid_counts, data, score_threshold=float(score_threshold), id_index=int(id_index),
-        score_index=int(score_index),
+        get_valid_counts, data, score_threshold=float(score_threshold), id_index=whole(id_index),
+        score_index=whole(score_index),
     )  # fmt: skip
 
 
@@ -297,9 +297,9 @@ def non_max_suppression(
         and their number, (images, 1); with `soft_nms_sigma` the rows come before them.
     """
     return call(
-        non_max_suppression, data, valid_count, indices, max_output_size=int(max_output_size),
-        iou_threshold=float(iou_threshold), force_suppress=bool(force_suppress), top_k=int(top_k),
-        coord_start=int(coord_start), score_index=int(score_index), id_index=int(id_index),
+        non_max_suppression, data, valid_count, indices, max_output_size=whole(max_output_size),
+        iou_threshold=float(iou_threshold), force_suppress=bool(force_suppress), top_k=whole(top_k),
+        coord_start=whole(coord_start), score_index=whole(score_index), id_index=whole(id_index),
         return_indices=bool(return_indices), invalid_to_bottom=bool(invalid_to_bottom),
         soft_nms_sigma=float(soft_nms_sigma), score_threshold=float(score_threshold),
     )  # fmt: skip

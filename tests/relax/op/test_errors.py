@@ -115,6 +115,22 @@ def test_numbers_for_axes_are_checked_when_a_call_is_written(build, message):
         build()
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: op.repeat(x, 1.5),
+        lambda: op.tile(x, (2, 1.5)),
+        lambda: op.nn.softmax(x, 0.5),
+        lambda: op.nn.conv2d(img, weight, strides=(1, 1.5)),
+        lambda: op.topk(x, 2.5),
+    ],
+)
+def test_numbers_with_a_fraction_are_not_cut_off(build):
+    with pytest.raises(TypeError, match=r"A whole number is needed here, not [0-9]\.5"):
+        build()
+    op.repeat(x, tir.IntImm("int64", 2))
+
+
 def test_reshape_takes_no_single_number_and_no_negative_extents():
     for shape in (6, K):
         with pytest.raises(TypeError, match="A shape is a tuple or list"):

@@ -11,7 +11,7 @@ from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.elementwise import clip, unary
 from mlcweb.relax.op.layout import Decision, Layout
 from mlcweb.relax.op.legalize import by, te, topi
-from mlcweb.relax.op.registry import FOLLOW, builder, call, may_write_in_place, operator
+from mlcweb.relax.op.registry import FOLLOW, builder, call, may_write_in_place, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 
 relu = unary("nn.relu")
@@ -58,7 +58,7 @@ def _infer_along_axis(call: Call, context: Context) -> StructInfo:
 )  # fmt: skip
 def softmax(data: ExprLike, axis: int = -1) -> Call:
     """exp(data) / sum(exp(data)) along an axis."""
-    return call(softmax, data, axis=int(axis))
+    return call(softmax, data, axis=whole(axis))
 
 
 @operator(
@@ -66,7 +66,7 @@ def softmax(data: ExprLike, axis: int = -1) -> Call:
 )
 def log_softmax(data: ExprLike, axis: int = -1) -> Call:
     """The logarithm of `softmax`."""
-    return call(log_softmax, data, axis=int(axis))
+    return call(log_softmax, data, axis=whole(axis))
 
 
 def _infer_prelu(call: Call, context: Context) -> StructInfo:
@@ -88,7 +88,7 @@ def _infer_prelu(call: Call, context: Context) -> StructInfo:
 )  # fmt: skip
 def prelu(data: ExprLike, alpha: ExprLike, axis: int = 1) -> Call:
     """data where it is positive, alpha data elsewhere, with one alpha per position on `axis`."""
-    return call(prelu, data, alpha, axis=int(axis))
+    return call(prelu, data, alpha, axis=whole(axis))
 
 
 def _infer_dropout(call: Call, context: Context) -> StructInfo:

@@ -22,7 +22,7 @@ from mlcweb.relax.op.nn.layouts import (
     window_extent,
     without_blocks,
 )  # fmt: skip
-from mlcweb.relax.op.registry import ALWAYS, Infer, Legalize, call, operator
+from mlcweb.relax.op.registry import ALWAYS, Infer, Legalize, call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir.arithmetic import floormod
 from mlcweb.tir.expr import IntImm
@@ -177,7 +177,7 @@ def _convolution(rank: int):
         return _check_attributes(call(
             build, data, weight,
             strides=numbers(strides, rank), padding=paddings(padding, rank),
-            dilation=numbers(dilation, rank), groups=int(groups), data_layout=data_layout,
+            dilation=numbers(dilation, rank), groups=whole(groups), data_layout=data_layout,
             kernel_layout=kernel_layout, out_layout=out_layout or data_layout,
             out_dtype=str(out_dtype or "void"),
         ), rank)  # fmt: skip
@@ -211,7 +211,7 @@ def _transpose(rank: int):
             build, data, weight,
             strides=numbers(strides, rank), padding=paddings(padding, rank),
             output_padding=numbers(output_padding, rank), dilation=numbers(dilation, rank),
-            groups=int(groups), data_layout=data_layout, kernel_layout=kernel_layout,
+            groups=whole(groups), data_layout=data_layout, kernel_layout=kernel_layout,
             out_layout=out_layout or data_layout, out_dtype=str(out_dtype or "void"),
         ), rank)  # fmt: skip
 

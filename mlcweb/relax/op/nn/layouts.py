@@ -8,7 +8,7 @@ from typing import TypeAlias
 from mlcweb.relax import dims
 from mlcweb.relax.expr import Call, constant_int
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import several
+from mlcweb.relax.op.registry import several, whole
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.struct_info import extent as prim_extent
 from mlcweb.tir.arithmetic import minimum
@@ -61,13 +61,13 @@ def check_rank(call: Call, index: int, info: TensorStructInfo, layout: Layout) -
 
 def paddings(padding: Extents, rank: int) -> list[int]:
     """Widths before and behind: one for all, one per axis, or all those before, then behind."""
-    widths = [int(width) for width in several(padding, rank)]
+    widths = [whole(width) for width in several(padding, rank)]
     return widths * 2 if len(widths) == rank else widths
 
 
 def numbers(value: Extents, rank: int) -> list[int]:
     """A number for each spatial axis."""
-    return [int(number) for number in several(value, rank)]
+    return [whole(number) for number in several(value, rank)]
 
 
 def pool_attrs(

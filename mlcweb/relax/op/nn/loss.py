@@ -8,7 +8,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, te, topi
-from mlcweb.relax.op.registry import call, operator
+from mlcweb.relax.op.registry import call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir import arithmetic
 
@@ -119,4 +119,4 @@ def nll_loss(
         ignore_index: targets of this number do not count.
     """
     tensors = (predictions, targets) if weights is None else (predictions, targets, weights)
-    return call(nll_loss, *tensors, reduction=reduction, ignore_index=int(ignore_index))
+    return call(nll_loss, *tensors, reduction=reduction, ignore_index=whole(ignore_index))

@@ -10,7 +10,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer, layout
 from mlcweb.relax.op.legalize import attribute, by, topi
-from mlcweb.relax.op.registry import FOLLOW, Legalize, call, operator
+from mlcweb.relax.op.registry import FOLLOW, Legalize, call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 
@@ -76,11 +76,11 @@ def batch_norm(
     """
     attrs = {"epsilon": epsilon, "center": center, "scale": scale, "momentum": momentum}
     tensors = (data, gamma, beta, moving_mean, moving_var)
-    return call(batch_norm, *tensors, axis=int(axis), **attrs, training=training)
+    return call(batch_norm, *tensors, axis=whole(axis), **attrs, training=training)
 
 
 def _axes(axes: int | Sequence[int]) -> list[int]:
-    return [axes] if isinstance(axes, int) else [int(axis) for axis in axes]
+    return [axes] if isinstance(axes, int) else [whole(axis) for axis in axes]
 
 
 def _infer_over_axes(call: Call, context: Context) -> StructInfo:
@@ -175,7 +175,7 @@ def group_norm(
 ) -> Call:  # fmt: skip
     """`layer_norm` of groups of channels, over them and `axes`; gamma and beta per channel."""
     attrs = {"axes": _axes(axes), "epsilon": epsilon, "center": center, "scale": scale}
-    places = {"num_groups": int(num_groups), "channel_axis": int(channel_axis)}
+    places = {"num_groups": whole(num_groups), "channel_axis": whole(channel_axis)}
     return call(group_norm, data, gamma, beta, **places, **attrs)
 
 
@@ -191,4 +191,4 @@ def instance_norm(
 ) -> Call:  # fmt: skip
     """Every channel of every image normalised by itself, over `axes`."""
     attrs = {"axes": _axes(axes), "epsilon": epsilon, "center": center, "scale": scale}
-    return call(instance_norm, data, gamma, beta, channel_axis=int(channel_axis), **attrs)
+    return call(instance_norm, data, gamma, beta, channel_axis=whole(channel_axis), **attrs)

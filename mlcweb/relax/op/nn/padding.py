@@ -10,7 +10,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.legalize import attribute, by, te, to_result_shape, topi
-from mlcweb.relax.op.registry import FOLLOW, call, operator
+from mlcweb.relax.op.registry import FOLLOW, call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir.expr import PrimExpr
 
@@ -63,7 +63,7 @@ def pad(
         pad_mode: "constant" puts `pad_value`, "reflect" the mirror image without the border,
             "replicate" the border, "circular" the other end.
     """
-    widths = [int(width) for width in pad_width]
+    widths = [whole(width) for width in pad_width]
     return call(pad, data, pad_width=widths, pad_value=float(pad_value), pad_mode=pad_mode)
 
 
@@ -120,4 +120,4 @@ def _pixel_shuffle(x: te.Tensor, factor: int) -> te.Tensor:
 def pixel_shuffle(data: ExprLike, upscale_factor: int) -> Call:
     """(…, c r², h, w) as (…, c, h r, w r): channels become neighbouring pixels (Shi et al.,
     "Real-Time Single Image and Video Super-Resolution", 2016)."""
-    return call(pixel_shuffle, data, upscale_factor=int(upscale_factor))
+    return call(pixel_shuffle, data, upscale_factor=whole(upscale_factor))
