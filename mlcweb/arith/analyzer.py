@@ -125,46 +125,35 @@ class Analyzer:
         """Say what a variable is: a range, constant bounds, or the same as an expression.
 
         A variable whose range has one value stands for that value. What was said before is
-        forgotten.
+        forgotten; what follows from other variables follows them when they are bound anew.
         """
-        if isinstance(expr, Range):
-            low, extent = expr.min, expr.extent
-            if type(extent) is not E.IntImm:
-                self._bind_symbolic(var, expr)
-            elif extent.value == 1:
-                self._bind_expression(var, low)
-            elif type(low) is E.IntImm:
-                last = low.value + extent.value - 1
-                self.bound_of_variable[var] = ConstIntBound(low.value, last)
-            else:
-                self._bind_symbolic(var, expr)
+        point = expr.min if isinstance(expr, Range) and is_const_int(expr.extent, 1) else expr
+        value = None if isinstance(point, (Range, ConstIntBound)) else convert(point)
+        if value is not None and type(value) is not E.IntImm:
+            value = self.simplify(value)
+        for facts in (self.bound_of_variable, self.symbolic_domains, self._value_of_variable):
+            facts.pop(var, None)
+        if value is not None:
+            self._value_of_variable[var] = value
         elif isinstance(expr, ConstIntBound):
             self.bound_of_variable[var] = expr
-        else:
-            self._bind_expression(var, convert(expr))
+        elif isinstance(expr, Range):
+            low, extent = expr.min, expr.extent
+            if isinstance(low, E.IntImm) and isinstance(extent, E.IntImm):
+                self.bound_of_variable[var] = ConstIntBound(low.value, low.value + extent.value - 1)
+            else:
+                self.symbolic_domains[var] = expr
         if self._bounds or self._modular_sets or self.rewritten or self.canonical_values:
             self._forget()
-
-    def _bind_symbolic(self, variable: E.Var, domain: Range) -> None:
-        low = self.const_int_bound(domain.min)
-        last = self.const_int_bound(domain.extent).max_value - 1
-        self.bound_of_variable[variable] = ConstIntBound(low.min_value, low.max_value + last)
-        self.symbolic_domains[variable] = domain
-
-    def _bind_expression(self, variable: E.Var, value: E.PrimExpr) -> None:
-        expression = value if type(value) is E.IntImm else self.simplify(value)
-        self.bound_of_variable[variable] = self.const_int_bound(expression)
-        self.modular_set_of_variable[variable] = self.modular_set(expression)
-        self._value_of_variable[variable] = expression
 
     def update(self, var: E.Var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
         """Say between which values a variable lies, or which remainders it has."""
         if isinstance(info, ModularSet):
             self.modular_set_of_variable[var] = info
         else:
-            bound = self.bound_of_variable.get(var)
-            new = info if override or bound is None else info.intersect(bound)
-            self.bound_of_variable[var] = new
+            is_bound = not override and self.const_int_bound_is_bound(var)
+            old = self.const_int_bound(var) if is_bound else info
+            self.bound_of_variable[var] = info.intersect(old)
         self._forget()
 
     def constraint_scope(self, constraint: E.PrimExpr | bool) -> AbstractContextManager[None]:
@@ -223,7 +212,8 @@ class Analyzer:
 
     def const_int_bound_is_bound(self, var: E.Var) -> bool:
         """Whether it has been said between which values a variable lies."""
-        return var in self.bound_of_variable
+        facts = self.bound_of_variable, self.symbolic_domains, self._value_of_variable
+        return any(var in of_variable for of_variable in facts)
 
     def const_int_bound(self, expr: E.PrimExpr) -> ConstIntBound:
         """The least and greatest value of an integer expression."""
@@ -232,6 +222,8 @@ class Analyzer:
         cached = self._bounds.get(expr)
         if cached is not None:
             return cached
+        if type(expr) is E.Var:  # Where its bounds depend on itself, they are those of its type.
+            self._bounds[expr] = bounds.bound_of_type(expr.dtype)
         try:
             bound = bounds.compute_bound(expr, self)
         except TOO_DEEP:
@@ -246,6 +238,8 @@ class Analyzer:
         """What is known of the remainders of an integer expression."""
         cached = self._modular_sets.get(expr)
         if cached is None:
+            if type(expr) is E.Var:
+                self._modular_sets[expr] = modular.ANY_INTEGER
             try:
                 cached = self._modular_sets[expr] = modular.compute_modular_set(expr, self)
             except TOO_DEEP:
@@ -257,7 +251,8 @@ class Analyzer:
         bound, run through their sets."""
         if dom_map is None:
             bounds = {
-                variable: self.const_int_bound(variable) for variable in self.bound_of_variable
+                variable: self.const_int_bound(variable)
+                for variable in (*self.bound_of_variable, *self._value_of_variable)
             }
             dom_map = {
                 variable: IntSet(*(const(int(end)) if abs(end) < inf else None for end in ends))

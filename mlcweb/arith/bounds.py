@@ -118,7 +118,17 @@ def _ramp(expression: E.Ramp, analyzer: Facts) -> ConstIntBound | None:
 
 def _variable(variable: E.Var, analyzer: Facts) -> ConstIntBound | None:
     bound = analyzer.bound_of_variable.get(variable)
-    return SIZES if bound is None and variable.is_size else bound
+    if bound is not None:
+        return bound
+    value = analyzer.value_of(variable)
+    if value is not variable:
+        return analyzer.const_int_bound(value)
+    domain = analyzer.symbolic_domains.get(variable)
+    if domain is not None:
+        low = analyzer.const_int_bound(domain.min)
+        last = analyzer.const_int_bound(domain.extent).max_value - 1
+        return ConstIntBound(low.min_value, low.max_value + last)
+    return SIZES if variable.is_size else None
 
 
 def _let(expression: E.Let, analyzer: Facts) -> ConstIntBound | None:

@@ -76,6 +76,9 @@ def compute_modular_set(expression: E.PrimExpr, analyzer: Facts) -> ModularSet:
 
 
 def _variable(variable: E.Var, analyzer: Facts) -> ModularSet:
+    value = analyzer.value_of(variable)
+    if value is not variable:
+        return analyzer.modular_set(value)
     declared = analyzer.modular_set_of_variable.get(variable)
     if declared is not None:
         return declared

@@ -211,3 +211,43 @@ def test_bounds_of_vectors_and_of_bound_values() -> None:
     assert analyzer.const_int_bound(E.Ramp(x, const(2), 4)) == ConstIntBound(0, 14)
     assert analyzer.const_int_bound(E.Broadcast(x, 4)) == ConstIntBound(0, 8)
     assert analyzer.const_int_bound(E.Let(y, x + 1, y * 2)) == ConstIntBound(2, 18)
+
+
+def test_what_follows_from_a_variable_follows_it_when_it_is_bound_anew() -> None:
+    analyzer = Analyzer()
+    x, y, i = Var("x", "int32"), Var("y", "int32"), Var("i", "int32")
+    analyzer.bind(y, Range(const(0), const(10)))
+    analyzer.bind(x, y * 4 + 5)
+    analyzer.bind(i, Range(const(0), y))
+    assert analyzer.const_int_bound(x) == ConstIntBound(5, 41)
+    assert analyzer.const_int_bound(i) == ConstIntBound(0, 8)
+    analyzer.bind(y, Range(const(200), const(100)))
+    assert analyzer.const_int_bound(x) == ConstIntBound(805, 1201)
+    assert analyzer.const_int_bound(i) == ConstIntBound(0, 298)
+    assert not analyzer.can_prove(x < 42)
+    assert analyzer.can_prove(x >= 805)
+    assert analyzer.modular_set(x) == ModularSet(4, 1)
+
+
+def test_binding_anew_forgets_the_value() -> None:
+    analyzer, x = Analyzer(), Var("x", "int32")
+    analyzer.bind(x, const(4))
+    analyzer.bind(x, Range(const(0), const(10)))
+    assert isinstance(analyzer.simplify(x + 1), E.Add)
+    assert analyzer.const_int_bound(x + 1) == ConstIntBound(1, 10)
+    assert analyzer.modular_set(x) == ModularSet(1, 0)
+
+
+def test_bounds_of_a_variable_that_depends_on_itself() -> None:
+    analyzer, x, y = Analyzer(), Var("x", "int32"), Var("y", "int32")
+    analyzer.bind(x, Range(const(0), y))
+    analyzer.bind(y, Range(x, const(8)))
+    assert analyzer.const_int_bound(x).min_value == 0
+
+
+def test_what_a_constraint_says_of_a_bound_variable_ends_with_it() -> None:
+    analyzer, x, y = Analyzer(), Var("x", "int32"), Var("y", "int32")
+    with analyzer.constraint(y < 5):
+        analyzer.bind(x, y + 5)
+        assert analyzer.can_prove(x < 10)
+    assert not analyzer.can_prove(x < 10)
