@@ -18,6 +18,7 @@ from mlcweb.arith.int_set import (
     IntervalSet,
     IntSet,
     eval_set,
+    is_infinite,
     plain_sets,
     upper_limits,
 )
@@ -27,7 +28,7 @@ from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.rules_comparison import TRUE, negation
 from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.arith.rules_logic import bound_by_constant
-from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
+from mlcweb.ir.errors import TOO_DEEP, TVMError, nests_too_deep
 from mlcweb.ir.node import Node
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
@@ -401,6 +402,27 @@ class Analyzer:
             return self.is_less(condition.a, condition.b + 1)
         return False
 
+    @property
+    def is_z3_enabled(self) -> bool:
+        """Whether Z3 helps to prove: it does not."""
+        return False
+
+    def get_smtlib2(self, expr: E.PrimExpr | None = None) -> str:
+        """What Z3 would be asked; there is no Z3."""
+        raise _no_z3("get_smtlib2")
+
+    def get_z3_stats(self) -> str:
+        """What Z3 has done; there is no Z3."""
+        raise _no_z3("get_z3_stats")
+
+    def set_z3_timeout_ms(self, timeout_ms: int) -> None:
+        """How long Z3 may take; there is no Z3."""
+        raise _no_z3("set_z3_timeout_ms")
+
+    def set_z3_rlimit(self, rlimit: int) -> None:
+        """How many steps Z3 may take; there is no Z3."""
+        raise _no_z3("set_z3_rlimit")
+
     def can_disprove(self, condition: E.PrimExpr) -> bool:
         """Whether a condition never holds."""
         return self.can_prove(negation(condition))
@@ -409,6 +431,8 @@ class Analyzer:
         """Whether two integer expressions always have the same value."""
         if type(lhs) is E.IntImm and type(rhs) is E.IntImm:
             return lhs.value == rhs.value
+        if is_infinite(lhs) or is_infinite(rhs):
+            return lhs is rhs
         if lhs is rhs or self.can_prove(equal(lhs, rhs)):
             return True
         # Only the terms of a difference have products in one order.
@@ -451,6 +475,13 @@ class Analyzer:
         if self.const_int_bound(expression).min_value >= lower:
             return True
         return self.can_prove(greater_equal(expression, lower))
+
+
+def _no_z3(method: str) -> TVMError:
+    return TVMError(
+        f"The analyzer proves without Z3, so that {method} has nothing to tell: ask is_z3_enabled "
+        "before"
+    )
 
 
 def _is_symbolic_product(expression: E.PrimExpr | int) -> bool:

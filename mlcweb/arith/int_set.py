@@ -104,6 +104,11 @@ def pos_inf() -> E.Var:
     return _POS_INF
 
 
+def is_infinite(value: Any) -> bool:
+    """Whether it is an infinite end of an `IntervalSet`."""
+    return value is _NEG_INF or value is _POS_INF
+
+
 class IntervalSet(IntSet):
     """An `IntSet` as programs write and read it: its ends may be given as numbers, and infinite
     ones are `neg_inf()` and `pos_inf()`. As a pair it is what `IntSet` is."""
@@ -220,7 +225,8 @@ class _Evaluator:
     def __init__(self, domains: Domains, analyzer: Facts) -> None:
         self.domains = domains
         self.analyzer = analyzer
-        self.depth = 0
+        self.sets: dict[E.Var, IntSet] = {}
+        """Those of the variables met so far."""
 
     def eval(self, expression: E.PrimExpr) -> IntSet:
         rule = _RULES.get(key_of(expression))
@@ -233,22 +239,22 @@ class _Evaluator:
         return values
 
     def variable(self, variable: E.Var) -> IntSet:
+        if variable in self.sets:
+            return self.sets[variable]
         domain = self.domains.get(variable)
         if domain is None:
             return IntSet.point(variable)
         if isinstance(domain, Range):
             domain = IntSet.from_range(domain)
-        if self.depth >= len(self.domains):
-            return domain
-        # The ends of a domain may mention other variables that move.
-        self.depth += 1
+        # The ends of a domain may mention other variables that move; in its own ends it stays.
+        self.sets[variable] = domain
         low = None if domain.min_value is None else self.eval(domain.min_value).min_value
         if domain.is_point and low is domain.min_value:
             high = low
         else:
             high = None if domain.max_value is None else self.eval(domain.max_value).max_value
-        self.depth -= 1
-        return IntSet(low, high)
+        self.sets[variable] = IntSet(low, high)
+        return self.sets[variable]
 
     def binary(self, expression: Any) -> IntSet:
         a, b = self.eval(expression.a), self.eval(expression.b)

@@ -21,6 +21,7 @@ from mlcweb.arith.inverse_map import InverseMap
 from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rules_integer import factors
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.structural import COMPARED_AS
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const, convert, is_const_int, logical_or
 from mlcweb.tir.buffer import Range
@@ -113,6 +114,17 @@ class IterMapResult:
     indices: list[IterSumExpr] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     padding_predicate: E.PrimExpr = field(default_factory=lambda: const(False, "bool"))
+
+
+COMPARED_AS.update(
+    {
+        IterMark: lambda mark: ("mark", mark.source, mark.extent),
+        IterSplitExpr: lambda split: (
+            "split", split.source, split.lower_factor, split.extent, split.scale,
+        ),
+        IterSumExpr: lambda total: ("sum", total.args, total.base),
+    }
+)  # fmt: skip
 
 
 class _Outward:

@@ -12,7 +12,7 @@ from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
-from mlcweb.tir.folding import equal, less, subtract
+from mlcweb.tir.folding import add, equal, less, subtract
 from mlcweb.tir.operators import operator_name
 
 _CONDITIONS = (E.Var, E.EQ, E.NE, E.LT, E.LE, E.Not, E.And, E.Or, E.Call)
@@ -95,6 +95,12 @@ class _Differences:
                 terms = self.difference(constraint.a, constraint.b)
                 if terms is not None:
                     self.different.append(terms)
+        if analyzer.chains_inequalities:
+            for variable, domain in analyzer.symbolic_domains.items():
+                if not is_index_type(variable.dtype):
+                    continue
+                self.bound(domain.min, variable, 0)
+                self.bound(variable, add(domain.min, domain.extent), 1)
 
     def bound(self, a: E.PrimExpr, b: E.PrimExpr, margin: int) -> None:
         """Learn that a + margin <= b."""

@@ -75,7 +75,8 @@ def _rewritten(expression: Any, analyzer: Facts) -> E.PrimExpr:
 def apply_rule(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:
     """The rule of this node, where it has one; then what the constraints say of a condition."""
     result = _by_rule(expression, analyzer)
-    return known.under_constraints(result, analyzer) if analyzer.constraints else result
+    constrained = analyzer.constraints or analyzer.chains_inequalities
+    return known.under_constraints(result, analyzer) if constrained else result
 
 
 def _by_rule(expression: E.PrimExpr, analyzer: Facts) -> E.PrimExpr:

@@ -87,8 +87,11 @@ class Buffer(Node):
 
         return access_ptr(self, access_mask, ptr_type, content_lanes, offset, extent)
 
-    def vload(self, begin: Sequence[Any], dtype: str | None = None) -> BufferLoad:
-        """A vector read of `dtype` (default: one element) that starts at `begin`."""
+    def vload(self, begin: Any, dtype: str | None = None) -> BufferLoad:
+        """A vector read of `dtype` (default: one element) that starts at `begin`: one index for
+        each dimension, or the only one by itself."""
+        if isinstance(begin, (int, PrimExpr)):
+            begin = (begin,)
         self._check_rank(len(begin))
         indices = [convert(index) for index in begin]
         dtype = dtype or self.dtype
@@ -99,7 +102,7 @@ class Buffer(Node):
             indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), count)
         return BufferLoad(self, tuple(indices))
 
-    def vstore(self, begin: Sequence[Any], value: Any) -> Node:
+    def vstore(self, begin: Any, value: Any) -> Node:
         """The statement that stores an element, or a vector, from `begin` on."""
         from mlcweb.tir.stmt import BufferStore
 

@@ -58,6 +58,16 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def constant_lanes(value: Any) -> int:
+    """A number of lanes, of a number or a constant."""
+    if isinstance(value, E.PrimExpr) and not isinstance(value, E.IntImm):
+        raise DiagnosticError(
+            f"A vector has a constant number of lanes, not {value}: scalable vectors (T.vscale) "
+            "are not supported; write the number for the machine that you mean"
+        )
+    return int(value)
+
+
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "PrimExpr": arithmetic.convert,
     "int": int,
@@ -135,6 +145,15 @@ def constructor(
         "accepts": accepts,
     }
     return Constructor(name or node_class.__name__, (node_class,), namespace)
+
+
+def _ramp(base: Any, stride: Any, lanes: Any, span: Any = None) -> E.Ramp:
+    base, stride = arithmetic.convert(base), arithmetic.convert(stride)
+    return E.Ramp(base, stride, constant_lanes(lanes), span=span)
+
+
+def _broadcast(value: Any, lanes: Any, span: Any = None) -> E.Broadcast:
+    return E.Broadcast(arithmetic.convert(value), constant_lanes(lanes), span=span)
 
 
 def _by_fields(node_class: Any) -> Callable[..., Any]:
@@ -324,7 +343,7 @@ def make_range(begin: Any, end: Any = None, span: Any = None) -> Range:
 
 
 _BY_FIELDS = (
-    E.StringImm, E.Not, E.Ramp, E.Broadcast, E.Shuffle, E.Call, E.Let, BufferRegion,
+    E.StringImm, E.Not, E.Shuffle, E.Call, E.Let, BufferRegion,
     MatchBufferRegion, S.IterVar, S.Evaluate, S.SeqStmt, S.For, S.While, S.IfThenElse, S.LetStmt,
     S.AttrStmt, S.AllocBuffer, S.DeclBuffer, S.Block, S.BlockRealize, CommReducer,
     Reduce,
@@ -337,6 +356,8 @@ _SPECIAL: dict[type[Node], Callable[..., Any]] = {
     E.FloatImm: _float,
     E.Cast: _cast,
     E.Select: _select,
+    E.Ramp: _ramp,
+    E.Broadcast: _broadcast,
     E.BufferLoad: _load,
     S.BufferStore: _store,
     S.AssertStmt: _assertion,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import (
     Analyzer,
+    IntervalSet,
     IntSet,
     estimate_region,
     estimate_region_upper_bound,
@@ -59,6 +62,27 @@ def test_domains_may_mention_each_other() -> None:
     names = Names()
     domains = names.domains({"i": (0, 4), "j": ("i * 8", 8)})
     assert ends(eval_set(names.parse("j + x"), domains, Analyzer())) == ("x", "x + 31")
+
+
+def test_each_end_of_a_long_chain_of_domains_is_found_once() -> None:
+    chain = [Var(f"x{n}", "int32") for n in range(40)]
+    domains = {a: IntSet(b - 1, b + 1) for a, b in pairwise(chain)}
+    domains[chain[-1]] = IntSet(const(0), const(100))
+    assert ends(eval_set(chain[0], domains, Analyzer())) == ("-39", "139")
+
+
+def test_domains_that_mention_themselves_stay() -> None:
+    x, y = Var("x", "int32"), Var("y", "int32")
+    domains = {x: IntSet(y, y), y: IntSet(x, x + 1)}
+    assert ends(eval_set(x, domains, Analyzer())) == ("y", "y")
+
+
+def test_infinite_ends_equal_themselves_alone() -> None:
+    analyzer = Analyzer()
+    ends_of_all = IntervalSet(None, None)
+    assert analyzer.can_prove_equal(ends_of_all.min_value, ends_of_all.min_value)
+    assert not analyzer.can_prove_equal(ends_of_all.min_value, ends_of_all.max_value)
+    assert not analyzer.can_prove_equal(ends_of_all.min_value, 0)
 
 
 def test_union_and_intersection() -> None:

@@ -377,3 +377,24 @@ class TestComparisonOperators:
         assert const(3) == 3
         assert const(3) != const(4)
         assert X != None  # noqa: E711
+
+
+def test_structure_of_iterator_expressions_is_compared() -> None:
+    def one(extent: int, lower: int = 1) -> IterSumExpr:
+        mark = IterMark(X, extent)
+        return IterSumExpr([IterSplitExpr(mark, lower, extent // lower, 3)], Y + 1)
+
+    assert structural_equal(one(12, 4), one(12, 4))
+    assert not structural_equal(one(12, 4), one(12, 2))
+    assert not structural_equal(one(12), one(8))
+    assert not structural_equal(IterMark(X, 12), IterMark(Y, 12))
+    assert not structural_equal(one(12), one(12).args[0])
+
+
+def test_there_is_no_z3() -> None:
+    analyzer = arith.Analyzer()
+    assert analyzer.is_z3_enabled is False
+    with pytest.raises(RuntimeError, match=r"without Z3.*get_smtlib2"):
+        analyzer.get_smtlib2()
+    with pytest.raises(RuntimeError, match="set_z3_rlimit"):
+        analyzer.set_z3_rlimit(0)

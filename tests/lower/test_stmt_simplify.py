@@ -100,6 +100,20 @@ def test_operands_of_and_and_or_by_each_other() -> None:
 
 
 @T.prim_func(private=True)
+def triangle(A: T.Buffer((1,), "bool")):
+    for i in range(50):
+        for j in range(i + 1, 50):
+            for k in range(j + 1, 50):
+                A[0] = i < k
+
+
+def test_loops_in_loops_order_their_variables_where_inequalities_are_chained() -> None:
+    assert "A[0] = i < k" in simplified(triangle)
+    chained = simplified(triangle, transitively_prove_inequalities=True)
+    assert "A[0] = T.bool(True)" in chained
+
+
+@T.prim_func(private=True)
 def memory(A: T.Buffer((1,), "int32"), n: T.int32):
     if A[0] == n:
         A[0] = A[0] + 1

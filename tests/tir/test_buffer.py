@@ -44,6 +44,9 @@ def test_elements_vectors_and_regions() -> None:
     assert str(A[:, 0]) == "A[0:16, 0]"
     vector = A.vload([i, 0], "float16x8")
     assert (str(vector), vector.dtype) == ("A[i, 0:8]", "float16x8")
+    row = decl_buffer((16,), "float32", "row")
+    assert (str(row.vload(i)), str(row.vload(3, "float32x4"))) == ("row[i]", "row[3:7]")
+    assert str(row.vstore(0, 1.0)) == "row[0] = T.float32(1)"
     with pytest.raises(DiagnosticError, match=r'Buffer "A" has 2 dimension\(s\); 1 index'):
         A[i]
 

@@ -87,6 +87,8 @@ def test_floats_that_are_no_numbers() -> None:
         (lambda: b.vload([0]), "1 index"),
         (lambda: b.vload([0, 0], "int32"), "has no int32"),
         (lambda: b.offset_of([0]), "1 index"),
+        (lambda: tir.Ramp(x, 1, tir.vscale() * 4), "scalable vectors .* are not supported"),
+        (lambda: tir.Broadcast(x, tir.vscale()), "scalable vectors .* are not supported"),
         (lambda: tir.const(2**31, "int32"), "is beyond int32"),
         (lambda: tir.const(-1, "uint8"), "is beyond uint8"),
         (lambda: tir.infinity("int32"), "int32 has no infinity"),

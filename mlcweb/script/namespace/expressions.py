@@ -15,6 +15,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import BUILTINS, builtin, call_builtin
+from mlcweb.tir.constructors import constant_lanes
 from mlcweb.tir.operators import OPERATORS
 from mlcweb.tir.reduction import CommReducer
 
@@ -57,7 +58,7 @@ def cast(value: Any, dtype: Any) -> E.PrimExpr:
 def ramp(base: Any, stride: Any, lanes: int) -> E.Ramp:
     """The vector base, base + stride, …"""
     base = arithmetic.convert(base)
-    return E.Ramp(base, arithmetic.cast(base.dtype, stride), _lanes(lanes))
+    return E.Ramp(base, arithmetic.cast(base.dtype, stride), constant_lanes(lanes))
 
 
 def shuffle(vectors: Sequence[Any], indices: Sequence[Any]) -> E.Shuffle:
@@ -69,16 +70,7 @@ def shuffle(vectors: Sequence[Any], indices: Sequence[Any]) -> E.Shuffle:
 
 def broadcast(value: Any, lanes: int) -> E.Broadcast:
     """The vector of `lanes` copies of a value."""
-    return E.Broadcast(arithmetic.convert(value), _lanes(lanes))
-
-
-def _lanes(value: Any) -> int:
-    if isinstance(value, E.PrimExpr) and not isinstance(value, E.IntImm):
-        raise DiagnosticError(
-            f"A vector has a constant number of lanes, not {value}: scalable vectors (T.vscale) "
-            "are not supported; write the number for the machine that you mean"
-        )
-    return int(value)
+    return E.Broadcast(arithmetic.convert(value), constant_lanes(lanes))
 
 
 def min_value(dtype: Any) -> E.PrimExpr:
