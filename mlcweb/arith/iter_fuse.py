@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
@@ -77,6 +78,14 @@ class Fuser:
         source = iter_sum(matched.groups, simplify(subtract(matched.offset, low)))
         self.fused = [old for old in self.fused if not self._same_splits(old.flat, matched.flat)]
         self.fused.append(FusedSum(matched.flat, IterMark(source, extent), low, constrained=True))
+
+    def check_constraints(self) -> None:
+        """NotAffine where of two bounded sums that share an iterator neither is a part of the
+        other: an index is fused by one of them, and would take values that the other forbids."""
+        bounded = [fused.flat.keys() for fused in self.fused if fused.constrained]
+        for a, b in combinations(bounded, 2):
+            if not (a.isdisjoint(b) or a <= b or b <= a):
+                raise NotAffine("the predicate bounds two sums that share iterators")
 
     def fuse(self, value: IterSum) -> IterSum:
         """The value as one split of one iterator, plus a base."""

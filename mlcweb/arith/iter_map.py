@@ -69,14 +69,24 @@ def detect_iter_map(
     the indices need not be independent.
     """
     analyzer = analyzer or analyzer_of(input_iters)
-    try:
+    condition = None if _always_holds(predicate) else convert(predicate)
+    errors: list[str] = []
+    # The digits in a predicate make up a loop, or are those of the indices.
+    for merged in (True, False) if condition is not None and _divides(condition) else (True,):
         detector = _Detector(analyzer, input_iters, check_level, simplify_trivial_iterators)
-        if not _always_holds(predicate):
-            detector.add_constraints(convert(predicate))
-        sums = detector.detect(indices)
-    except NotAffine as reason:
-        return IterMapResult(None, [str(reason)])
-    return IterMapResult(sums, padded=tuple(detector.padding.padded), fuser=detector.fuser)
+        try:
+            if condition is not None:
+                detector.add_constraints(condition, merged)
+            sums = detector.detect(indices)
+        except NotAffine as reason:
+            errors.append(str(reason))
+            continue
+        return IterMapResult(sums, padded=tuple(detector.padding.padded), fuser=detector.fuser)
+    return IterMapResult(None, errors[:1])
+
+
+def _divides(expression: E.PrimExpr) -> bool:
+    return any(isinstance(part, E.FloorDiv) for part in walk(expression))
 
 
 def is_iter_map(
@@ -223,11 +233,13 @@ class _Detector:
         self.sums[variable] = whole = _sum_of_iterator(variable, domain)
         self.input_marks[variable] = next(iter(whole.terms)).source
 
-    def add_constraints(self, predicate: E.PrimExpr) -> None:
-        """Understand the predicate as bounds of iterators and of sums of iterators."""
-        bounds = [self._merged(b) for b in bounds_of_iterators(predicate, self.input_iters)]
+    def add_constraints(self, predicate: E.PrimExpr, merged: bool) -> None:
+        """Understand the predicate as bounds of iterators and of sums of iterators; where `merged`,
+        the digits of a loop that make up the loop are taken as that."""
         sums: list[Bound] = []
-        for bound in bounds:
+        for bound in bounds_of_iterators(predicate, self.input_iters):
+            if merged and _divides(bound.value):
+                bound = bound._replace(value=self.simple(bound.value))
             if isinstance(bound.value, E.Var):
                 self._shorten(bound.value, bound.lower, bound.upper)
             elif not self._shorten_only(bound):
@@ -236,12 +248,7 @@ class _Detector:
             value = self.value(bound.value)
             linear = value if isinstance(value, LinearForm) else iter_sum({}, value)
             self.fuser.constrain(linear, bound.lower, bound.upper)
-
-    def _merged(self, bound: Bound) -> Bound:
-        """The same with the digits of a loop that make up the loop as that."""
-        if not any(isinstance(node, E.FloorDiv) for node in walk(bound.value)):
-            return bound
-        return bound._replace(value=self.simple(bound.value))
+        self.fuser.check_constraints()
 
     def _shorten_only(self, bound: Bound) -> bool:
         """The same for a sum of one loop, loops of one iteration and a number, if it is one."""

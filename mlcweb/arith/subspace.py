@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
@@ -64,12 +63,13 @@ class _Divider:
         self.sub_iters = sub_iters
         self.outer_predicate: E.PrimExpr = TRUE
         self.inner_predicate: E.PrimExpr = TRUE
+        self.divided: dict[IterMark, tuple[IterMark, IterMark]] = {}
 
     def divide_index(self, index: IterSum) -> tuple[IterMark, IterMark]:
         if not index.terms:
             return IterMark(index, const(1, index.dtype)), _nothing(index.dtype)
         ((split, scale),) = index.items()
-        outer, inner = self.divide_split(split, scale)
+        outer, inner = self.divide_term(split, scale)
         if is_const_int(index.constant, 0):
             return outer, inner
         source = inner.source
@@ -77,36 +77,49 @@ class _Divider:
         shifted = source.with_constant(add(source.constant, index.constant))
         return outer, IterMark(shifted, inner.extent)
 
-    def divide_split(self, split: IterSplit, scale: E.PrimExpr) -> tuple[IterMark, IterMark]:
+    def divide_term(self, split: IterSplit, scale: E.PrimExpr) -> tuple[IterMark, IterMark]:
         """(outer, inner) such that split * scale is outer * extent(inner) + inner."""
+        outer, inner = self.divide_split(split)
+        if outer is not None and inner is not None and not is_const_int(scale, 1):
+            raise NotAffine("a multiple of a divided iterator")
+        return self._mark(outer, scale), self._mark(inner, scale)
+
+    def _mark(self, part: IterSplit | None, scale: E.PrimExpr) -> IterMark:
+        """A part times a scale as an iterator."""
+        if part is None:
+            return _nothing(scale.dtype)
+        is_sum = part.is_whole and isinstance(part.source.source, LinearForm)
+        if is_sum and is_const_int(scale, 1):
+            return part.source
+        return IterMark(iter_sum({part: scale}, const(0, scale.dtype)), part.extent)
+
+    def divide_split(self, split: IterSplit) -> tuple[IterSplit | None, IterSplit | None]:
+        """(outer, inner) such that split is outer * extent(inner) + inner; None is 0."""
         mark = split.source
-        nothing = _nothing(split.extent.dtype)
-        alone = IterMark(iter_sum({split: scale}, const(0, split.extent.dtype)), split.extent)
         if not isinstance(mark.source, LinearForm):
             moves = uses_any(mark.source, self.sub_iters)
-            return (nothing, alone) if moves else (alone, nothing)
-        outer, inner = self.divide_sum(mark.source, mark.extent)
+            return (None, split) if moves else (split, None)
+        if mark not in self.divided:
+            self.divided[mark] = self.divide_sum(mark.source, mark.extent)
+        outer, inner = self.divided[mark]
         if _is_nothing(inner):
-            return alone, nothing
+            return IterSplit(outer, split.lower_factor, split.extent), None
         if _is_nothing(outer):
-            return nothing, alone
-        if not is_const_int(scale, 1):
-            raise NotAffine("a multiple of a divided iterator")
+            return None, IterSplit(inner, split.lower_factor, split.extent)
         return self._divide_digit(split, outer, inner)
 
     def _divide_digit(
         self, split: IterSplit, outer: IterMark, inner: IterMark
-    ) -> tuple[IterMark, IterMark]:
+    ) -> tuple[IterSplit | None, IterSplit | None]:
         """A digit of outer * extent(inner) + inner: it may lie in one of them or in both."""
         lower, upper = split.lower_factor, multiply(split.lower_factor, split.extent)
         step = inner.extent
-        nothing = _nothing(step.dtype)
         if is_const_int(lower, 1) and self.analyzer.can_prove_equal(upper, split.source.extent):
-            return outer, inner
+            return outer.whole, inner.whole
         if self._divides(step, lower):
-            return self._digit(outer, self._quotient(lower, step), split.extent), nothing
+            return self._digit(outer, self._quotient(lower, step), split.extent), None
         if self._divides(upper, step):
-            return nothing, self._digit(inner, lower, split.extent)
+            return None, self._digit(inner, lower, split.extent)
         if self._divides(lower, step) and self._divides(step, upper):
             one = const(1, step.dtype)
             return (
@@ -115,32 +128,32 @@ class _Divider:
             )
         raise NotAffine("a digit crosses the border of the subspace")
 
-    def _digit(self, mark: IterMark, lower: E.PrimExpr, extent: E.PrimExpr) -> IterMark:
+    def _digit(self, mark: IterMark, lower: E.PrimExpr, extent: E.PrimExpr) -> IterSplit:
         if is_const_int(lower, 1) and self.analyzer.can_prove_equal(extent, mark.extent):
-            return mark
-        return IterMark(IterSplit(mark, lower, extent).sum, extent)
+            return mark.whole
+        return IterSplit(mark, lower, extent)
 
     def divide_sum(self, value: IterSum, extent: E.PrimExpr) -> tuple[IterMark, IterMark]:
         """(outer, inner) of a fused sum over [0, extent): inner splits stand after outer ones."""
         if len(value.terms) == 1 and is_const_int(value.constant, 0):
-            return self.divide_split(*next(iter(value.items())))
+            return self.divide_term(*next(iter(value.items())))
         outer: dict[IterSplit, E.PrimExpr] = {}
         inner: dict[IterSplit, E.PrimExpr] = {}
         # From the innermost on, which is the order of the predicates.
-        parts = [self.divide_split(*term) for term in reversed(value.items())]
-        for (split, scale), (around, within) in zip(value.items(), reversed(parts), strict=True):
-            if _is_nothing(within) and not inner:
-                outer[split] = scale
-            elif _is_nothing(around):
-                inner[split] = scale
+        parts = [self.divide_split(split) for split in reversed(value.terms)]
+        for scale, (around, within) in zip(value.terms.values(), reversed(parts), strict=True):
+            if around is not None and within is None and not inner:
+                outer[around] = scale
+            elif around is None and within is not None:
+                inner[within] = scale
             else:
                 raise NotAffine("the loops of the subspace are not the inner part of an index")
         self._keep_predicate(value, extent, outer, inner)
         zero = const(0, extent.dtype)
         if not inner:
-            return IterMark(value, extent), _nothing(extent.dtype)
+            return IterMark(iter_sum(outer, value.constant), extent), _nothing(extent.dtype)
         if not outer:
-            return _nothing(extent.dtype), IterMark(value, extent)
+            return _nothing(extent.dtype), IterMark(iter_sum(inner, value.constant), extent)
         step = self.analyzer.simplify(self._reach(inner))
         if not all(self._divides(step, scale) for scale in outer.values()):
             raise NotAffine("the inner parts of an index overlap")
@@ -151,13 +164,18 @@ class _Divider:
         )
 
     def _keep_predicate(
-        self, value: IterSum, extent: E.PrimExpr, outer: Collection[Any], inner: Collection[Any]
+        self,
+        value: IterSum,
+        extent: E.PrimExpr,
+        outer: dict[IterSplit, E.PrimExpr],
+        inner: dict[IterSplit, E.PrimExpr],
     ) -> None:
         """A sum that does not fill its digits is bounded; only one part can say so."""
         reach = self._reach(value.terms)
         if is_const_int(value.constant, 0) and self.analyzer.can_prove_equal(reach, extent):
             return
-        bounded = less(sum_to_expr(value, self.analyzer), extent)
+        divided = iter_sum({**outer, **inner}, value.constant)
+        bounded = less(sum_to_expr(divided, self.analyzer), extent)
         if not inner:
             self.outer_predicate = logical_and(self.outer_predicate, bounded)
         elif not outer:

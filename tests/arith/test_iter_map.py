@@ -92,6 +92,9 @@ def test_unit_iterators_can_be_kept() -> None:
         (["i + 1"], {"i": 4}, "i >= 1", ["i - 1 + 2"]),
         (["(i * 8 + j) // 3", "(i * 8 + j) % 3"], {"i": 1, "j": 8}, "i * 8 + j < 6",
          ["j // 3", "j % 3"]),
+        # The digits of the predicate are those of the indices, not i alone.
+        (["k * 2 + (i * 6 + j) // 6", "(i * 6 + j) % 6"], {"k": 4, "i": 2, "j": 6},
+         "k * 2 + (i * 6 + j) // 6 < 7", ["k * 2 + (i * 6 + j) // 6", "(i * 6 + j) % 6"]),
     ],
 )  # fmt: skip
 def test_predicates_bound_fused_iterators(
@@ -116,8 +119,11 @@ def test_predicates_bound_fused_iterators(
         (["i"], {"i": 4}, "i >= 7", "never true"),
         (["i * 3 + j * 2"], {"i": 2, "j": 4}, "True", "overlap"),
         (["5 // i"], {"i": 4}, "True", "division by an iterator"),
+        (["i * 6 + j * 2 + k"], {"i": 4, "j": 3, "k": 2}, "And(j * 2 + k < 5, i * 3 + j < 9)",
+         "two sums that share"),
+        (["j * 2 + k"], {"j": 3, "k": 2}, "And(j * 2 + k < 5, j + k < 2)", "occur apart"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_iterator_map(
     texts: list[str], loops: Loops, predicate: str, reason: str
 ) -> None:

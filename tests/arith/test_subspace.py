@@ -46,6 +46,10 @@ def divided(texts: list[str], loops: dict[str, int], inner: str, predicate: str 
         (["j + 3", "i"], {"i": 8, "j": 16}, "j", [("0 : 1", "j + 3 : 16"), ("i : 8", "0 : 1")]),
         (["(z * 16 + y * 4 + x) // 4", "(z * 16 + y * 4 + x) % 4"], {"z": 3, "y": 4, "x": 4}, "x",
          [("z * 4 + y : 12", "0 : 1"), ("0 : 1", "x : 4")]),
+        # Digits of a fused iterator are those of the part that they lie in, multiplied or not.
+        (["k * 2 + (i * 6 + j) // 6", "(i * 6 + j) // 3 % 2", "(i * 6 + j) % 3 * 3 + l"],
+         {"k": 4, "i": 2, "j": 6, "l": 3}, "jl",
+         [("k * 2 + i : 8", "0 : 1"), ("0 : 1", "j // 3 : 2"), ("0 : 1", "j % 3 * 3 + l : 9")]),
     ],
 )  # fmt: skip
 def test_divisions_as_tvm(texts, loops, inner, expected) -> None:
@@ -64,6 +68,16 @@ def test_predicate_stays_with_its_part() -> None:
         [("0 : 1", "i * 16 + j : 100"), ("0 : 1", "k : 4")],
         "True",
         bound,
+    )
+
+
+def test_predicate_of_an_iterator_with_several_digits_is_said_once() -> None:
+    texts = ["k * 5 + (i * 3 + j) // 2", "(i * 3 + j) % 2"]
+    loops = {"k": 2, "i": 4, "j": 3}
+    assert divided(texts, loops, "ij", "i * 3 + j < 10") == (
+        [("k : 2", "(i * 3 + j) // 2 : 5"), ("0 : 1", "(i * 3 + j) % 2 : 2")],
+        "True",
+        "i * 3 + j < 10",
     )
 
 
