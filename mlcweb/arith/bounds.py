@@ -8,7 +8,14 @@ from math import gcd, inf
 from typing import Any
 
 from mlcweb.arith.facts import Facts
-from mlcweb.arith.interval import INDEX_TYPES, RULES, ConstIntBound, operand_pair, type_bound
+from mlcweb.arith.interval import (
+    EVERYTHING,
+    INDEX_TYPES,
+    RULES,
+    ConstIntBound,
+    operand_pair,
+    type_bound,
+)
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.operators import Key, key_of, operator_name
@@ -16,6 +23,8 @@ from mlcweb.tir.operators import Key, key_of, operator_name
 SIZES = ConstIntBound(0, inf)
 _UNLIMITED = 2**63 - 1
 """An end that is as far from zero counts as infinite, as in TVM."""
+_EXACT_BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+"""A float holds the integers up to 2 to the power of this exactly."""
 
 
 @cache
@@ -53,18 +62,18 @@ def compute_bound(expression: E.PrimExpr, analyzer: Facts) -> ConstIntBound:
     return bound
 
 
-def _floormod(expression: E.FloorMod, analyzer: Facts) -> ConstIntBound | None:
+def _remainder(expression: E.FloorMod | E.Mod, analyzer: Facts) -> ConstIntBound | None:
     """The remainders of a constant that occur are spaced by what is known of the dividend."""
     a, b = analyzer.const_int_bound(expression.a), analyzer.const_int_bound(expression.b)
-    bound = RULES[E.FloorMod](a, b)
-    if bound is None or bound is a or bound.min_value > 0:
+    bound = RULES[type(expression)](a, b)
+    if bound is None or bound is a or b.min_value != b.max_value or b.min_value <= 0:
         return bound
-    if b.min_value != b.max_value or b.min_value <= 0:
-        return bound
-    divisor, modular_set = int(b.min_value), analyzer.modular_set(expression.a)
-    step = gcd(modular_set.coeff, divisor)
-    lowest = modular_set.base % step
-    return ConstIntBound(lowest, min(bound.max_value, divisor - step + lowest))
+    modular_set = analyzer.modular_set(expression.a)
+    step = gcd(modular_set.coeff, int(b.min_value))
+    low, high = bound
+    return ConstIntBound(
+        low + (modular_set.base - low) % step, high - (high - modular_set.base) % step
+    )
 
 
 def _rounded_logarithm(value: E.PrimExpr, analyzer: Facts) -> ConstIntBound | None:
@@ -94,12 +103,23 @@ def _shift_left(expression: E.Call, analyzer: Facts) -> ConstIntBound | None:
 
 def _cast(expression: E.Cast, analyzer: Facts) -> ConstIntBound | None:
     if dtypes.is_float(expression.value.dtype):
-        return _rounded_logarithm(expression.value, analyzer)
+        value = expression.value
+        if isinstance(value, E.Cast) and type_bound(value.value.dtype) != EVERYTHING:
+            return _exact_cast(value, expression.dtype, analyzer)
+        return _rounded_logarithm(value, analyzer)
     value = analyzer.const_int_bound(expression.value)
     source = bound_of_type(expression.value.dtype)
     if not value.is_within(source):
         value = source
     return value if value.is_within(bound_of_type(expression.dtype)) else None
+
+
+def _exact_cast(inner: E.Cast, dtype: str, analyzer: Facts) -> ConstIntBound | None:
+    """Of an integer that is cast to a float and back: itself where the float holds it exactly."""
+    limit = 2 ** _EXACT_BITS.get(dtypes.element_of(inner.dtype), 0)
+    value = analyzer.const_int_bound(inner.value)
+    exact = value.is_within(ConstIntBound(-limit, limit))
+    return value if exact and value.is_within(bound_of_type(dtype)) else None
 
 
 def _absolute(expression: E.Call, analyzer: Facts) -> ConstIntBound:
@@ -143,7 +163,8 @@ _RULES: dict[Key, Callable[[Any, Facts], ConstIntBound | None]] = {
     E.Let: _let,
     E.Var: _variable,
     E.IntImm: lambda expression, analyzer: ConstIntBound(expression.value, expression.value),
-    E.FloorMod: _floormod,
+    E.FloorMod: _remainder,
+    E.Mod: _remainder,
     E.Cast: _cast,
     "shift_left": _shift_left,
     "abs": _absolute,

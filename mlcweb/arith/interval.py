@@ -131,6 +131,9 @@ def _floormod(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
 
 def _truncmod(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
     highest = max(abs(b[0]), abs(b[1])) - 1
+    smallest = b[0] if b[0] > 0 else -b[1]
+    if -smallest < a[0] and a[1] < smallest:
+        return a
     lowest = 0 if a[0] >= 0 else max(a[0], -highest)
     return ConstIntBound(lowest, 0 if a[1] <= 0 else min(a[1], highest))
 

@@ -26,7 +26,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.folding import floordiv, floormod, integer
-from mlcweb.tir.substitute import uses_any, variables_in
+from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
 BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "nocheck"
 
@@ -149,7 +149,10 @@ def iter_map_simplify(
         result = detect_iter_map(indices, input_iters, True, *options)
     if result.indices is None:
         return list(indices)
-    return [sum_to_expr(index, analyzer) for index in result.indices]
+    simple = [sum_to_expr(index, analyzer) for index in result.indices]
+    others = variables_in(*simple) - input_iters.keys()
+    values = {other: analyzer.value_of(other) for other in others}
+    return [substitute(index, values) for index in simple]
 
 
 def sum_of_iterator(variable: E.Var, domain: Range) -> IterSum:

@@ -86,9 +86,13 @@ class _Comparison:
     def compare_forms(self, left: Any, right: Any) -> bool:
         """Compare what two values stand for, which may be of different classes."""
         form, other = COMPARED_AS.get(type(left)), COMPARED_AS.get(type(right))
-        if form is None or other is None:
+        first = left if form is None else form(left)
+        second = right if other is None else other(right)
+        # What stands for a node equals that node, too.
+        nodes = isinstance(first, Node) and isinstance(second, Node)
+        if (form is None and other is None) or not (nodes or (form and other)):
             return self.differ(left, right)
-        return self.compare(form(left), other(right), False)
+        return self.compare(first, second, False)
 
     def compare_nodes(self, left: Node, right: Any, defining: bool) -> bool:
         cls = type(left)

@@ -9,7 +9,7 @@ from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.ir.op import Op
 from mlcweb.ir.overloads import overloads
-from mlcweb.ir.structural import VARIABLE_CLASSES
+from mlcweb.ir.structural import COMPARED_AS, VARIABLE_CLASSES
 from mlcweb.tir import dtype as dtypes
 
 if TYPE_CHECKING:
@@ -102,6 +102,10 @@ class NotEqualOp(EqualOp):
 
     def __bool__(self) -> bool:
         return self.a is not self.b
+
+
+COMPARED_AS[EqualOp] = EqualOp.asobject
+COMPARED_AS[NotEqualOp] = NotEqualOp.asobject
 
 
 @node

@@ -42,6 +42,12 @@ def analyzer_and_names() -> tuple[Analyzer, Names]:
         ("Select(i < 3, k, 40)", 2, 40),
         ("if_then_else(i < 3, k, -1)", -1, 6),
         ("truncdiv(i - 4, 3)", -1, 3),
+        ("truncmod(n * 64 + 3, 256)", -253, 195),
+        ("truncmod(i * 64 + 3, 256)", 3, 195),
+        ("truncmod(i * 64 - 963, 256)", -195, -3),
+        ("truncmod(k - 9, 20)", -7, -3),
+        ("(n * 320 + 255) % 256", 63, 255),
+        ("(i * 4 + 50) % 16", 2, 14),
         ("i * n", -15 * 2**31, 15 * (2**31 - 1)),
     ],
 )
@@ -55,6 +61,15 @@ def test_bounds_of_types() -> None:
     assert analyzer.const_int_bound(Var("n", "int8")) == ConstIntBound(-128, 127)
     assert analyzer.const_int_bound(Var("n", "uint8")) == ConstIntBound(0, 255)
     assert analyzer.const_int_bound(Var("n", "int64")) == ConstIntBound(-inf, inf)
+    x = Var("x", "int32")
+    analyzer.bind(x, ConstIntBound(-(2**11), 2**11))
+    for dtype, low, high in (
+        ("float16", -(2**11), 2**11),
+        ("bfloat16", -(2**31), 2**31 - 1),
+        ("float32", -(2**11), 2**11),
+    ):
+        there_and_back = Cast("int32", Cast(dtype, x))
+        assert analyzer.const_int_bound(there_and_back) == ConstIntBound(low, high)
     difference = Cast("int32", Var("a", "uint8") - Var("b", "uint8"))
     assert analyzer.const_int_bound(difference) == ConstIntBound(0, 255)
 

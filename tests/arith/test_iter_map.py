@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlcweb.arith import estimate_region_upper_bound
+from mlcweb.arith import Analyzer, estimate_region_upper_bound
 from mlcweb.arith.iter_map import (
     BIJECTIVE,
     NO_CHECK,
@@ -315,3 +315,14 @@ def test_a_box_has_all_combinations_of_its_values(seed: int) -> None:
             run = {n + k * int(scale) for n in run for k in range(int(split.extent))}
         runs.append(run)
     assert images == set(product(*runs))
+
+
+def test_numbers_that_the_analyzer_knows_are_written() -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 32)})
+    analyzer = Analyzer(domains)
+    analyzer.bind(names["n"], const(8))
+    index = names.parse("i % n")
+    (simple,) = iter_map_simplify([index], domains, True, SURJECTIVE, True, analyzer)
+    assert infix(simple) == "i % 8"
+    assert iter_map_simplify([index], domains, True, SURJECTIVE) == [index]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mlcweb import tir
 from mlcweb.ir import (
     IRModule,
     StructuralMismatch,
@@ -180,3 +181,18 @@ def test_paths_to_the_first_difference() -> None:
     assert difference(modules[0], more) == (
         '<root>.functions[<missing entry I.GlobalVar("g")>]', '<root>.functions[I.GlobalVar("g")]',
     )  # fmt: skip
+
+
+def test_equalities_written_as_such_are_conditions() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    assert structural_equal(tir.EQ(x, y), x == y)
+    assert structural_equal(x == y, tir.EQ(x, y))
+    assert structural_equal(x == y, x == y)
+    assert structural_equal([x != y], [tir.NE(x, y)])
+    assert structural_hash(x == y) == structural_hash(tir.EQ(x, y))
+    assert not structural_equal(x == y, x != y)
+    assert not structural_equal(x == y, y == x)
+    assert not structural_equal(tir.EQ(x, y), x)
+    assert_structural_equal(tir.Select(tir.EQ(x, y), x, y), tir.Select(x == y, x, y))
+    with pytest.raises(ValueError, match="EQ"):
+        assert_structural_equal(x == y, tir.NE(x, y))
