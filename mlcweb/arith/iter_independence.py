@@ -52,7 +52,7 @@ class IndependenceCheck:
             if not isinstance(covered, E.IntImm):
                 covered = self.analyzer.simplify(covered)
         if padded is not None:
-            self._check_padded(splits, padded)
+            self._check_padded(splits, padded, covered)
         if self.analyzer.can_prove_equal(covered, mark.extent):
             return
         if self.bijective or not self.analyzer.can_prove_multiple(mark.extent, covered):
@@ -75,10 +75,14 @@ class IndependenceCheck:
             f"digits of the iterator {self._text(remaining[0].source)} overlap or leave gaps"
         )
 
-    def _check_padded(self, splits: list[IterSplit], padded: PaddedMark) -> None:
-        """A digit of a padded iterator reaches all its values only where what was padded is long
-        enough, and another digit is then not independent of it."""
+    def _check_padded(
+        self, splits: list[IterSplit], padded: PaddedMark, covered: E.PrimExpr
+    ) -> None:
+        """The digits of a padded iterator reach all their values where what was padded has as many
+        as they cover; a digit by itself does where it is long enough to begin and end in each."""
         split, original = splits[0], padded.original
+        if self.analyzer.can_prove(covered <= original.extent):
+            return
         last = subtract(add(padded.left, original.extent), integer(1, original.extent.dtype))
         lowest = floordiv(padded.left, split.lower_factor)
         reached = subtract(floordiv(last, split.lower_factor), lowest)

@@ -68,6 +68,8 @@ class Padding:
         return IterSplit(padded, lower, extent), left
 
     def _padded_mark(self, mark: IterMark, left: E.PrimExpr, divisor: int) -> IterMark:
+        if (inner := self.padded_mark(mark)) is not None:
+            mark, left = inner.original, self.analyzer.simplify(add(inner.left, left))
         factor = self.factors[mark] = lcm(self.factors.get(mark, 1), divisor)
         step = integer(factor, mark.extent.dtype)
         length = add(add(mark.extent, left), integer(factor - 1, step.dtype))

@@ -29,6 +29,7 @@ from mlcweb.script.namespace.types import (
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import NAMESPACES
+from mlcweb.tir.constructors import make_broadcast, make_ramp
 from mlcweb.tir.op_functions import BUILTIN_FUNCTIONS, ceildiv, infinity
 from mlcweb.tir.operators import BINARY_NODES, DIVISIONS, OPERATORS
 from mlcweb.tir.target_description import TargetDescription
@@ -121,11 +122,11 @@ NAMES: dict[str, Any] = {
     "Select": expressions.select_node,
     "Cast": expressions.cast_node,
     "cast": expressions.cast,
-    "Ramp": expressions.ramp,
-    "ramp": expressions.ramp,
-    "Broadcast": expressions.broadcast,
+    "Ramp": make_ramp,
+    "ramp": make_ramp,
+    "Broadcast": make_broadcast,
     "Shuffle": expressions.shuffle,
-    "broadcast": expressions.broadcast,
+    "broadcast": make_broadcast,
     "infinity": infinity,
     "min_value": expressions.min_value,
     "max_value": expressions.max_value,

@@ -58,7 +58,7 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def constant_lanes(value: Any) -> int:
+def _lanes(value: Any) -> int:
     """A number of lanes, of a number or a constant."""
     if isinstance(value, E.PrimExpr) and not isinstance(value, E.IntImm):
         raise DiagnosticError(
@@ -147,13 +147,15 @@ def constructor(
     return Constructor(name or node_class.__name__, (node_class,), namespace)
 
 
-def _ramp(base: Any, stride: Any, lanes: Any, span: Any = None) -> E.Ramp:
-    base, stride = arithmetic.convert(base), arithmetic.convert(stride)
-    return E.Ramp(base, stride, constant_lanes(lanes), span=span)
+def make_ramp(base: Any, stride: Any, lanes: Any, span: Any = None) -> E.Ramp:
+    """The vector base, base + stride, …; the stride is of the base's type."""
+    base = arithmetic.convert(base)
+    return E.Ramp(base, arithmetic.cast(base.dtype, stride), _lanes(lanes), span=span)
 
 
-def _broadcast(value: Any, lanes: Any, span: Any = None) -> E.Broadcast:
-    return E.Broadcast(arithmetic.convert(value), constant_lanes(lanes), span=span)
+def make_broadcast(value: Any, lanes: Any, span: Any = None) -> E.Broadcast:
+    """The vector of `lanes` copies of a value."""
+    return E.Broadcast(arithmetic.convert(value), _lanes(lanes), span=span)
 
 
 def _by_fields(node_class: Any) -> Callable[..., Any]:
@@ -356,8 +358,8 @@ _SPECIAL: dict[type[Node], Callable[..., Any]] = {
     E.FloatImm: _float,
     E.Cast: _cast,
     E.Select: _select,
-    E.Ramp: _ramp,
-    E.Broadcast: _broadcast,
+    E.Ramp: make_ramp,
+    E.Broadcast: make_broadcast,
     E.BufferLoad: _load,
     S.BufferStore: _store,
     S.AssertStmt: _assertion,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import Analyzer, estimate_region_upper_bound
+from mlcweb.arith.iter_expr import sum_to_expr
 from mlcweb.arith.iter_map import (
     BIJECTIVE,
     NO_CHECK,
@@ -326,3 +328,50 @@ def test_numbers_that_the_analyzer_knows_are_written() -> None:
     (simple,) = iter_map_simplify([index], domains, True, SURJECTIVE, True, analyzer)
     assert infix(simple) == "i % 8"
     assert iter_map_simplify([index], domains, True, SURJECTIVE) == [index]
+
+
+@pytest.mark.parametrize(
+    ("texts", "extent", "accepted"),
+    [
+        (["i // 3 % 5", "i % 3"], 26, True),  # 26 values that follow each other have all 15 pairs
+        (["i // 3 % 5", "i % 3"], 15, True),
+        (["i // 3 % 5", "i % 3"], 14, False),
+        (["i // 4 % 8", "i % 4"], 45, True),
+        (["i // 3", "i % 3"], 26, False),  # 8 and 2 never meet
+    ],
+)
+def test_digits_of_an_iterator_that_has_to_be_rounded_up(
+    texts: list[str], extent: int, accepted: bool
+) -> None:
+    assert (reasons(texts, {"i": extent}) is None) == accepted
+
+
+@examples(200)
+@given(st.integers(0, 10**9))
+def test_digits_of_rounded_iterators_are_what_they_claim(seed: int) -> None:
+    chance, names = Chance(seed), Names()
+    divisor, modulus, other, shift = (
+        chance.rng.choice(choice) for choice in ((2, 3, 4, 6), (2, 3, 5, 8), (2, 4, 5), (0, 0, 7))
+    )
+    extent = chance.rng.randint(1, 48)
+    digits = [
+        f"(i + {shift}) % {divisor}",
+        f"(i + {shift}) // {divisor}",
+        f"(i + {shift}) // {divisor} % {modulus}",
+        f"(i + {shift}) // {divisor} // {modulus}",
+        f"(i + {shift}) // {divisor} // {modulus} % {other}",
+        f"(i + {shift}) % {divisor * modulus} // {divisor}",
+    ]
+    texts = chance.rng.sample(digits, chance.rng.randint(1, 3))
+    indices = [names.parse(text) for text in texts]
+    domains = names.domains({"i": (0, extent)})
+    sums = detect_iter_map(indices, domains).indices
+    if sums is None:
+        return
+    rewritten = [sum_to_expr(index, Analyzer()) for index in sums]
+    images = set()
+    for values in assignments(domains, 100):
+        image = tuple(evaluate(index, values) for index in indices)
+        assert image == tuple(evaluate(index, values) for index in rewritten)
+        images.add(image)
+    assert len(images) == prod(int(split.extent) for index in sums for split in index.terms)

@@ -14,6 +14,7 @@ from mlcweb.tir.buffer import Range
 from tests.arith.expressions import evaluate
 
 X, Y, Z = (tir.Var(name, "int32") for name in "xyz")
+L = tir.Var("l", "int64")
 
 
 def domain(low: int, extent: int) -> Range:
@@ -62,6 +63,11 @@ class TestAnalyzer:
             (tir.Broadcast(X, 4) + tir.Broadcast(Y, 4), "T.Broadcast(x + y, 4)"),
             (tir.Ramp(X, 1, 4) + tir.Ramp(Y, 2, 4), "T.Ramp(x + y, 3, 4)"),
             (tir.Ramp(X, 2, 4) - tir.Ramp(Y, 2, 4), "T.Broadcast(x - y, 4)"),
+            (tir.Broadcast(L, 4) + tir.Ramp(const(0, "int64"), 1, 4), "T.Ramp(l, T.int64(1), 4)"),
+            (
+                tir.Broadcast(L, 4) - tir.Ramp(L, Y, 4),
+                'T.Ramp(T.int64(0), T.int64(0) - T.Cast("int64", y), 4)',
+            ),
             (tir.Ramp(X, 1, 4) * tir.Broadcast(const(2), 4), "T.Ramp(x * 2, 2, 4)"),
             (floordiv(tir.Ramp(X * 4, 1, 4), tir.Broadcast(const(4), 4)), "T.Broadcast(x, 4)"),
             (floordiv(tir.Ramp(X, 8, 4), tir.Broadcast(const(4), 4)), "T.Ramp(x // 4, 2, 4)"),

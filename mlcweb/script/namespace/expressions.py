@@ -15,7 +15,6 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import BUILTINS, builtin, call_builtin
-from mlcweb.tir.constructors import constant_lanes
 from mlcweb.tir.operators import OPERATORS
 from mlcweb.tir.reduction import CommReducer
 
@@ -55,22 +54,11 @@ def cast(value: Any, dtype: Any) -> E.PrimExpr:
     return arithmetic.cast(dtypes.full_name(dtype), value)
 
 
-def ramp(base: Any, stride: Any, lanes: int) -> E.Ramp:
-    """The vector base, base + stride, …"""
-    base = arithmetic.convert(base)
-    return E.Ramp(base, arithmetic.cast(base.dtype, stride), constant_lanes(lanes))
-
-
 def shuffle(vectors: Sequence[Any], indices: Sequence[Any]) -> E.Shuffle:
     """The elements of vectors, one after another, at some positions."""
     return E.Shuffle(
         tuple(map(arithmetic.convert, vectors)), tuple(map(arithmetic.convert, indices))
     )
-
-
-def broadcast(value: Any, lanes: int) -> E.Broadcast:
-    """The vector of `lanes` copies of a value."""
-    return E.Broadcast(arithmetic.convert(value), constant_lanes(lanes))
 
 
 def min_value(dtype: Any) -> E.PrimExpr:
