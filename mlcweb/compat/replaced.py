@@ -367,9 +367,7 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "a code generator writes out intrinsics itself": "LowerIntrin",
         "there are no custom data types here": "LowerCustomDatatypes",
         "FlattenBuffer took its place in TVM 0.9": "StorageFlatten",
-        'options are dictionaries here: PassContext(config={"tir.LoopPartition": {...}})': (
-            "RemoveNoOpConfig LoopPartitionConfig"
-        ),
+        "RemoveNoOp has no options here": "RemoveNoOpConfig",
         "tiles and layouts of tirx are for GPUs; write T.block and a tvm.tir.Schedule": (
             "LowerTIRx LowerTIRxOpaque TilePrimitiveDispatch"
         ),

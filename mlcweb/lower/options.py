@@ -28,6 +28,9 @@ SIMPLIFY = register_option("tir.Simplify", dict)
 HOIST_EXPRESSION = register_option("tir.HoistExpression", dict)
 """What the pass HoistExpression moves out of loops."""
 
+LOOP_PARTITION = register_option("tir.LoopPartition", dict)
+"""Which loops the pass LoopPartition partitions."""
+
 HOIST_IF_THEN_ELSE = register_option("tir.HoistIfThenElse", dict)
 """Whether the pass HoistIfThenElse moves conditions out of launches of threads."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from mlcweb.arith import Extension
+from mlcweb.arith import Analyzer, Extension
 from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.node import replace
@@ -49,6 +49,20 @@ def stmt_simplify(func: PrimFunc) -> PrimFunc:
     return func.with_body(_StmtSimplification(func, config).rewrite(func.body))
 
 
+def assume_extents(analyzer: Analyzer, func: PrimFunc) -> None:
+    """Learn of the variables of parameters' extents, `x * scale + shift`, that these are 0 or
+    more."""
+    for extent in (extent for buffer in func.buffer_map.values() for extent in buffer.shape):
+        total = analyzer.canonical_sum(extent) if is_index_type(extent.dtype) else None
+        terms = list(total.items()) if total is not None else []
+        if total is None or len(terms) != 1:
+            continue
+        (digit, scale), shift = terms[0], total.constant
+        if isinstance(digit.source, E.Var) and digit.lower == 1 and digit.upper is None:
+            if scale > 0:
+                analyzer.update(digit.source, ConstIntBound(-(shift // scale), inf))
+
+
 class _StmtSimplification(Simplification):
     def __init__(self, func: PrimFunc, config: StmtSimplifyConfig) -> None:
         super().__init__()
@@ -56,20 +70,7 @@ class _StmtSimplification(Simplification):
         if config.transitively_prove_inequalities:
             self.analyzer.enabled_extensions |= Extension.TransitivelyProveInequalities
         self.named_values: dict[E.Var, E.PrimExpr] = {}
-        for buffer in func.buffer_map.values():
-            for extent in buffer.shape:
-                self.not_negative(extent)
-
-    def not_negative(self, extent: E.PrimExpr) -> None:
-        """Learn of the variable of an extent, `x * scale + shift`, that the extent is 0 or more."""
-        total = self.analyzer.canonical_sum(extent) if is_index_type(extent.dtype) else None
-        terms = list(total.items()) if total is not None else []
-        if total is None or len(terms) != 1:
-            return
-        (digit, scale), shift = terms[0], total.constant
-        if isinstance(digit.source, E.Var) and digit.lower == 1 and digit.upper is None:
-            if scale > 0:
-                self.analyzer.update(digit.source, ConstIntBound(-(shift // scale), inf))
+        assume_extents(self.analyzer, func)
 
     def rewrite(self, node: Any) -> Any:
         if self.config.convert_boolean_to_and_of_ors and isinstance(node, (E.And, E.Or)):

@@ -21,6 +21,7 @@ from mlcweb.lower import (
     construct_passes,
     double_buffer,
     hoist_conditions,
+    loop_partition,
     named_passes,
     narrow_floats,
     software_pipeline,
@@ -36,7 +37,6 @@ from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
-from mlcweb.lower.optimize.loop_partition import partition_loops
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_axes import unify_thread_bindings
@@ -50,6 +50,7 @@ from mlcweb.tir.target_description import TargetDescription
 prim_func_pass = PrimFuncPass.decorator
 StmtSimplifyConfig = stmt_simplify.StmtSimplifyConfig
 UnrollLoopConfig = unroll_loop.UnrollLoopConfig
+LoopPartitionConfig = loop_partition.LoopPartitionConfig
 HoistExpressionConfig = hoist_conditions.HoistExpressionConfig
 HoistIfThenElseConfig = hoist_conditions.HoistIfThenElseConfig
 HoistedConditionals = hoist_conditions.HoistedConditionals
@@ -87,7 +88,7 @@ _LOWERING: dict[str, LoweringPass] = {
     name.removeprefix(PREFIX): run
     for run in (
         lower_init_block, convert_blocks_to_loops, flatten_buffers, hoist_if_then_else,
-        hoist_expression, partition_loops, common_subexpr_elim, storage_rewrite,
+        hoist_expression, common_subexpr_elim, storage_rewrite,
     )
     for name in (info.name for info in run.infos)
 }  # fmt: skip
@@ -100,6 +101,7 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "InjectDoubleBuffer": double_buffer.inject_double_buffer,
     "InjectPTXAsyncCopy": async_copies.inject_ptx_async_copy,
     "ConvertSSA": convert_ssa,
+    "LoopPartition": loop_partition.loop_partition,
     "UnrollLoop": lambda func: _rewritten(func, unroll_loop.UnrollLoop()),
     "ForceNarrowIndexToInt32": narrow_all_indices,
     "RenormalizeSplitPattern": simplify,

@@ -62,15 +62,6 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
             A[b * 8 + i] = T.float32(1)
 """
 
-TILED = """
-@T.prim_func
-def main(A: T.Buffer((128,), "float32"), n: T.int32):
-    for i in range(8):
-        for j in range(17):
-            if T.likely(i * 17 + j < 128):
-                A[i * 17 + j] = A[i * 17 + j] + T.float32(1)
-"""
-
 REPEATED = """
 @T.prim_func
 def main(A: T.Buffer((64,), "float32"), n: T.int32):
@@ -249,15 +240,6 @@ for i in range(8):
         for j in range(8):
             x: T.float32 = T.float32(3) * T.Cast("float32", n)
             T.evaluate(0)"""),
-    (TILED, transform.LoopPartition, {}, """
-for i, j in T.grid(8, 17):
-    if i * 17 + j < 128:
-        A[i * 17 + j] = A[i * 17 + j] + T.float32(1)"""),
-    (TILED, transform.LoopPartition, {"tir.LoopPartition": {"partition_const_loop": True}}, """
-for i, j in T.grid(7, 17):
-    A[i * 17 + j] = A[i * 17 + j] + T.float32(1)
-for j in range(9):
-    A[j + 119] = A[j + 119] + T.float32(1)"""),
     (REPEATED, transform.CommonSubexprElim, {}, """
 for i in range(8):
     cse_v1: T.int32 = n * 3 + 1
@@ -378,7 +360,7 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
     assert computed(new, 3) == computed(func, 3)
 
 
-PASSES = ["HoistIfThenElse", "HoistExpression", "LoopPartition", "CommonSubexprElim", "RemoveNoOp",
+PASSES = ["HoistIfThenElse", "HoistExpression", "CommonSubexprElim", "RemoveNoOp",
           "RewriteUnsafeSelect", "StorageRewrite", "UnrollLoop", "CanonicalizeLoop", "StmtSimplify",
           "VectorizeLoop"]  # fmt: skip
 
@@ -390,9 +372,7 @@ def test_passes_keep_what_random_programs_compute(seed: int) -> None:
     wanted = evaluate(program.text, arrays)
     func = lower(from_source(program.text))
     for name in PASSES:
-        config = {"tir.LoopPartition": {"partition_const_loop": True}}
-        with PassContext(config=config):
-            new = getattr(transform, name)()(IRModule({"main": func}))
+        new = getattr(transform, name)()(IRModule({"main": func}))
         given = [tvm.nd.array(array) for array in arrays]
         tvm.build(new, "interpreter")["main"](*given)
         for array, want in zip(given, wanted, strict=True):

@@ -18,9 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.transform import PassContext, register_option
 from mlcweb.ir.visitor import children, on, walk
-from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.optimize.interior import Difference, interior
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, is_choice, loops_in, variables_of
@@ -57,21 +55,6 @@ VECTOR_LENGTH = 8
 def loop_partition(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Split loops where conditions inside them change from false to true or back."""
     return (_LoopPartition if machine.limits_copies else _Splits)(func).run()
-
-
-LOOP_PARTITION = register_option("tir.LoopPartition", dict)
-"""What the pass `tvm.tir.transform.LoopPartition` does: {"partition_const_loop": True}."""
-
-HINTS = ("loop_partition_hint", "pragma_loop_partition_hint")
-"""Annotations of loops that are to be split whatever the option says."""
-
-
-@lowering_pass("LoopPartition")
-def partition_loops(func: PrimFunc) -> PrimFunc:
-    """Split loops where conditions inside them change: those with a hint, or all where the option
-    "tir.LoopPartition" says "partition_const_loop". Loops of symbolic extents stay."""
-    config = PassContext.current().config.get(LOOP_PARTITION, {})
-    return _Partition(func, bool(config.get("partition_const_loop"))).run()
 
 
 class _LoopPartition(Rewriter):
@@ -286,17 +269,3 @@ class _Splits(_LoopPartition):
 
     def in_versions(self, loop: S.For) -> S.Stmt:
         return self.whole(loop)
-
-
-class _Partition(_Splits):
-    """Splits for programs that go on being scheduled or lowered: nothing else changes."""
-
-    keeps_threads = True
-
-    def __init__(self, func: PrimFunc, all_loops: bool) -> None:
-        super().__init__(func)
-        self.all_loops = all_loops
-
-    def breakpoints(self, loop: S.For, first: int, end: int) -> list[int]:
-        hinted = any(loop.annotations.get(hint) for hint in HINTS)
-        return super().breakpoints(loop, first, end) if self.all_loops or hinted else []
