@@ -31,7 +31,7 @@ from mlcweb.lower import (
 from mlcweb.lower.common_subexpr_elim import common_subexpr_elim
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
-from mlcweb.lower.flatten_buffers import flatten_buffers
+from mlcweb.lower.flatten_buffers import flatten_buffer
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.lower.lower_init_block import lower_init_block
@@ -87,8 +87,8 @@ def _verify_memory(func: PrimFunc) -> PrimFunc:
 _LOWERING: dict[str, LoweringPass] = {
     name.removeprefix(PREFIX): run
     for run in (
-        lower_init_block, convert_blocks_to_loops, flatten_buffers, hoist_if_then_else,
-        hoist_expression, common_subexpr_elim, storage_rewrite,
+        lower_init_block, convert_blocks_to_loops, hoist_if_then_else,
+        hoist_expression, common_subexpr_elim,
     )
     for name in (info.name for info in run.infos)
 }  # fmt: skip
@@ -101,6 +101,8 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "InjectDoubleBuffer": double_buffer.inject_double_buffer,
     "InjectPTXAsyncCopy": async_copies.inject_ptx_async_copy,
     "ConvertSSA": convert_ssa,
+    "FlattenBuffer": flatten_buffer,
+    "StorageRewrite": storage_rewrite,
     "LoopPartition": loop_partition.loop_partition,
     "UnrollLoop": lambda func: _rewritten(func, unroll_loop.UnrollLoop()),
     "ForceNarrowIndexToInt32": narrow_all_indices,

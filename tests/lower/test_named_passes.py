@@ -103,22 +103,6 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
         A[i + 8] = T.Select(i < n, T.float32(1), T.float32(0))
 """
 
-CHAIN = """
-@T.prim_func
-def main(A: T.Buffer((64,), "float32"), n: T.int32):
-    B = T.alloc_buffer((64,))
-    C = T.alloc_buffer((64,))
-    D = T.alloc_buffer((32,))
-    for i in range(64):
-        B[i] = A[i] + T.float32(1)
-    for i in range(64):
-        C[i] = B[63 - i] * T.float32(2)
-    for i in range(32):
-        D[i] = C[63 - i] * T.float32(2)
-    for i in range(32):
-        A[i] = D[31 - i] + T.float32(1)
-"""
-
 VECTORS = """
 @T.prim_func
 def main(A: T.Buffer((64,), "float32"), n: T.int32):
@@ -318,46 +302,6 @@ def test_what_a_pass_makes(text: str, make: Any, config: dict[str, Any], expecte
     assert body(new).strip() == expected.strip()
     for n in (2, 3, 5):
         assert computed(new["main"], n) == computed(func, n)
-
-
-def allocations(func: tir.PrimFunc) -> list[str]:
-    found: list[str] = []
-
-    def visit(node: Any) -> None:
-        if isinstance(node, tir.stmt.AllocBuffer):
-            found.append(node.buffer.name)
-
-    tir.stmt_functor.post_order_visit(func.body, visit)
-    return sorted(found)
-
-
-def test_buffers_that_are_done_with_give_their_memory() -> None:
-    func = lower(from_source(CHAIN))
-    new = transform.StorageRewrite()(IRModule({"main": func}))["main"]
-    assert (allocations(func), allocations(new)) == (["B", "C", "D"], ["B", "C"])
-    assert computed(new, 3) == computed(func, 3)
-
-
-def test_iterations_do_not_share_what_each_needs() -> None:
-    """C of one iteration may not take the memory of B, which the next one reads."""
-    text = """
-@T.prim_func
-def main(A: T.Buffer((64,), "float32"), n: T.int32):
-    B = T.alloc_buffer((8,))
-    for i in range(8):
-        B[i] = A[i]
-    for i in range(4):
-        with T.block(""):
-            C = T.alloc_buffer((8,))
-            for j in range(8):
-                C[j] = B[j] + T.float32(1)
-            for j in range(8):
-                A[i * 8 + j] = C[j]
-"""
-    func = lower(from_source(text))
-    new = transform.StorageRewrite()(IRModule({"main": func}))["main"]
-    assert allocations(new) == ["B", "C"]
-    assert computed(new, 3) == computed(func, 3)
 
 
 PASSES = ["HoistIfThenElse", "HoistExpression", "CommonSubexprElim", "RemoveNoOp",
