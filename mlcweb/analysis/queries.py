@@ -68,22 +68,25 @@ def undefined_vars(node: Node, defs: Iterable[E.Var] | None = None) -> list[E.Va
         buffers = node.buffer_map.values()
         defined.update(node.params, *([b.data, *variables_in(*b.shape)] for b in buffers))
         node = node.body
-    undefined: dict[E.Var, None] = {}
+    used: dict[Node, dict[E.Var, None]] = {}
 
-    def visit(part: Node) -> None:
-        data = part.buffer.data if isinstance(part, (E.BufferLoad, S.BufferStore)) else part
-        if isinstance(data, E.Var) and data not in defined:
-            undefined[data] = None
-        if not part.child_fields:
-            return
-        added = [var for var in S.defined_variables(part) if var not in defined]
-        defined.update(added)
-        for child in children(part):
-            visit(child)
-        defined.difference_update(added)
+    def variables(part: Node) -> dict[E.Var, None]:
+        """Those that a part uses and does not define. Statements share expressions: each is looked
+        at once."""
+        result = used.get(part)
+        if result is None:
+            result = used[part] = {}
+            if isinstance(part, E.Var):
+                result[part] = None
+            elif isinstance(part, (E.BufferLoad, S.BufferStore)):
+                result[part.buffer.data] = None
+            for child in children(part):
+                result.update(variables(child))
+            for var in S.defined_variables(part):
+                result.pop(var, None)
+        return result
 
-    visit(node)
-    return list(undefined)
+    return [var for var in variables(node) if var not in defined]
 
 
 def estimate_tir_flops(stmt_or_mod: PrimFunc | IRModule) -> float:

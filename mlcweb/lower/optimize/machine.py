@@ -26,8 +26,9 @@ class MachineModel:
         computed_in_float64: Functions computed in float64 for float32, too: they take its room.
         computed_in_float32: Element types that the machine lacks. Their numbers take the room of
             float32 in registers, and have its operators.
-        limits_copies: Whether loops are copied, for conditions in them, only as far as the code
-            written out stays small, since the compiler behind takes long for more.
+        split_operations: By so many operations, or by half, may a function grow where loops are
+            split at conditions. The compiler behind takes its time for each of them.
+        unrolled_operations: By so many operations, or by half, where a pragma allows to unroll.
         pair_products: The instruction, by its name in LLVM, that multiplies two vectors of int16
             and adds neighbours, in int32; "" where there is none, or the code generator finds it.
         has_vector_operator: Whether vectors with operands of an element type have an operator.
@@ -44,7 +45,8 @@ class MachineModel:
     shifts_alike: bool = False
     computed_in_float64: frozenset[str] = frozenset()
     computed_in_float32: frozenset[str] = frozenset()
-    limits_copies: bool = False
+    split_operations: int = 450
+    unrolled_operations: int = 2500
     pair_products: str = ""
     has_vector_operator: Callable[[Key, str], bool] = lambda operator, dtype: True
     has_vector_cast: Callable[[str, str], bool] = lambda source, target: True

@@ -18,7 +18,6 @@ from mlcweb.tir.stmt import AllocBuffer, BufferStore, LetStmt, sequence
     normalize, peel_init, loop_partition, vectorize, unroll_and_jam, unroll, place_in_registers,
     promote_accumulators, hoist, common_subexpr_elim,
 ) = optimizations(dataclasses.replace(MACHINE, jammed_vectors=8, scalar_sums=2))  # fmt: skip
-limited = optimizations(dataclasses.replace(MACHINE, limits_copies=True))[2]
 
 HEADER = """
 @T.prim_func
@@ -129,30 +128,100 @@ for j in range(4):
     )
 
 
-def test_loops_too_large_to_split_have_a_version_for_the_interior():
-    large = "".join(f"    C[i * 64 + {n}] = A[i * 64 + {n}] * A[i]\n" for n in range(64))
-    becomes(
-        limited,
-        "for i in range(56):\n"
-        + large
-        + """
+ROW = """
+for i in range(56):
     for k in range(64):
-        for r in range(2):
-            C[i] = C[i] + T.if_then_else(1 <= i + r and i + r < 56, A[i + r - 1], T.float32(0))
-""",
-        "for i in range(56):\n"
-        + large.replace(" * 64 + 0]", " * 64]")
-        + """
-    if i >= 1 and i <= 54:
-        for k in range(64):
-            for r in range(2):
-                C[i] = C[i] + A[i + r - 1]
-    else:
-        for k in range(64):
-            C[i] = C[i] + T.if_then_else(1 <= i, A[i - 1], T.float32(0))
-            C[i] = C[i] + T.if_then_else(i + 1 < 56, A[i], T.float32(0))
+        for r in range(3):
+            C[i] = C[i] + T.if_then_else(1 <= i + r and i + r < 57, A[i + r - 1], T.float32(0))
+"""
+
+
+def statements(func):
+    return sum(isinstance(node, BufferStore) for node in walk(func.body))
+
+
+def with_room(**operations):
+    """Splitting and unrolling for a machine whose compiler has time for so many operations."""
+    passes = optimizations(dataclasses.replace(MACHINE, **operations))
+    return passes[2], passes[5]
+
+
+def test_of_a_row_and_a_window_the_row_is_split_where_there_is_room_for_one():
+    split, _ = with_room(split_operations=30)
+    becomes(
+        split,
+        ROW,
+        """
+for k in range(64):
+    for r in range(3):
+        C[0] = C[0] + T.if_then_else(1 <= r, A[r - 1], T.float32(0))
+for i in range(1, 55):
+    for k in range(64):
+        for r in range(3):
+            C[i] = C[i] + A[i + r - 1]
+for k in range(64):
+    for r in range(3):
+        C[55] = C[55] + T.if_then_else(r + 55 < 57, A[r + 54], T.float32(0))
 """,
     )
+
+
+@pytest.mark.parametrize(("room", "copies"), [(0, 1), (30, 3), (100, 3), (1000, 3)])
+def test_splits_stay_within_their_room(room, copies):
+    func = normalize(program(ROW))
+    split, _ = with_room(split_operations=room)
+    assert statements(split(func)) == copies
+
+
+@pytest.mark.parametrize(("room", "extents"), [(0, [64, 10, 49, 10]), (12, [64, 9, 49, 10])])
+def test_loops_that_are_to_become_vectors_are_split_before_others(room, extents):
+    split, _ = with_room(split_operations=room)
+    func = program("""
+for i in range(64):
+    for k in range(50):
+        for j in T.vectorized(10):
+            C[k * 2 + j] = C[k * 2 + j] + T.if_then_else(
+                1 <= i and 1 <= k + j, A[k + j + i], T.float32(0))
+""")
+    assert [loop.extent.value for loop in loops(split(normalize(func)))] == extents
+
+
+PRAGMA = """
+for n in T.serial(2, annotations={"pragma_auto_unroll_max_step": 128}):
+"""
+SUMS = """
+    for k in range(64):
+        C[n] = C[n] + A[k + {0}] * B[k * 2 + {0}]
+"""
+
+
+@pytest.mark.parametrize(("nests", "stores"), [(1, 128), (3, 192), (5, 20)])
+def test_pragmas_unroll_all_loops_alike_as_far_as_there_is_room(nests, stores):
+    _, unroll = with_room(unrolled_operations=1200)
+    body = PRAGMA + "".join(SUMS.format(n) for n in range(nests))
+    assert statements(unroll(normalize(program(body)))) == stores
+
+
+def test_loops_are_not_written_out_for_a_buffer_that_stays_in_memory():
+    """The loop over i around the sums is too large to be written out, so that the elements of D
+    have no constant indices; it needs no copies of the loops before and after the sums, either."""
+    func = unroll(
+        normalize(
+            program("""
+with T.decl_buffer((64,), "float32") as D:
+    for i, j in T.grid(16, 4):
+        D[i * 4 + j] = A[i] * B[j] + A[i + 1] * B[j + 1] + A[i + 2]
+    for k in range(64):
+        for i in range(16):
+            for l in range(40):
+                for j in range(4):
+                    D[i * 4 + j] = D[i * 4 + j] + A[k + l] * B[l + j + i]
+    for i, j in T.grid(16, 4):
+        C[i * 4 + j] = D[i * 4 + j] * D[i * 4 + j] * D[i * 4 + j] * A[i] * A[j]
+""")
+        )
+    )
+    assert statements(func) == 32
 
 
 def test_conditions_on_data_do_not_split():
