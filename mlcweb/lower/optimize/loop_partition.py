@@ -58,15 +58,16 @@ class _LoopPartition(Rewriter):
 
     def run(self) -> PrimFunc:
         body = self.function.body
-        changes = {
-            loop.loop_var: changes for loop in loops_in(body) if (changes := self.changes(loop))
-        }
-        if not changes:
+        if not any(True for _ in _comparisons(body)):
             return self.function
-        size = self.size_of(body)
-        choice = SplitChoice(self.indices, changes, self.size_of, self.times_written)
-        self.chosen = choice.choose(body, size + max(self.operations, size // 2), MIN_SHARE)
-        return super().run() if self.chosen else self.function
+        loops = {loop.loop_var: self.changes(loop) for loop in loops_in(body)}
+        changes = {var: changes for var, changes in loops.items() if changes}
+        if changes:
+            size = self.size_of(body)
+            choice = SplitChoice(self.indices, changes, self.size_of, self.times_written)
+            limit = size + max(self.operations, size // 2)
+            self.chosen = choice.choose(body, limit, MIN_SHARE)
+        return super().run()
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
