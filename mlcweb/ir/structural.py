@@ -197,7 +197,6 @@ class _Comparison:
 
     def compare_whole(self, lhs: Any, rhs: Any) -> bool:
         """Compare two nodes or modules; a module by its parts."""
-        lhs, rhs = _expression(lhs), _expression(rhs)
         left, right = _parts(lhs), _parts(rhs)
         if left is None or right is None:
             return self.compare(lhs, rhs, self.map_free_vars)
@@ -212,13 +211,6 @@ class _Comparison:
 def _is_variable(key: Any) -> bool:
     """Whether what is meant is the thing itself, not what it is called."""
     return type(key) in VARIABLE_CLASSES or type(key) in BINDING_CLASSES
-
-
-def _expression(value: Any) -> Any:
-    """What is compared; of what stands for an expression, that."""
-    if isinstance(value, Node):
-        return value
-    return value.asobject() if hasattr(value, "asobject") else value
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
