@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, definition, node
 from mlcweb.ir.visitor import Mutator, on
@@ -28,8 +29,8 @@ class IndexMap(Node):
     `inverse_index_map` may give the inverse; otherwise it is derived where it is asked for.
     """
 
-    initial_indices: tuple[Var, ...] = definition()
-    final_indices: tuple[PrimExpr, ...]
+    initial_indices: ArrayOf[Var] = definition()
+    final_indices: ArrayOf[PrimExpr]
     inverse_index_map: IndexMap | None = None
 
     @staticmethod

@@ -4,6 +4,7 @@ from abc import ABCMeta
 from collections.abc import Mapping
 from typing import Any
 
+from mlcweb.ir.array import Array
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.tir import arithmetic
@@ -12,7 +13,6 @@ from mlcweb.tir.buffer import Range as NodeOfRange
 from mlcweb.tir.constructors import constructor, make_range
 from mlcweb.tir.expr import PrimExpr, Var
 
-Array = tuple
 Map = dict
 String = str
 ShapeTuple = tuple
@@ -49,12 +49,12 @@ def py_str(value: bytes) -> str:
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """Functions, arrays, texts and None as they are, lists as tuples, numbers as constants, and
+    """Functions, arrays, texts and None as they are, lists as arrays, numbers as constants, and
     dictionaries of these."""
     if isinstance(value, Mapping):
         return {key: convert(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return tuple(convert(item) for item in value)
+        return Array([convert(item) for item in value])
     if value is None or callable(value) or isinstance(value, (str, NDArray)):
         return value
     return arithmetic.convert(value)

@@ -11,10 +11,12 @@ fields point at things defined elsewhere, `hint` fields carry names that have no
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
+from functools import wraps
 from operator import attrgetter
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
+from mlcweb.ir.array import Array
 from mlcweb.ir.class_names import add_node_class
 from mlcweb.ir.pickling import as_an_object, flattened, restored
 from mlcweb.ir.printing import Scriptable
@@ -27,6 +29,11 @@ NodeType = TypeVar("NodeType", bound="Node")
 def definition(**options: Any) -> Any:
     """A field that binds variables (a loop variable, a function's parameters)."""
     return field(metadata={"role": "definition"}, **options)
+
+
+def child(**options: Any) -> Any:
+    """A field with a part of the node, which visitors walk into: what a field is if not said."""
+    return field(**options)
 
 
 def reference(**options: Any) -> Any:
@@ -86,14 +93,18 @@ def _is_part(value: Any) -> bool:
 
 
 @dataclass_transform(
-    eq_default=False, field_specifiers=(field, definition, reference, attribute, hint)
+    eq_default=False, field_specifiers=(field, child, definition, reference, attribute, hint)
 )
 def node(cls: NodeClass) -> NodeClass:
     """Class decorator that makes a `Node` subclass: slots, identity equality, field tables.
 
+    Fields of a type `ArrayOf[X]` hold an `Array`, which an `__init__` of the class's own makes.
     A class may list `structural_order` where its variables are bound by a field that is not first.
     """
+    own_init = "__init__" in vars(cls)
     node_class: Any = dataclass(eq=False, slots=True, repr=False)(cls)
+    if not own_init and any(map(_is_array, fields(node_class))):
+        node_class.__init__ = _init_with_arrays(node_class)
     roles = {
         f.name: f.metadata.get("role", "child")
         for f in fields(node_class)
@@ -108,6 +119,35 @@ def node(cls: NodeClass) -> NodeClass:
     node_class.values_of = attrgetter(*node_class.all_fields) if roles else lambda old: (old.span,)
     add_node_class(node_class)
     return node_class
+
+
+def _is_array(declared: Any) -> bool:
+    return str(declared.type).startswith("ArrayOf[")
+
+
+def _init_with_arrays(node_class: Any) -> Callable[..., None]:
+    """`__init__` as `dataclass` writes it, but that sequences become arrays."""
+    scope: dict[str, Any] = {"Array": Array, "MISSING": MISSING}
+    parameters, keywords, body = [], [], []
+    for declared in fields(node_class):
+        name = value = declared.name
+        if not declared.init:  # set by `__post_init__`
+            continue
+        parameter = name
+        if declared.default is not MISSING:
+            parameter, scope[f"default_{name}"] = f"{name}=default_{name}", declared.default
+        elif declared.default_factory is not MISSING:
+            parameter, scope[f"make_{name}"] = f"{name}=MISSING", declared.default_factory
+            value = f"make_{name}() if {name} is MISSING else {name}"
+        if _is_array(declared):
+            value = f"{name} if type({name}) is Array else Array({name})"
+        (keywords if declared.kw_only else parameters).append(parameter)
+        body.append(f"    self.{name} = {value}")
+    if hasattr(node_class, "__post_init__"):
+        body.append("    self.__post_init__()")
+    head = f"def __init__(self, {', '.join(parameters)}, *, {', '.join(keywords)}):"
+    exec("\n".join((head, *body)), scope)
+    return wraps(node_class.__init__)(scope["__init__"])
 
 
 def replace(old: NodeType, **changes: Any) -> NodeType:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
+from mlcweb.ir.array import Array
 from mlcweb.ir.class_names import home
 
 Entry = tuple[str, dict[str, Any]]
@@ -85,7 +86,7 @@ def _fields(node: Any) -> dict[str, Any]:
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
     """A value, or what is in a tuple, list or dict, through a function."""
-    if type(value) in (tuple, list):
+    if type(value) in (Array, tuple, list):
         return type(value)(_mapped(function, item) for item in value)
     if type(value) is dict:
         pairs = value.items()

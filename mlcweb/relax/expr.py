@@ -12,11 +12,12 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from mlcweb.ir import printing
+from mlcweb.ir.array import Array, ArrayOf
 from mlcweb.ir.dialect import KEYWORDS, also_named, takes_newer_keywords
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.function_attrs import FunctionAttrs
 from mlcweb.ir.module import BaseFunc, GlobalVar
-from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.ir.node import Node, attribute, child, definition, hint, node, reference
 from mlcweb.ir.op import Op
 from mlcweb.ir.span import Span
 from mlcweb.ir.structural import COMPARED_AS, VARIABLE_CLASSES
@@ -188,9 +189,9 @@ class Call(DeducedExpr):
     """
 
     op: RelaxExpr
-    args: tuple[RelaxExpr, ...]
+    args: ArrayOf[RelaxExpr]
     attrs: Attrs | None = attribute(default=None)
-    sinfo_args: tuple[StructInfo, ...] = ()
+    sinfo_args: ArrayOf[StructInfo] = child(default=())
 
     def __init__(
         self,
@@ -206,10 +207,10 @@ class Call(DeducedExpr):
                     f"Only functions can be called; {op.name_hint} is a {op.struct_info}"
                 )
         self.op = op
-        self.args = tuple(args)
+        self.args = Array(args)
         self.attrs = attrs if attrs is None or isinstance(attrs, Attrs) else Attrs(attrs)
         infos = (sinfo_args,) if isinstance(sinfo_args, StructInfo) else sinfo_args
-        self.sinfo_args = tuple(infos or ())
+        self.sinfo_args = Array(infos or ())
         self.struct_info_ = None
         self.span = span
 
@@ -223,10 +224,10 @@ class Call(DeducedExpr):
 class Tuple(DeducedExpr):
     """Several values in one."""
 
-    fields: tuple[RelaxExpr, ...]
+    fields: ArrayOf[RelaxExpr]
 
     def __init__(self, fields: Sequence[RelaxExpr], span: Span | None = None) -> None:
-        self.fields = tuple(fields)
+        self.fields = Array(fields)
         self.struct_info_ = None
         self.span = span
 
@@ -252,7 +253,7 @@ class TupleGetItem(DeducedExpr):
 class ShapeExpr(DeducedExpr):
     """A shape; its extents are expressions of type int64."""
 
-    values: tuple[PrimExpr, ...]
+    values: ArrayOf[PrimExpr]
 
     def __init__(self, values: Iterable[Extent], span: Span | None = None) -> None:
         self.values = extents(values)
@@ -334,10 +335,10 @@ class MatchCast(Binding):
 class BindingBlock(Node):
     """Bindings in order."""
 
-    bindings: tuple[Binding, ...]
+    bindings: ArrayOf[Binding]
 
     def __init__(self, bindings: Sequence[Binding], span: Span | None = None) -> None:
-        self.bindings = tuple(bindings)
+        self.bindings = Array(bindings)
         self.span = span
 
     def __repr__(self) -> str:
@@ -355,13 +356,13 @@ class DataflowBlock(BindingBlock):
 class SeqExpr(DeducedExpr):
     """Blocks of bindings, then a result."""
 
-    blocks: tuple[BindingBlock, ...]
+    blocks: ArrayOf[BindingBlock]
     body: Value
 
     def __init__(
         self, blocks: Sequence[BindingBlock], body: Value, span: Span | None = None
     ) -> None:
-        self.blocks = tuple(blocks)
+        self.blocks = Array(blocks)
         self.body = body
         self.struct_info_ = None
         self.span = span
@@ -403,7 +404,7 @@ class If(DeducedExpr):
 class Function(BaseFunc, Expr):
     """A function of the graph level. `ret_struct_info` is deduced from the body if not given."""
 
-    params: tuple[Var, ...] = definition()
+    params: ArrayOf[Var] = definition()
     body: SeqExpr
     ret_struct_info: StructInfo
     is_pure: bool = attribute(default=True)
@@ -421,7 +422,7 @@ class Function(BaseFunc, Expr):
         attrs: Mapping[str, object] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.params = tuple(params)
+        self.params = Array(params)
         self.body = as_seq(body)
         self.is_pure = is_pure
         self.attrs = FunctionAttrs(attrs or {})

@@ -87,9 +87,9 @@ class Normalizer:
             bound[value] = self.builder.emit(new)
         return bound[value]
 
-    def arguments(self, values: Sequence[E.RelaxExpr]) -> tuple[E.RelaxExpr, ...]:
+    def arguments(self, values: tuple[E.RelaxExpr, ...]) -> tuple[E.RelaxExpr, ...]:
         new = tuple(self.argument(value) for value in values)
-        return tuple(values) if all_same(new, values) else new
+        return values if all_same(new, values) else new
 
     def sequence(self, value: E.Value) -> E.SeqExpr:
         """A body, in scopes of its own."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from mlcweb.ir import printing
+from mlcweb.ir.array import Array, ArrayOf
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, definition, node
 from mlcweb.ir.span import Span
@@ -46,8 +47,8 @@ def extent(value: Extent) -> PrimExpr:
     )
 
 
-def extents(values: Iterable[Extent]) -> tuple[PrimExpr, ...]:
-    return tuple(extent(value) for value in values)
+def extents(values: Iterable[Extent]) -> Array[PrimExpr]:
+    return Array([extent(value) for value in values])
 
 
 @node
@@ -113,7 +114,7 @@ class PrimStructInfo(StructInfo):
 class ShapeStructInfo(StructInfo):
     """A shape: its extents where they are known, else how many (-1: unknown)."""
 
-    values: tuple[PrimExpr, ...] | None = None
+    values: Array[PrimExpr] | None = None
     ndim: int = attribute(default=-1)
 
     def __init__(
@@ -184,10 +185,10 @@ def _count_of(shape: Expr | None) -> int:
 class TupleStructInfo(StructInfo):
     """A tuple of values."""
 
-    fields: tuple[StructInfo, ...]
+    fields: ArrayOf[StructInfo]
 
     def __init__(self, fields: Sequence[StructInfo], span: Span | None = None) -> None:
-        self.fields = tuple(fields)
+        self.fields = Array(fields)
         self.span = span
 
 
@@ -195,7 +196,7 @@ class TupleStructInfo(StructInfo):
 class FuncStructInfo(StructInfo):
     """A function. Of an opaque one nothing is known about the parameters: `params` is None."""
 
-    params: tuple[StructInfo, ...] | None = definition()
+    params: Array[StructInfo] | None = definition()
     ret: StructInfo
     purity: bool = attribute(default=True)
     derive_func: Callable[..., StructInfo] | None = attribute(default=None)
@@ -208,7 +209,7 @@ class FuncStructInfo(StructInfo):
         derive_func: Callable[..., StructInfo] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.params = None if params is None else tuple(params)
+        self.params = None if params is None else Array(params)
         self.ret = ret
         self.purity = purity
         self.derive_func = derive_func

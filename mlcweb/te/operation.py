@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from mlcweb.ir.array import Array, ArrayOf
 from mlcweb.ir.node import Node, attribute, definition, node, reference
 from mlcweb.ir.visitor import walk
 from mlcweb.te.errors import ExpressionError
@@ -32,7 +33,7 @@ class Operation(Node):
         return 1
 
     @property
-    def input_tensors(self) -> tuple[Tensor, ...]:
+    def input_tensors(self) -> Array[Tensor]:
         """The tensors that the operation reads, each once, in order of first use."""
         return ()
 
@@ -44,7 +45,7 @@ class Operation(Node):
 class PlaceholderOp(Operation):
     """A tensor that is given from outside."""
 
-    shape: tuple[PrimExpr, ...]
+    shape: ArrayOf[PrimExpr]
     dtype: str = attribute()
 
     def output(self, index: int = 0) -> Tensor:
@@ -58,19 +59,19 @@ class ComputeOp(Operation):
     Either no body is a `Reduce`, or all are the values of one.
     """
 
-    axis: tuple[IterVar, ...] = definition()
-    body: tuple[PrimExpr, ...]
+    axis: ArrayOf[IterVar] = definition()
+    body: ArrayOf[PrimExpr]
 
     @property
     def num_outputs(self) -> int:
         return len(self.body)
 
     @property
-    def reduce_axis(self) -> tuple[IterVar, ...]:
-        return self.body[0].axis if isinstance(self.body[0], Reduce) else ()
+    def reduce_axis(self) -> Array[IterVar]:
+        return self.body[0].axis if isinstance(self.body[0], Reduce) else Array()
 
     @property
-    def input_tensors(self) -> tuple[Tensor, ...]:
+    def input_tensors(self) -> Array[Tensor]:
         loads = (x for body in self.body for x in walk(body) if isinstance(x, ProducerLoad))
         return _distinct(load.producer for load in loads)
 
@@ -83,9 +84,9 @@ class ComputeOp(Operation):
 class ExternOp(Operation):
     """Elements by a statement on buffers, such as a call of a library's function."""
 
-    inputs: tuple[Tensor, ...] = reference()
-    input_buffers: tuple[Buffer, ...] = reference()
-    output_buffers: tuple[Buffer, ...] = reference()
+    inputs: ArrayOf[Tensor] = reference()
+    input_buffers: ArrayOf[Buffer] = reference()
+    output_buffers: ArrayOf[Buffer] = reference()
     body: Stmt
 
     @property
@@ -93,7 +94,7 @@ class ExternOp(Operation):
         return len(self.output_buffers)
 
     @property
-    def input_tensors(self) -> tuple[Tensor, ...]:
+    def input_tensors(self) -> Array[Tensor]:
         return _distinct(self.inputs)
 
     def output(self, index: int = 0) -> Tensor:
@@ -296,8 +297,8 @@ def _domain(axis: IterVar) -> Range:
     return axis.dom
 
 
-def _distinct(tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
+def _distinct(tensors: Iterable[Tensor]) -> Array[Tensor]:
     distinct: dict[tuple[int, int], Tensor] = {}
     for tensor in tensors:
         distinct.setdefault((id(tensor.op), tensor.value_index), tensor)
-    return tuple(distinct.values())
+    return Array(distinct.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.node import Node, attribute, node, reference
 from mlcweb.ir.overloads import overloads
 from mlcweb.te.errors import ExpressionError
@@ -38,7 +39,7 @@ class Tensor(Node):
     `tensor[i, j]` (or `tensor(i, j)`) is an element, as an expression of `dtype`.
     """
 
-    shape: tuple[PrimExpr, ...]
+    shape: ArrayOf[PrimExpr]
     dtype: dtypes.DataType = attribute()
     op: Operation = reference()
     value_index: int = attribute(default=0)
@@ -128,7 +129,7 @@ class ProducerLoad(PrimExpr):
     """Reads an element of a tensor. Becomes a `BufferLoad` when the tensor becomes a buffer."""
 
     producer: Tensor = reference()
-    indices: tuple[PrimExpr, ...]
+    indices: ArrayOf[PrimExpr]
 
     @property
     def dtype(self) -> str:

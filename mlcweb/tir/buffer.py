@@ -9,6 +9,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from mlcweb.ir import printing
+from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference, replace
@@ -57,13 +58,13 @@ class Buffer(Node):
 
     data: Var
     dtype: str = attribute()
-    shape: tuple[PrimExpr, ...]
-    strides: tuple[PrimExpr, ...]
+    shape: ArrayOf[PrimExpr]
+    strides: ArrayOf[PrimExpr]
     elem_offset: PrimExpr
     name: str = hint()
     data_alignment: int = attribute(default=64)
     offset_factor: int = attribute(default=1)
-    axis_separators: tuple[int, ...] = attribute(default=())
+    axis_separators: ArrayOf[int] = attribute(default=())
 
     def scope(self) -> str:
         """The storage scope: "global", "local", "shared", …"""
@@ -232,7 +233,7 @@ class BufferRegion(Node):
     """The part of a buffer with one range per dimension."""
 
     buffer: Buffer = reference()
-    region: tuple[Range, ...]
+    region: ArrayOf[Range]
 
     @property
     def source(self) -> Buffer:

@@ -79,10 +79,10 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "Op | GlobalVar": lambda op: Op.get(op) if isinstance(op, str) else op,
     "ForKind": S.ForKind,
     "IterType": S.IterType,
-    "tuple[PrimExpr, ...]": _each(arithmetic.convert),
-    "tuple[Range, ...]": _each(as_range),
+    "ArrayOf[PrimExpr]": _each(arithmetic.convert),
+    "ArrayOf[Range]": _each(as_range),
     **{
-        f"tuple[{name}, ...]": _each(_as_it_is)
+        f"ArrayOf[{name}]": _each(_as_it_is)
         for name in ("Stmt", "IterVar", "BufferRegion", "MatchBufferRegion", "Buffer", "Var")
     },
 }

@@ -85,6 +85,12 @@ def with_lanes(dtype: str, count: int) -> str:
 
 
 @cache
+def vector_at(dtype: str, index: str) -> str:
+    """The type of the elements, of type `dtype` each, at the lanes of an index of type `index`."""
+    return with_lanes(dtype, lanes(dtype) * lanes(index))
+
+
+@cache
 def truth_value(dtype: str) -> str:
     """The type of what compares values of a type."""
     return with_lanes("bool", lanes(dtype))

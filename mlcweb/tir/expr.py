@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
@@ -369,7 +370,7 @@ class BufferLoad(PrimExpr):
     """Reads an element (or, with a `Ramp` as last index, a vector) of a buffer."""
 
     buffer: Buffer = reference()
-    indices: tuple[PrimExpr, ...]
+    indices: ArrayOf[PrimExpr]
 
     @property
     def source(self) -> Buffer:
@@ -378,9 +379,8 @@ class BufferLoad(PrimExpr):
 
     @property
     def dtype(self) -> str:
-        count = dtypes.lanes(self.indices[-1].dtype) if self.indices else 1
-        count *= dtypes.lanes(self.buffer.dtype)
-        return dtypes.with_lanes(self.buffer.dtype, count)
+        indices, dtype = self.indices, self.buffer.dtype
+        return dtypes.vector_at(dtype, indices[-1].dtype) if indices else dtype
 
 
 @node
@@ -412,8 +412,8 @@ class Broadcast(PrimExpr):
 class Shuffle(PrimExpr):
     """The elements of some vectors, one after another, at some positions; of one, that element."""
 
-    vectors: tuple[PrimExpr, ...]
-    indices: tuple[PrimExpr, ...]
+    vectors: ArrayOf[PrimExpr]
+    indices: ArrayOf[PrimExpr]
 
     @property
     def dtype(self) -> str:
@@ -426,7 +426,7 @@ class Call(PrimExpr):
 
     dtype: str = attribute()  # type: ignore[assignment]
     op: Op | GlobalVar = attribute()
-    args: tuple[PrimExpr, ...]
+    args: ArrayOf[PrimExpr]
 
 
 @node

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import definition, node, replace
@@ -22,7 +23,7 @@ class PrimFunc(BaseFunc):
     that can be scheduled is a single realize of the block named "root".
     """
 
-    params: tuple[Var, ...] = definition()
+    params: ArrayOf[Var] = definition()
     body: Stmt
     ret_type: str | None = None
     buffer_map: Mapping[Var, Buffer] = definition(default_factory=dict)

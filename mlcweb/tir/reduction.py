@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, definition, node, replace
 from mlcweb.tir import arithmetic
@@ -21,10 +22,10 @@ class CommReducer(Node):
     (argmax: a position and a value); all tuples have one item per value.
     """
 
-    lhs: tuple[Var, ...] = definition()
-    rhs: tuple[Var, ...] = definition()
-    result: tuple[PrimExpr, ...]
-    identity_element: tuple[PrimExpr, ...]
+    lhs: ArrayOf[Var] = definition()
+    rhs: ArrayOf[Var] = definition()
+    result: ArrayOf[PrimExpr]
+    identity_element: ArrayOf[PrimExpr]
 
 
 @node
@@ -33,9 +34,9 @@ class Reduce(PrimExpr):
     where it is empty). `value_index` says which of the values this expression is."""
 
     combiner: CommReducer
-    source: tuple[PrimExpr, ...]
-    init: tuple[PrimExpr, ...]
-    axis: tuple[IterVar, ...]
+    source: ArrayOf[PrimExpr]
+    init: ArrayOf[PrimExpr]
+    axis: ArrayOf[IterVar]
     condition: PrimExpr
     value_index: int = attribute(default=0)
 

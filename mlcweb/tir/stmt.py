@@ -7,7 +7,8 @@ from enum import IntEnum
 from typing import Any, ClassVar, TypeVar
 
 from mlcweb.ir import printing
-from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.ir.array import Array, ArrayOf
+from mlcweb.ir.node import Node, attribute, child, definition, hint, node, reference
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import children
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
@@ -74,7 +75,7 @@ class BufferStore(Stmt):
 
     buffer: Buffer = reference()
     value: PrimExpr
-    indices: tuple[PrimExpr, ...]
+    indices: ArrayOf[PrimExpr]
 
 
 @node
@@ -89,14 +90,11 @@ class SeqStmt(Stmt):
     """Statements one after another: at least two, none of them a SeqStmt; those of one that is
     given are taken over."""
 
-    seq: tuple[Stmt, ...]
+    seq: ArrayOf[Stmt]
 
     def __post_init__(self) -> None:
-        seq = tuple(self.seq)
-        if any(isinstance(statement, SeqStmt) for statement in seq):
-            seq = tuple(_flat(seq))
-        if seq is not self.seq:
-            object.__setattr__(self, "seq", seq)
+        if any(isinstance(statement, SeqStmt) for statement in self.seq):
+            object.__setattr__(self, "seq", Array(_flat(self.seq)))
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -225,14 +223,14 @@ class Block(Stmt):
     the `identity`; a block that stands for another computation must be built anew.
     """
 
-    iter_vars: tuple[IterVar, ...]
-    reads: tuple[BufferRegion, ...]
-    writes: tuple[BufferRegion, ...]
+    iter_vars: ArrayOf[IterVar]
+    reads: ArrayOf[BufferRegion]
+    writes: ArrayOf[BufferRegion]
     name_hint: str = hint()
     body: Stmt
     init: Stmt | None = None
-    alloc_buffers: tuple[Buffer, ...] = definition(default=())
-    match_buffers: tuple[MatchBufferRegion, ...] = ()
+    alloc_buffers: ArrayOf[Buffer] = definition(default=())
+    match_buffers: ArrayOf[MatchBufferRegion] = child(default=())
     annotations: Mapping[str, Any] = attribute(default_factory=dict)
     identity: BlockIdentity = hint(default_factory=lambda: BlockIdentity())
 
@@ -259,7 +257,7 @@ class Block(Stmt):
 class BlockRealize(Stmt):
     """Runs `block` with its iterators bound to `iter_values`, where `predicate` holds."""
 
-    iter_values: tuple[PrimExpr, ...]
+    iter_values: ArrayOf[PrimExpr]
     predicate: PrimExpr
     block: Block
 

@@ -124,18 +124,12 @@ def _fix(
     return Fix(*where, fix.title, fix.text)
 
 
-_JOINING = 'can only concatenate tuple (not "list")', 'can only concatenate list (not "tuple")'
-"""How sums end that TVM's arrays have with lists."""
-
-
 def _kind(error: BaseException) -> str:
     """The class's name; of errors of this package, the one that is part of TVM's interface."""
     return "ScheduleError" if isinstance(error, ScheduleError) else class_name(error)
 
 
 def _hint(error: BaseException) -> str:
-    if isinstance(error, TypeError) and str(error).startswith(_JOINING):
-        return "\nShapes and parameters are tuples here, which join lists as in [*a, *b]"
     if sys.platform != "emscripten" or not isinstance(error, ModuleNotFoundError):
         return ""
     package = (error.name or "").partition(".")[0]

@@ -7,7 +7,8 @@ import linecache
 import pytest
 
 from mlcweb.ir import InternalError, Node, Span, TVMError
-from mlcweb.ir.node import attribute, definition, hint, node, reference, replace
+from mlcweb.ir.array import ArrayOf
+from mlcweb.ir.node import attribute, child, definition, hint, node, reference, replace
 from mlcweb.ir.visitor import children
 from mlcweb.tir import Add, IntImm, Var
 
@@ -19,7 +20,7 @@ class Sample(Node):
     bound: Node = definition()
     where: Node = reference()
     data: dict = attribute(default_factory=dict)
-    items: tuple[Node, ...] = ()
+    items: ArrayOf[Node] = child(default=())
 
 
 def test_asking_for_the_class_of_a_node_takes_python_no_method() -> None:

@@ -59,21 +59,6 @@ def test_the_traceback_shows_the_programs_frames_only() -> None:
     assert text.endswith("(3 frames inside the library are not shown)")
 
 
-@pytest.mark.parametrize("source", ["f.params[:1] + [f.params[1]]", "[f.params[0]] + f.params[1:]"])
-def test_joining_with_lists_says_how(source: str) -> None:
-    """TVM's arrays have slices that are lists."""
-    text = cell.execute(f"""
-from mlcweb.script import tir as T
-
-@T.prim_func
-def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
-    B[0] = A[0]
-
-{source}
-""").error.text
-    assert text.endswith("join lists as in [*a, *b]")
-
-
 def test_causes_are_shown_too() -> None:
     source = "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('no') from e"
     text = cell.execute(source).error.text
