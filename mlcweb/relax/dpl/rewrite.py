@@ -8,6 +8,7 @@ from itertools import product
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Replacement
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import contains_impure_call, remove_all_unused, used_vars
 from mlcweb.relax.binding import Substitution
@@ -23,6 +24,8 @@ from mlcweb.relax.dpl.pattern import (
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.normalize import all_same
 
+_COMPUTED = E.Call, E.TupleGetItem, E.Tuple
+
 Rewriter = Callable[[E.RelaxExpr, dict[DFPattern, E.RelaxExpr]], E.RelaxExpr]
 
 
@@ -33,8 +36,9 @@ def rewrite_call(pattern: DFPattern, rewriter: Rewriter, func: E.Function) -> E.
     them by the time that all are there. A match has no side effects between its parts.
 
     Args:
-        rewriter: `(expr, matchings) -> expr`, where `matchings` says what each part of the pattern
-            stands for. To leave an expression as it is, return it.
+        rewriter: `(expr, matchings) -> expr`, where `matchings` says which value each part of the
+            pattern stands for: an expression, also where a variable is bound to it. To leave an
+            expression as it is, return it.
     """
     return rewritten_once(pattern, rewriter, func, None)
 
@@ -58,7 +62,7 @@ class _Matching(PyExprMutator):
         self.rewriter = rewriter
         self.mod = mod
         self.values: dict[E.Var, E.Value] = {}
-        self.holders: dict[int, E.Var] = {}
+        self.holders: dict[E.Value, E.Var] = {}
 
     def visit_var_binding_(self, binding: E.VarBinding) -> None:
         super().visit_var_binding_(binding)
@@ -68,16 +72,20 @@ class _Matching(PyExprMutator):
         if contains_impure_call(value, functions=self.mod):
             self.values.clear()
         self.values[var] = value
-        if isinstance(value, (E.Call, E.TupleGetItem, E.Tuple)):
-            self.holders.setdefault(id(value), var)
+        if isinstance(value, _COMPUTED):
+            self.holders.setdefault(value, var)
+
+    def holder(self, value: object) -> E.Var | None:
+        """The variable that a value is bound to."""
+        return self.holders.get(value) if isinstance(value, _COMPUTED) else None
 
     def made_of(self, expr: E.Value, bound: Bound) -> E.Value:
         """What the rewriter makes of an expression. A sequence gives its bindings up to here."""
-        new = self.rewriter(
-            expr, {part: self.holders.get(id(value), value) for part, value in bound.items()}
-        )
+        new = self.rewriter(expr, dict(bound))
         if not isinstance(new, E.Expr):
             raise TVMError(f"A rewriter returns an expression, not {new!r}")
+        if new is not expr:  # values that are computed already are not computed again
+            new = Replacement(self.holder).rewrite(new)
         return self.inlined(new) if isinstance(new, E.SeqExpr) else new
 
     def inlined(self, seq: E.SeqExpr) -> E.Value:
@@ -151,7 +159,7 @@ class _ImplicitTuples(_Matching):
     def unused(self, fields: Sequence[E.Var], bound: Bound) -> bool:
         """Whether nothing but the match itself uses the fields so far."""
         inside = {
-            self.holders.get(id(value))
+            self.holder(value)
             for part, value in bound.items()
             if isinstance(part, (CallPattern, TupleGetItemPattern))
         }

@@ -49,6 +49,58 @@ def test_a_call_becomes_another():
     )
 
 
+def test_a_part_is_the_expression_that_a_variable_is_bound_to():
+    """As in TVM; in what the rewriter returns, it is the variable again."""
+
+    @R.function
+    def before(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            pair = (R.exp(x), y)
+            first = pair[0]
+            total = R.call_dps_packed(
+                "scaled", (first, y, R.str("plain")), out_sinfo=R.Tensor((4,), "float32")
+            )
+            c = R.nn.relu(total)
+            d = R.add(c, first)
+            R.output(d)
+        return d
+
+    @R.function
+    def expected(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            pair = (R.exp(x), y)
+            first = pair[0]
+            c = R.call_dps_packed(
+                "scaled", (first, y, R.str("relu")), out_sinfo=R.Tensor((4,), "float32")
+            )
+            d = R.subtract(c, first)
+            R.output(d)
+        return d
+
+    call, other = is_op("relax.call_dps_packed")(varg_default_wildcard=True), wildcard()
+
+    def activated(expr, matchings):
+        function, arguments = matchings[call].args
+        assert function.global_symbol == "scaled" and arguments[2].value == "plain"
+        return relax.call_dps_packed(
+            "scaled",
+            [*arguments.fields[:2], relax.StringImm("relu")],
+            out_sinfo=matchings[call].struct_info,
+        )
+
+    def subtracted(expr, matchings):
+        assert isinstance(matchings[call], relax.Call)
+        assert isinstance(matchings[other], relax.TupleGetItem)
+        return relax.op.subtract(matchings[call], matchings[other])
+
+    after = rewrite_call(relu(call), activated, before)
+    after = rewrite_call(add(call, other), subtracted, after)
+    refuse_ill_formed(after)
+    assert_structural_equal(
+        after.without_attr("global_symbol"), expected.without_attr("global_symbol")
+    )
+
+
 def test_what_a_part_matched_is_used_by_its_variable():
     @R.function
     def before(x: R.Tensor((4, 4), "float32")):
