@@ -95,8 +95,8 @@ class WellFormed(Visitor):
         """A reduction across threads names the threads by their axes at its end; these are no
         values."""
         values = call.args
-        if call.op is _ALLREDUCE and isinstance(call.args[0], E.IntImm):
-            count = call.args[0].value  # of sources, and of results; the condition is between them
+        if call.op is _ALLREDUCE and isinstance(first := call.args[0], E.IntImm):
+            count = first.value  # of sources, and of results; the condition is between them
             values = call.args[: 2 + 2 * count]
         for value in values:
             self.visit(value)

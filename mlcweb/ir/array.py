@@ -16,11 +16,11 @@ class Array(tuple[Item, ...]):
 
     __slots__ = ()
 
-    @overload  # type: ignore[override]
+    @overload
     def __getitem__(self, key: SupportsIndex, /) -> Item: ...
     @overload
     def __getitem__(self, key: slice, /) -> list[Item]: ...
-    def __getitem__(self, key: Any, /) -> Any:
+    def __getitem__(self, key: Any, /) -> Any:  # type: ignore[override]
         return list(_item(self, key)) if type(key) is slice else _item(self, key)
 
     def __add__(self, other: Iterable[T], /) -> Array[Item | T]:

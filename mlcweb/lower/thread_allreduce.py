@@ -10,6 +10,7 @@ which the condition does not hold has the identity element instead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.analysis.threads import is_allreduce, thread_tag
@@ -99,7 +100,7 @@ class _Allreduces(ThreadExchange):
         )
         return self.in_steps([*tree.steps, S.sequence(*stores)], tree.memory)
 
-    def reduced(self, threads: tuple[E.PrimExpr, ...], statement: S.Evaluate) -> list[S.For]:
+    def reduced(self, threads: Sequence[E.PrimExpr], statement: S.Evaluate) -> list[S.For]:
         """The loops over threads that are reduced over."""
         variables = variables_in(*threads)
         loops = [loop for loop in self.axes.values() if loop.loop_var in variables]

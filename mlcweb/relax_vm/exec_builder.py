@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from mlcweb.ir.array import Array
 from mlcweb.ir.errors import TVMError
 from mlcweb.relax.constant_data import contents
 from mlcweb.relax_vm import bytecode as code
@@ -75,7 +76,7 @@ class ExecBuilder:
         """A tensor, a shape, an element type or a text as an argument; an integer is one itself."""
         if isinstance(const, int):
             return self.imm(const)
-        if type(const) in (tuple, list):
+        if type(const) in (Array, tuple, list):
             const = ShapeTuple(const)  # type: ignore[arg-type]
         if not isinstance(const, (NDArray, ShapeTuple, str, float)):
             raise TypeError(

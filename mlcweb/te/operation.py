@@ -35,7 +35,7 @@ class Operation(Node):
     @property
     def input_tensors(self) -> Array[Tensor]:
         """The tensors that the operation reads, each once, in order of first use."""
-        return ()
+        return Array()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -68,7 +68,7 @@ class ComputeOp(Operation):
 
     @property
     def reduce_axis(self) -> Array[IterVar]:
-        return self.body[0].axis if isinstance(self.body[0], Reduce) else Array()
+        return body.axis if isinstance(body := self.body[0], Reduce) else Array()
 
     @property
     def input_tensors(self) -> Array[Tensor]:

@@ -45,9 +45,9 @@ def check_limits(kernel: DeviceKernel, kind: str, attrs: Mapping[str, Any]) -> N
             "split a loop that is bound to threadIdx by a smaller factor"
         )
     sizes = [
-        buffer.shape[0].value * dtypes.size_in_bytes(buffer.dtype)
+        extent.value * dtypes.size_in_bytes(buffer.dtype)
         for buffer in kernel.shared
-        if isinstance(buffer.shape[0], E.IntImm)
+        if isinstance(extent := buffer.shape[0], E.IntImm)
     ]
     room = attrs.get("max_shared_memory_per_block")
     if room is not None and sum(sizes) > room:

@@ -30,9 +30,8 @@ class _PeelInit(Mutator):
         body = loop.body
         if not surely_runs(loop):
             return loop
-        if not (isinstance(body, S.SeqStmt) and isinstance(body.seq[0], S.IfThenElse)):
+        if not (isinstance(body, S.SeqStmt) and isinstance(branch := body.seq[0], S.IfThenElse)):
             return loop
-        branch = body.seq[0]
         condition = _without(branch.condition, loop.loop_var, loop.min)
         if condition is None or branch.else_case is not None:
             return loop

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from mlcweb.ir.array import Array
 from mlcweb.ir.dialect import S_TIR, without_prefix
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import Node
@@ -339,6 +340,7 @@ _WRITERS: dict[type, Callable[[_Writer, Any], int]] = {
     float: lambda writer, value: writer.node("float", value),
     list: _Writer.array,
     tuple: _Writer.array,
+    Array: _Writer.array,
     dict: _Writer.mapping,
     IRModule: _put_module,
     Buffer: _put_variable,

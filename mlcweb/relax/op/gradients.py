@@ -196,7 +196,8 @@ def _expand_dims(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequ
 @register_gradient("relax.concat")
 def _concat(var: Var, call: Call, grad: Var, builder: BlockBuilder) -> Sequence[Expr]:
     axis = attribute(call, "axis") or 0
-    parts = call.args[0].struct_info if isinstance(call.args[0], Expr) else None
+    whole = call.args[0]
+    parts = whole.struct_info if isinstance(whole, Expr) else None
     assert isinstance(parts, TupleStructInfo)
     infos = [info for info in parts.fields if isinstance(info, TensorStructInfo)]
     ends = list(accumulate(_size(info.values[axis]) for info in infos[:-1] if info.values))

@@ -217,7 +217,8 @@ def _layout_squeeze(call: Call, layouts: Sequence[Layout]) -> Decision | None:
     order = data_order(layouts)
     axes = axes_of(call, "axis", len(order))
     if axes is None:
-        info = call.args[0].struct_info if isinstance(call.args[0], Expr) else None
+        data = call.args[0]
+        info = data.struct_info if isinstance(data, Expr) else None
         values = info.values if isinstance(info, TensorStructInfo) else None
         if values is None:
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
@@ -92,7 +94,7 @@ def _split(func: E.Function, mod: IRModule) -> tuple[E.Function, E.Function]:
 
 
 def _liftable(
-    func: E.Function, inputs: tuple[E.Var, ...], weights: tuple[E.Var, ...], mod: IRModule
+    func: E.Function, inputs: Sequence[E.Var], weights: Sequence[E.Var], mod: IRModule
 ) -> list[E.Binding]:
     """The bindings of dataflow blocks that depend on weights alone."""
     available = set(weights)

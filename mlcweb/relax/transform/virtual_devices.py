@@ -70,8 +70,8 @@ class _Placement(PyExprVisitor):
         if isinstance(value, E.Call) and value.op == _HINT:
             device = _destination(value)
             self.annotated[binding.var] = device
-            if isinstance(value.args[0], E.Var):
-                self.hinted.setdefault(value.args[0], device)
+            if isinstance(argument := value.args[0], E.Var):
+                self.hinted.setdefault(argument, device)
 
     def visit_call_(self, call: E.Call) -> None:
         if call.op not in (_HINT, _MOVE):
