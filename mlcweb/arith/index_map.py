@@ -133,6 +133,8 @@ class IndexMap(Node):
 
     def _wide_enough_for(self, values: Sequence[Any]) -> IndexMap:
         """The map on the widest type of its indices and of some expressions."""
+        if not self.initial_indices:
+            return self
         types = [value.dtype for value in values if isinstance(value, PrimExpr)]
         widest = max((self.initial_indices[0].dtype, *types), key=dtypes.bits)
         return self.with_index_dtype(widest)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 T = TypeVar("T")
 Item = TypeVar("Item", covariant=True)
 
 _item = tuple.__getitem__
+_BACKWARDS = slice(None, None, -1)
 
 
 class Array(tuple[Item, ...]):
@@ -22,6 +23,9 @@ class Array(tuple[Item, ...]):
     def __getitem__(self, key: slice, /) -> list[Item]: ...
     def __getitem__(self, key: Any, /) -> Any:  # type: ignore[override]
         return list(_item(self, key)) if type(key) is slice else _item(self, key)
+
+    def __reversed__(self) -> Iterator[Item]:
+        return iter(_item(self, _BACKWARDS))
 
     def __add__(self, other: Iterable[T], /) -> Array[Item | T]:
         return Array((*self, *other))

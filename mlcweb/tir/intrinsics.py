@@ -146,7 +146,7 @@ def _of_floats(name: str, x: PrimExpr) -> PrimExpr:
 
 def if_then_else(cond: Any, t: Any, f: Any) -> PrimExpr:
     """One of two values; the other is not computed, so that it may be out of bounds."""
-    cond = A.checked_condition(cond, "The condition of if_then_else")
+    cond = cast("bool", A.checked_condition(cond, "The condition of if_then_else"))
     t, f = match_types(t, f)
     if isinstance(cond, IntImm):
         return t if cond.value else f

@@ -17,6 +17,7 @@ from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.schedule.errors import BlockKindError
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir import arithmetic as A
+from mlcweb.tir import folding
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BinaryExpr, BufferLoad, ComparisonExpr, PrimExpr, Select, Var
@@ -82,8 +83,8 @@ REDUCERS: dict[int, tuple[Reducer, ...]] = {
         _single("product", A.multiply, lambda dtype: const(1, dtype)),
         _single("minimum", A.minimum, max_value),
         _single("maximum", A.maximum, min_value),
-        _single("all", A.logical_and, lambda dtype: const(1, dtype)),
-        _single("any", A.logical_or, lambda dtype: const(0, dtype)),
+        _single("all", folding.logical_and, lambda dtype: const(1, dtype)),
+        _single("any", folding.logical_or, lambda dtype: const(0, dtype)),
     ),
     2: (
         Reducer(

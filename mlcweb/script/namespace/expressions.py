@@ -94,11 +94,15 @@ def call_intrin(dtype: Any, func_name: str, *args: Any) -> E.Call:
     return E.Call(str(dtype), op, tuple(arithmetic.convert(arg) for arg in args))
 
 
-def call(dtype: Any, op: Any, args: Any = None, *, ret_ty: Any = None, ty: Any = None) -> E.Call:
-    """A call as the node's class takes it, of an operator (also by its name) or a function. Since
-    2026 the type comes last: `T.Call(op, args, ret_ty="void")`."""
-    if isinstance(op, (list, tuple)):
-        dtype, op, args = args or ret_ty or ty or "void", dtype, op
+def call(
+    op: Any, args: Any, attrs: Any = None, ty_args: Any = None, span: Any = None,
+    ret_ty: Any = None, *, ty: Any = None,
+) -> E.Call:  # fmt: skip
+    """A call as the node's class takes it, of an operator (also by its name) or a function. Before
+    2026 its type came first: `T.Call("void", op, args)`."""
+    dtype = ret_ty or ty or "void"
+    if not isinstance(args, (list, tuple)):
+        dtype, op, args = op, args, attrs
     if isinstance(op, str):
         return call_intrin(dtype, op, *args)
     return E.Call(str(dtype), op, tuple(map(arithmetic.convert, args or ())))
