@@ -54,6 +54,7 @@ def machine_model(processor: Processor) -> MachineModel:
         vector_sums=4,
         jammed_vectors=8,
         scalar_sums=8,
+        split_operations=250,
         unrolled_operations=1200,
         computed_in_float32=frozenset(format.name for format in processor.emulated),
         computed_in_float64=COMPUTED_IN_FLOAT64,
