@@ -2,6 +2,7 @@
 
 A kernel has no result: a function that returns a number stores it in a buffer, its last parameter.
 A parameter that is a pointer, on which the function declares a buffer, is a parameter that has one.
+Buffers have numbers as elements, and no vectors.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, find_nodes, on
+from mlcweb.lower.scalar_elements import scalar_elements
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
@@ -28,8 +30,9 @@ def with_kernel_parameters(func: PrimFunc) -> PrimFunc:
     Raises:
         DiagnosticError: it returns what is no number, numbers of several types, or on some path
             nothing.
+        TVMError: several vectors of a buffer are accessed at once.
     """
-    return _with_buffers(_with_result(func))
+    return _with_buffers(_with_result(scalar_elements(func)))
 
 
 def _with_result(func: PrimFunc) -> PrimFunc:

@@ -21,6 +21,7 @@ from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.ir.visitor import children, walk
 from mlcweb.lower import PassRecord
+from mlcweb.lower.parameters import with_kernel_parameters
 from mlcweb.playground.aligned import aligned
 from mlcweb.playground.compared import same_function
 from mlcweb.playground.protocol.code import (
@@ -161,10 +162,15 @@ class _Build:
     checks: list[Check] = field(default_factory=list)
 
     @cached_property
+    def kernel(self) -> PrimFunc:
+        """The function with the parameters of its code."""
+        return with_kernel_parameters(self.tensorir.function)
+
+    @cached_property
     def records(self) -> list[PassRecord]:
         records: list[PassRecord] = []
         # What is shown is the code for calls whose arrays share no memory.
-        lower_for_wasm(self.tensorir.function, self.options, self.checks, True, records.append)
+        lower_for_wasm(self.kernel, self.options, self.checks, True, records.append)
         return records
 
     @cached_property
@@ -174,7 +180,7 @@ class _Build:
     @cached_property
     def compiled(self) -> WasmModule:
         _require_constant_shapes(self.name, self.tensorir.function)
-        originals = {self.name: self.tensorir.function}
+        originals = {self.name: self.kernel}
         lowered = {self.name: self.lowered.function}
         return compile_lowered(
             originals, lowered, self.options, self.shared, self.checks, self.lookup

@@ -24,7 +24,6 @@ from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.transform import PassContext, checked_config
 from mlcweb.lower.parameters import with_kernel_parameters
-from mlcweb.lower.scalar_elements import scalar_elements
 from mlcweb.runtime.cuda_callbacks import postprocessed
 from mlcweb.runtime.device import cpu
 from mlcweb.runtime.host.gpu import (
@@ -102,9 +101,7 @@ def build(
         return provided(__name__, "build_model")(mod, target)
     functions = _functions(mod, name)
     _check_symbols(functions)
-    functions = {
-        key: with_kernel_parameters(scalar_elements(func)) for key, func in functions.items()
-    }
+    functions = {key: with_kernel_parameters(func) for key, func in functions.items()}
     chosen = _target(target)
     main = next(iter(functions)) if len(functions) == 1 else "main"
     options = options_of(chosen, config)

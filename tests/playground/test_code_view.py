@@ -221,3 +221,19 @@ def test_a_rate_is_told_beside_the_peak(run: Run, fused: bool) -> None:
     assert len(result.repeats) == code_measure.REPEATS
     peak = result.peak
     assert min(result.rate, peak.flops, result.call) > 0
+
+
+def test_functions_that_return_numbers_and_take_vectors_have_code(run: Run) -> None:
+    program = run("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32x4"), n: T.int32) -> T.int32:
+    for i in range(8):
+        if i == n:
+            return i * 2
+        A[i] = A[i] + T.Broadcast(T.float32(1), 4)
+    return -1
+main.show()
+""").programs[-1]
+    code = code_view.code(program.id)
+    assert numbers(code.wat.lines, "f32x4.add")
+    assert any("result[0]" in line for line in code.lowered.lines)
