@@ -14,6 +14,7 @@ from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.meta_schedule.progress import rows, totals
 from mlcweb.meta_schedule.runner import EvaluatorConfig, LocalRunner
 from mlcweb.meta_schedule.task_scheduler import GradientBased, RoundRobin
+from mlcweb.script import from_source
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, tiles
 from tests.waiting import HANG_S
@@ -171,3 +172,22 @@ def test_options_that_are_not_known_are_named() -> None:
         ms.tune_tir(Matmul, TARGET, max_trials_global=1, special_space={"main": None})
     with pytest.raises(ValueError, match="caches cannot be emptied"):
         EvaluatorConfig(enable_cpu_cache_flush=True)
+
+
+def test_functions_of_vectors_are_tuned(tmp_path: Path) -> None:
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((64,), "float32x4"), B: T.Buffer((64,), "float32x4")):
+    for i in range(64):
+        with T.block("B"):
+            vi = T.axis.spatial(64, i)
+            B[vi] = A[vi] * T.Broadcast(T.float32(2), 4)
+""")
+    module = tvm.IRModule({"main": func})
+    database = ms.tune_tir(module, TARGET, str(tmp_path), max_trials_global=4, runner=here)
+    sch = database.query_schedule(module, tvm.target.Target(TARGET), "main")
+    assert sch is not None
+    a, b = (tvm.nd.empty((64,), "float32x4") for _ in range(2))
+    a.copyfrom(np.arange(256, dtype="float32").reshape(64, 4))
+    tvm.build(sch.mod, TARGET)["main"](a, b)
+    assert (b.numpy() == a.numpy() * 2).all()

@@ -13,6 +13,7 @@ from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
 from mlcweb.ir.transform import PassContext
 from mlcweb.lower.layout_preproc import LayoutCopy, layout_copies, without_layout_copies
+from mlcweb.lower.scalar_elements import scalar_elements
 from mlcweb.runtime.build import gpu_of, lookup_in, options_of, say_once
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.host.gpu import why_no_gpu
@@ -118,6 +119,8 @@ def build_artifact(
         with context:
             return build_artifact(module, function, target)
     module, layouts = with_param_layouts(module, function)
+    var = module.get_global_var(function)
+    module = module.with_functions({**module.functions, var: scalar_elements(module[function])})
     own_context = PassContext.current().with_instruments(())
     whole = ModuleArtifact(module, function, target, own_context, layouts=layouts)
     chosen = Target(target)
@@ -304,8 +307,9 @@ def random_inputs(module: IRModule, function: str | None = None) -> TrialInputs:
             that arrays have not, such as float8.
     """
     name = the_function_name(module, function)
-    buffers = module[name].parameter_buffers
-    if len(buffers) != len(module[name].params):
+    func = scalar_elements(module[name])
+    buffers = func.parameter_buffers
+    if len(buffers) != len(func.params):
         raise TVMError(f'"{name}" takes more than buffers, so it cannot be run on random content')
     kinds = []
     for buffer in buffers:
