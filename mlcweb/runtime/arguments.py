@@ -27,7 +27,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer, compact_strides, constant_shape, is_compact
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.operators import OPERATORS, operands_of
+from mlcweb.tir.operators import OPERATORS, Key, key_of, operands_of
 
 
 class ArgumentTypeError(TVMError, TypeError):
@@ -104,6 +104,12 @@ class Signature:
         for position, (param, buffer) in enumerate(self.parameters):
             if buffer is None:
                 checked[position] = self._scalar(position, param, arguments[position], sizes)
+        # So may the extents of an array be in terms of those of another.
+        for (_, buffer), argument in zip(self.parameters, arguments, strict=True):
+            extents = buffer.shape if buffer is not None else ()
+            for extent, size in zip(extents, getattr(argument, "shape", ()), strict=False):
+                if isinstance(extent, E.Var):
+                    sizes.setdefault(extent, int(size))
         for position, (_, buffer) in enumerate(self.parameters):
             if buffer is not None:
                 checked[position] = self._array(position, buffer, arguments[position], sizes)
@@ -259,25 +265,33 @@ def _exact_type(buffer: Buffer | None) -> tuple[tuple[int, ...], str] | None:
     return (shape, buffer.dtype) if starts else None
 
 
-_LOGIC: Mapping[type, Callable[..., Any]] = {
+_LOGIC: Mapping[Key, Callable[..., Any]] = {
     E.And: lambda a, b: a and b,
     E.Or: lambda a, b: a or b,
     E.Select: lambda condition, a, b: a if condition else b,
+    "if_then_else": lambda condition, a, b: a if condition else b,
 }
 """The values of operators that the table of operators folds for no constants."""
 
 
 def _expected(extent: E.PrimExpr, size: int, sizes: dict[E.Var, int]) -> int:
-    """The size that a dimension should have; a symbol takes the first size that it meets."""
+    """The size that a dimension should have; a symbol takes the first size that it meets. What is
+    not known may be any size."""
+    if isinstance(extent, E.Var):
+        return sizes.setdefault(extent, size)
+    value = _value(extent, sizes)
+    return size if value is None else value
+
+
+def _value(extent: E.PrimExpr, sizes: Mapping[E.Var, int]) -> int | None:
     if isinstance(extent, E.IntImm):
         return extent.value
     if isinstance(extent, E.Var):
-        return sizes.setdefault(extent, size)
-    kind = type(extent)
-    fold = _LOGIC.get(kind) or (OPERATORS[kind].fold if kind in OPERATORS else None)
-    if fold is None:
-        return size
-    return fold(*(_expected(part, -1, sizes) for part in operands_of(extent)))
+        return sizes.get(extent)
+    key = key_of(extent)
+    fold = _LOGIC.get(key) or (OPERATORS[key].fold if key in OPERATORS else None)
+    values = [_value(part, sizes) for part in operands_of(extent)] if fold is not None else [None]
+    return None if fold is None or None in values else fold(*values)
 
 
 def written_parameters(func: PrimFunc) -> set[int]:

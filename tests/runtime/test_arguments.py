@@ -142,3 +142,26 @@ def test_constant_shapes_are_checked_too(target: str) -> None:
     run = build(copy, target=target)["copy"]
     with pytest.raises(ValueError, match=r"Expected A.strides\[0\] == 5"):
         run(nd.empty((3, 4), "int32"), nd.empty((3, 4), "int32"))
+
+
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm"])
+def test_extents_in_terms_of_others_are_checked(target: str) -> None:
+    """In whichever order the arguments come; the value of a choice counts, too."""
+
+    @T.prim_func
+    def halves(a: T.handle, b: T.handle, c: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (2 * n,))
+        B = T.match_buffer(b, (n,))
+        C = T.match_buffer(c, (T.max(T.if_then_else(n < 0, n * 3, n - 1), 0),))
+        for i in range(n - 1):
+            C[i] = A[i] + A[n + i] + B[i]
+
+    run = build(halves, target)["halves"]
+    a, b, c = (nd.array(np.arange(n, dtype="float32")) for n in (6, 3, 2))
+    run(a, b, c)
+    assert c.numpy().tolist() == [3, 6]
+    with pytest.raises(ValueError, match=r"Expected A.shape\[0\] == 6"):
+        run(nd.empty((5,)), b, c)
+    with pytest.raises(ValueError, match=r"Expected C.shape\[0\] == 2"):
+        run(a, b, nd.empty((3,)))
