@@ -119,8 +119,10 @@ def build_artifact(
         with context:
             return build_artifact(module, function, target)
     module, layouts = with_param_layouts(module, function)
-    var = module.get_global_var(function)
-    module = module.with_functions({**module.functions, var: scalar_elements(module[function])})
+    func = scalar_elements(module[function])
+    if func is not module[function]:
+        var = module.get_global_var(function)
+        module = module.with_functions({**module.functions, var: func})
     own_context = PassContext.current().with_instruments(())
     whole = ModuleArtifact(module, function, target, own_context, layouts=layouts)
     chosen = Target(target)
