@@ -27,8 +27,8 @@ from mlcweb.tir.operators import OPERATORS, Family, keys, operator_name
 
 
 class Rewriter(StatementSimplifier):
-    """Rewrites a function. `values` says what variables stand for from here on. One that
-    `keeps_threads` also keeps attributes and assumptions, for programs that are lowered later."""
+    """Rewrites a function. `values` says what variables stand for from here on. Attributes and
+    assumptions have no use any more, and go."""
 
     keeps_threads = False
 
@@ -233,7 +233,7 @@ class Rewriter(StatementSimplifier):
 
     @on(S.Evaluate)
     def evaluation(self, statement: S.Evaluate) -> S.Stmt:
-        if operator_name(statement.value) == "assume" and not self.keeps_threads:
+        if operator_name(statement.value) == "assume":
             return NOTHING
         return self.rewrite_children(statement)
 
@@ -251,9 +251,7 @@ class Rewriter(StatementSimplifier):
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
-        return (
-            self.rewrite_children(statement) if self.keeps_threads else self.rewrite(statement.body)
-        )
+        return self.rewrite(statement.body)
 
 
 @lowering_pass("NormalizeLoops", needed=True)
