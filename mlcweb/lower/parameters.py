@@ -36,14 +36,14 @@ def with_kernel_parameters(func: PrimFunc) -> PrimFunc:
 
 
 def _with_result(func: PrimFunc) -> PrimFunc:
-    returns = [call for call in find_nodes(func.body, E.Call) if call.op == _RETURN and call.args]
+    returns = [call for call in find_nodes(func.body, E.Call) if _returns_value(call)]
     if not returns:
         return func
     dtype = returns[0].args[0].dtype
+    if dtype in ("handle", "void"):
+        raise DiagnosticError(f"A function returns a number, and no {dtype}", returns[0].span)
     for call in returns:
         other = call.args[0].dtype
-        if dtype in ("handle", "void"):
-            raise DiagnosticError(f"A function returns a number, and no {dtype}", call.span)
         if other != dtype:
             raise DiagnosticError(
                 f"A function returns numbers of one type, and not {dtype} and {other}", call.span
@@ -60,9 +60,13 @@ def _with_result(func: PrimFunc) -> PrimFunc:
     )
 
 
+def _returns_value(node: E.PrimExpr) -> bool:
+    return isinstance(node, E.Call) and node.op == _RETURN and bool(node.args)
+
+
 def _always_returns(statement: S.Stmt) -> bool:
     if isinstance(statement, S.Evaluate):
-        return isinstance(statement.value, E.Call) and statement.value.op == _RETURN
+        return _returns_value(statement.value)
     if isinstance(statement, S.SeqStmt):
         return any(map(_always_returns, statement.seq))
     if isinstance(statement, S.IfThenElse):
@@ -76,8 +80,8 @@ def _always_returns(statement: S.Stmt) -> bool:
 
 
 def _with_buffers(func: PrimFunc) -> PrimFunc:
-    pointers = {param for param in func.params if param not in func.buffer_map}
-    pointers = {param for param in pointers if param.dtype == "handle"}
+    own = (param for param in func.params if param not in func.buffer_map)
+    pointers = {param for param in own if param.dtype == "handle"}
     if not pointers:
         return func
     declared = {data: b for data, b in func.buffers_by_data().items() if data in pointers}
@@ -99,7 +103,7 @@ class _Storing(Mutator):
     @on(S.Evaluate)
     def exit(self, evaluate: S.Evaluate) -> S.Stmt:
         call = evaluate.value
-        if not (isinstance(call, E.Call) and call.op == _RETURN and call.args):
+        if not isinstance(call, E.Call) or not _returns_value(call):
             return evaluate
         store = S.BufferStore(self.result, call.args[0], (const(0),), span=evaluate.span)
         return S.sequence(store, S.Evaluate(replace(call, args=())))

@@ -265,11 +265,15 @@ def _exact_type(buffer: Buffer | None) -> tuple[tuple[int, ...], str] | None:
     return (shape, buffer.dtype) if starts else None
 
 
+def _chosen(condition: int, a: int, b: int) -> int:
+    return a if condition else b
+
+
 _LOGIC: Mapping[Key, Callable[..., Any]] = {
     E.And: lambda a, b: a and b,
     E.Or: lambda a, b: a or b,
-    E.Select: lambda condition, a, b: a if condition else b,
-    "if_then_else": lambda condition, a, b: a if condition else b,
+    E.Select: _chosen,
+    "if_then_else": _chosen,
 }
 """The values of operators that the table of operators folds for no constants."""
 
@@ -290,8 +294,10 @@ def _value(extent: E.PrimExpr, sizes: Mapping[E.Var, int]) -> int | None:
         return sizes.get(extent)
     key = key_of(extent)
     fold = _LOGIC.get(key) or (OPERATORS[key].fold if key in OPERATORS else None)
-    values = [_value(part, sizes) for part in operands_of(extent)] if fold is not None else [None]
-    return None if fold is None or None in values else fold(*values)
+    if fold is None:
+        return None
+    values = [_value(part, sizes) for part in operands_of(extent)]
+    return None if None in values else fold(*values)
 
 
 def written_parameters(func: PrimFunc) -> set[int]:

@@ -260,7 +260,7 @@ def _check_symbols(functions: Mapping[str, PrimFunc]) -> None:
     for name, func in functions.items():
         symbol = str(func.attrs.get("global_symbol", name))
         other = names.setdefault(symbol, name)
-        if not structural_equal(func, functions[other]):
+        if other != name and not structural_equal(func, functions[other]):
             raise InternalError(
                 f'Duplicate PrimFunc global_symbol \'{symbol}\': "{other}" and "{name}" have it; '
                 "each function of a module needs its own"

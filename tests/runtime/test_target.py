@@ -196,6 +196,7 @@ def test_features_are_given_or_none():
 
 @pytest.mark.parametrize("device", ["mali", "intel_graphics", "adreno"])
 def test_functions_make_targets_of_opencl(device):
-    made = getattr(target_module, device)("some")
-    assert (made.kind.name, made.attrs["device"], made.attrs["model"]) == ("opencl", device, "some")
-    assert device in made.keys
+    target = getattr(target_module, device)("some")
+    attrs = target.attrs
+    assert (target.kind.name, attrs["device"], attrs["model"]) == ("opencl", device, "some")
+    assert device in target.keys
