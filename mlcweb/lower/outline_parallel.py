@@ -11,10 +11,11 @@ then means what it means in order.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
 from typing import Any
 
 from mlcweb.analysis.queries import undefined_vars
@@ -36,11 +37,9 @@ at least 160 us, eight times as long as to launch them, and so hardly get slower
 threads share one core. What is estimated is the same in each run, which a measured time is not."""
 
 MAX_ITERATIONS = 1 << 16
-MAX_CONSTANTS = 1 << 10
-MAX_COMPARISONS = 1 << 20
-"""Loops of more iterations, or with so many distances between what they touch that these would be
-too many to compare, are not looked through for elements that several iterations touch, and stay
-serial."""
+MAX_PLACES = 1 << 20
+"""Loops of more iterations, or that touch more elements of a buffer, are not looked through for
+elements that several iterations touch, and stay serial."""
 
 MAX_OFFSETS = 1 << 9
 """Where an iteration touches more, what the constants of indices and what loops inside add to a
@@ -166,37 +165,31 @@ class _IndexStrides:
         totals = [self.indices.sum_of(_base(index)) for index in indices]
         if len(set(map(self.terms, totals))) > 1:
             return False
-        if len({total.constant for total in totals}) > MAX_CONSTANTS:
-            return False
-        shifts = self.shifts(indices, totals)
+        offsets = self.offsets(indices, totals)
         index = _base(indices[0])
-        if not shifts and self.is_linear(index):
+        if all(max(group) - min(group) < self.step(index) for group in offsets):
             return True
         places = self.evaluated(index)
-        if not places or len(set(places)) < len(places):
+        if not places or len(places) * sum(map(len, offsets)) > MAX_PLACES:
             return False
-        if len(places) * min(len(places), len(shifts)) > MAX_COMPARISONS:
-            return False
-        if len(shifts) < len(places):
-            return all({*places}.isdisjoint(place + shift for place in places) for shift in shifts)
-        apart = {b - a for a in places for b in places}
-        return apart.isdisjoint(shifts)
+        return all(_are_apart(places, group) for group in offsets)
 
-    def shifts(self, indices: Sequence[E.PrimExpr], totals: Sequence[Sum]) -> set[int]:
-        """The distances between what an iteration touches."""
+    def offsets(self, indices: Sequence[E.PrimExpr], totals: Sequence[Sum]) -> list[Set[int]]:
+        """How far what an iteration touches is from a place of its own: all of it together, or in
+        groups, if it is much."""
         steps = [self.steps_inside(*pair) for pair in zip(indices, totals, strict=True)]
-        constants = {total.constant for total in totals}
+        first = totals[0].constant
+        constants = [total.constant - first for total in totals]
         offsets = {
-            total.constant + step
-            for total, own in zip(totals, steps, strict=True)
-            for step in (0, *own)
+            constant + step for constant, own in zip(constants, steps, strict=True) for step in own
         }
         if len(offsets) <= MAX_OFFSETS:
-            return {b - a for a in offsets for b in offsets if a < b}
-        return {b - a for a in constants for b in constants if a < b}.union(*steps) - {0}
+            return [offsets]
+        return [set(constants), *set(map(frozenset, steps))]
 
     def steps_inside(self, index: E.PrimExpr, total: Sum) -> set[int]:
-        """How far a vector, and one of the loops inside that nothing guards, go from a place."""
+        """How far a vector, and one of the loops inside that nothing guards, go from a place, which
+        is among them."""
         lanes = range(1)
         if isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm):
             lanes = [index.stride.value * lane for lane in range(index.lanes)]
@@ -208,10 +201,10 @@ class _IndexStrides:
                 steps.update(scale * n + lane for n in range(1, count + 1) for lane in lanes)
         return steps
 
-    def is_linear(self, index: E.PrimExpr) -> bool:
-        """Whether an index moves by a constant step, which is not zero."""
+    def step(self, index: E.PrimExpr) -> int:
+        """How far an index moves with each iteration; 0 where that is not constant."""
         moving = self.indices.variables(index) & self.moving
-        return moving == {self.var} and bool(self.indices.scale_of(index, self.var))
+        return abs(self.indices.scale_of(index, self.var) or 0) if moving == {self.var} else 0
 
     @cached_property
     def texts(self) -> dict[E.Var, str]:
@@ -239,6 +232,22 @@ class _IndexStrides:
             return eval(f"[{self.text(index)} for i in {iterations}]", dict(FUNCTIONS))
         except (UnknownIndex, ArithmeticError):
             return []
+
+
+def _are_apart(places: Sequence[int], offsets: Set[int]) -> bool:
+    """Whether all sums of a place and an offset differ. Two can be equal only where the offsets
+    leave the same remainder when divided by what all distances of places are multiples of; in a
+    tile of rows all remainders have the same quotients."""
+    distances = [place - places[0] for place in places]
+    unit = gcd(*distances) or 1
+    steps = [distance // unit for distance in distances]
+    quotients: dict[int, set[int]] = {}
+    for offset in offsets:
+        quotients.setdefault(offset % unit, set()).add(offset // unit)
+    return all(
+        len({step + quotient for step in steps for quotient in group}) == len(steps) * len(group)
+        for group in set(map(frozenset, quotients.values()))
+    )
 
 
 def _base(index: E.PrimExpr) -> E.PrimExpr:
