@@ -15,8 +15,7 @@ from mlcweb.codegen.registry import find_target, target_names
 from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.structural import COMPARED_AS
 from mlcweb.runtime.device import DEVICE_TYPES, Device
-from mlcweb.runtime.gpu.limits import target_attributes
-from mlcweb.runtime.host.gpu import gpu_device
+from mlcweb.runtime.host.gpu import gpu_device, target_attributes
 from mlcweb.runtime.target_facts import DEVICE_KINDS, KINDS, KindFacts
 from mlcweb.runtime.target_options import check_options, value_of_text
 from mlcweb.runtime.target_tags import TAGS

@@ -4,29 +4,13 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.codegen.gpu import check_limits
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.ir.errors import TVMError
-from mlcweb.runtime.host.gpu import GpuDevice, GpuError
+from mlcweb.runtime.host.gpu import GpuDevice, GpuError, target_attributes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
-
-
-def target_attributes(device: GpuDevice) -> dict[str, Any]:
-    """A GPU's limits as attributes of a target."""
-    limits = device.limits
-    threads = limits["maxComputeInvocationsPerWorkgroup"]
-    return {
-        "max_num_threads": threads,
-        "max_threads_per_block": threads,
-        "max_shared_memory_per_block": limits["maxComputeWorkgroupStorageSize"],
-        **{f"max_block_size_{axis.lower()}": limits[f"maxComputeWorkgroupSize{axis}"]
-           for axis in "XYZ"},
-        "max_per_stage_descriptor_storage_buffer": limits["maxStorageBuffersPerShaderStage"],
-        "supports_float16": "shader-f16" in device.features,
-    }  # fmt: skip
 
 
 def check_kernel(kernel: DeviceKernel, device: GpuDevice) -> None:

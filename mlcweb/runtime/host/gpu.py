@@ -136,6 +136,21 @@ class GpuDevice(Protocol):
         ...
 
 
+def target_attributes(device: GpuDevice) -> dict[str, Any]:
+    """A GPU's limits as attributes of a target."""
+    limits = device.limits
+    threads = limits["maxComputeInvocationsPerWorkgroup"]
+    return {
+        "max_num_threads": threads,
+        "max_threads_per_block": threads,
+        "max_shared_memory_per_block": limits["maxComputeWorkgroupStorageSize"],
+        **{f"max_block_size_{axis.lower()}": limits[f"maxComputeWorkgroupSize{axis}"]
+           for axis in "XYZ"},
+        "max_per_stage_descriptor_storage_buffer": limits["maxStorageBuffersPerShaderStage"],
+        "supports_float16": "shader-f16" in device.features,
+    }  # fmt: skip
+
+
 def uniform_bytes(scalars: Sequence[bytes]) -> bytes:
     """Numbers as a structure of WGSL has them: each aligned to its size, in multiples of 16 bytes.
     No bytes where there are none."""
