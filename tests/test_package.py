@@ -44,6 +44,18 @@ if {package != "mlcweb"}:
     assert done.returncode == 0, done.stderr
 
 
+def test_what_a_page_starts_with_leaves_the_graph_level_alone():
+    """Every first visit waits for what is imported, and most programs have no models."""
+    program = """
+import sys
+import mlcweb.playground.bridge
+for name in ("relax", "topi", "codegen.gpu", "codegen.llvm"):
+    assert f"mlcweb.{name}" not in sys.modules, name
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
 MAX_CYCLE = 5
 """Files that may import each other: who changes one of them has to understand all."""
 

@@ -4,7 +4,8 @@
         mod = dlight.ApplyDefaultSchedule(dlight.cpu.Matmul(), dlight.cpu.Reduction())(mod)
 
 base/ has the pass and the interface of a rule; cpu/ and gpu/ have the rules; analysis/ tells of
-blocks what rules ask; defaults.py has what `relax.build` applies.
+blocks what rules ask; default_rules.py chooses rules for a target, and defaults.py has what
+`relax.build` applies.
 """
 
 from mlcweb.dlight import analysis, base, cpu, gpu

@@ -5,19 +5,17 @@ from __future__ import annotations
 from math import inf, prod
 
 from mlcweb.codegen.registry import default_target
-from mlcweb.dlight.base import ApplyDefaultSchedule
-from mlcweb.dlight.cpu import Elementwise, Matmul, Reduction
-from mlcweb.dlight.gpu import Fallback
+from mlcweb.dlight.default_rules import with_default_schedules
 from mlcweb.ir.module import IRModule
 from mlcweb.relax.transform import FoldConstant, SplitLayoutRewritePreproc
 from mlcweb.relax.transform.dead_code import called_by_graphs
-from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
+from mlcweb.relax.transform.layout_free import free_constants
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.schedule.layout_rewrite import LAYOUT_FREE
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import Var
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import SCHEDULED, PrimFunc
 from mlcweb.tir.stmt import BlockRealize, For, ForKind, SeqStmt, Stmt
 
 MIN_ITERATIONS = 1 << 16
@@ -51,15 +49,6 @@ def schedule_by_default(mod: IRModule, target: Target | None) -> IRModule:
     used = called_by_graphs(folded)
     kept = {v: func for v, func in folded.functions.items() if v in whole.functions or v in used}
     return folded.with_functions(kept)
-
-
-def with_default_schedules(mod: IRModule, target: Target) -> IRModule:
-    """A module with the schedules of the first rule for a target that knows a function; the module
-    itself where none knows any."""
-    processor = (Matmul(), Reduction(), Elementwise())
-    rules = (Fallback(),) if target.kind.name in DEVICE_KINDS else processor
-    with target:
-        return ApplyDefaultSchedule(*rules)(mod)
 
 
 def _is_generated(func: PrimFunc) -> bool:

@@ -19,14 +19,14 @@ from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord
 from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.relax.transform.apply_database import program_of
-from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
+from mlcweb.relax.transform.layout_free import free_constants
 from mlcweb.relax.transform.split_layout_rewrite import PREPACKED
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import cpu
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.schedule import Schedule
-from mlcweb.tir.function import prim_funcs
+from mlcweb.tir.function import SCHEDULED, prim_funcs
 
 ROUNDS, MIN_REPEAT_MS = 5, 2.0
 """How often two programs are timed in turn, and the shortest batch of calls, in milliseconds."""

@@ -42,13 +42,13 @@ from mlcweb.relax.transform import (
     SplitLayoutRewritePreproc,
 )
 from mlcweb.relax.transform.apply_database import apply_schedules, program_of
-from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
+from mlcweb.relax.transform.layout_free import free_constants
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax_vm import Executable, build
 from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import SCHEDULED, PrimFunc
 from mlcweb.tir.stmt import Block
 
 OWN_OPTIONS = ("num_tuning_cores", "seed", "space", "special_space", "strategy")

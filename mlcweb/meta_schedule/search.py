@@ -15,7 +15,7 @@ from contextlib import aclosing
 from typing import Any
 
 from mlcweb.analysis.flop_count import estimate_flops
-from mlcweb.dlight.defaults import with_default_schedules
+from mlcweb.dlight.default_rules import with_default_schedules
 from mlcweb.ir import DiagnosticError, IRModule
 from mlcweb.meta_schedule.builder import BuilderResult
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel

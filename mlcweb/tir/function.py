@@ -14,6 +14,9 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Call, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, Evaluate, Stmt, declared_buffers, statements_in
 
+SCHEDULED = "tir.is_scheduled"
+"""The attribute of functions that have the schedule that they shall have."""
+
 
 @node
 class PrimFunc(BaseFunc):

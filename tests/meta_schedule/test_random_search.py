@@ -17,9 +17,9 @@ from mlcweb.meta_schedule.measure.runner import RunnerClosed, Seconds
 from mlcweb.meta_schedule.search import search
 from mlcweb.meta_schedule.search_strategy.replay import CallFunction
 from mlcweb.meta_schedule.space_generator import ScheduleFn
-from mlcweb.relax.transform.layout_free import SCHEDULED
 from mlcweb.runtime.build import reset_warnings
 from mlcweb.tir import Schedule
+from mlcweb.tir.function import SCHEDULED
 from tests.meta_schedule.matmul import Matmul, tiles
 from tests.meta_schedule.matmul import seconds as time_of
 from tests.meta_schedule.programs import Double, tile

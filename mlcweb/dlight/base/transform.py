@@ -8,10 +8,9 @@ from mlcweb.dlight.base.schedule_rule import ScheduleRule
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass, PassContext, PassInfo
-from mlcweb.relax.transform.layout_free import SCHEDULED
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule, ScheduleError
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import SCHEDULED, PrimFunc
 
 
 class ApplyDefaultSchedule(Pass):

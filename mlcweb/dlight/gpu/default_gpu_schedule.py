@@ -6,11 +6,10 @@ from mlcweb.dlight.base.transform import target_of
 from mlcweb.dlight.gpu.fallback import BLOCKS, bind, has_threads
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
-from mlcweb.relax.transform.layout_free import SCHEDULED
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import SPATIAL, extent_of, loop_of
 from mlcweb.schedule.analysis.iteration_order import loop_type
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import SCHEDULED, PrimFunc
 
 NAME = "DefaultGPUSchedule"
 

@@ -10,9 +10,9 @@ from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.transform import Pass
-from mlcweb.relax.transform.layout_free import SCHEDULED, free_constants
+from mlcweb.relax.transform.layout_free import free_constants
 from mlcweb.relax.transform.registration import pass_of
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import SCHEDULED, PrimFunc
 from mlcweb.tir.schedule_provider import ScheduleProvider, innermost
 
 _DROPPED = ("global_symbol", "op_pattern")

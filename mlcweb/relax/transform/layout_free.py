@@ -11,11 +11,8 @@ from mlcweb.relax.transform.dead_code import DeadCodeElimination
 from mlcweb.relax.transform.parameters import NUM_INPUT, input_count
 from mlcweb.relax.transform.registration import called_tir, is_primitive, pass_of
 from mlcweb.schedule.layout_rewrite import LAYOUT_FREE
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import SCHEDULED, PrimFunc
 from mlcweb.tir.stmt_functor import renew_defs
-
-SCHEDULED = "tir.is_scheduled"
-"""The attribute of functions that have the schedule that they shall have."""
 
 
 def AttachAttrLayoutFreeBuffers() -> Pass:
