@@ -175,6 +175,25 @@ def main(A: T.Buffer((10,), "float32"), C: T.Buffer((8,), "float32")):
     )
 
 
+def test_padded_iterations_store_to_elements_of_their_own():
+    program = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("A"):
+            vi = T.axis.spatial(4, i)
+            A[vi] = T.Cast("float32", vi)
+"""
+    sch = Schedule(module(program))
+    sch.transform_block_layout("A", lambda i: (i // 4, i % 4))  # (0, i): 0 is no index
+    with pytest.raises(ScheduleError) as refused:
+        sch.pad_einsum("A", [4, 1])
+    assert 'is no index of "A"' in refused.value.reason
+    sch.pad_einsum("A", [1, 8])
+    (array,) = outputs(sch.mod, [np.full(4, -1, "float32")])
+    np.testing.assert_array_equal(array, [0, 1, 2, 3])
+
+
 def test_predicates_are_not_padded():
     def schedule(sch):
         sch.split(sch.get_loops("C")[0], [None, 8])

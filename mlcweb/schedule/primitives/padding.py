@@ -50,8 +50,8 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
 
     Checked: a factor for each iterator, all positive; the block is complete or a reduction block,
     its loops hold it alone, and its body is one store; all indices are iterators or constants;
-    where a reduction iterator is padded, zeros add nothing to the sum; the block declares all that
-    it accesses.
+    spatial iterators that are padded are indices of the output; where a reduction iterator is
+    padded, zeros add nothing to the sum; the block declares all that it accesses.
 
     rewrite, by [8, 8, 8]:
         for i, j, k in T.grid(12, 20, 17):        for i0, i1 in T.grid(16, 24): (block "A_pad") …
@@ -83,6 +83,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     }
     if not grown:
         return state
+    _check_other_elements(place, grown)
     _check_zeros_add_nothing(place, grown)
     copies = {
         region.buffer: copy
@@ -214,6 +215,25 @@ def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]
             )
         extents.append(extent if Analyzer().can_prove_equal(padded, extent) else padded)
     return extents
+
+
+def _check_other_elements(place: BlockPlace, grown: Mapping[Var, PrimExpr]) -> None:
+    """The iterations that a spatial iterator gains store to elements of their own."""
+    store = place.block.body
+    assert isinstance(store, BufferStore)
+    for iter_var in place.block.iter_vars:
+        var = iter_var.var
+        if (
+            iter_var.iter_type == IterType.DATA_PARALLEL
+            and var in grown
+            and var not in store.indices
+        ):
+            raise BlockKindError(
+                f'The iterator "{var.name}" is no index of "{store.buffer.name}", so that its '
+                "padded iterations would store to the same elements again",
+                [place.realize],
+                "a padding of 1 for iterators that are no index of the output",
+            )
 
 
 def _check_zeros_add_nothing(place: BlockPlace, grown: Mapping[Var, PrimExpr]) -> None:
