@@ -1,96 +1,94 @@
-"""Random graphs keep their results through the passes."""
+"""Random graphs keep their results through random passes, and on all targets of the processor."""
+
+import os
+from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import mlcweb as tvm
 from mlcweb import relax
 from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.relax.dpl import is_op, wildcard
-from tests.strategies import examples
+from tests.relax.random_graphs import RandomGraph
 
-op = relax.op
 T = relax.transform
 
-UNARY = {
-    "relu": op.nn.relu,
-    "negative": op.negative,
-    "transpose": op.permute_dims,
-    "softmax": lambda x: op.nn.softmax(x, axis=-1),
-    "reshape": lambda x: op.reshape(op.reshape(x, (16,)), (4, 4)),
-    "row sums": lambda x: op.sum(x, axis=[1], keepdims=True),
-    "half": lambda x: op.multiply(x, relax.const(0.5, "float32")),
-    "constant": lambda x: op.add(x, relax.const(np.eye(4), "float32")),
-}
-BINARY = {"add": op.add, "subtract": op.subtract, "maximum": op.maximum, "matmul": op.matmul}
+SUM_OF_PRODUCT = is_op("relax.add")(is_op("relax.matmul")(wildcard(), wildcard()), wildcard())
 
-steps = st.lists(
-    st.tuples(st.sampled_from([*UNARY, *BINARY]), st.integers(0, 9), st.integers(0, 9)),
-    min_size=1,
-    max_size=8,
+ON_OPERATORS = [
+    T.AdjustMatmulOrder(), T.CanonicalizeBindings(), T.CombineParallelMatmul(),
+    T.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]}),
+    T.ConvertLayout({"relax.nn.conv2d": ["NHWC", "HWIO"]}),
+    T.ConvertToDataflow(), T.DataflowUseInplaceCalls(), T.DeadCodeElimination(),
+    T.DecomposeOpsForInference(), T.EliminateCommonSubexpr(), T.ExpandMatmulOfSum(),
+    T.FoldConstant(), T.FuseOpsByPattern([("a.b", SUM_OF_PRODUCT)], bind_constants=False),
+    T.FuseOpsByPattern([("a.b", SUM_OF_PRODUCT)]), T.LambdaLift(), T.LiftTransformParams(),
+    T.Normalize(), T.NormalizeGlobalVar(), T.RemoveUnusedOutputs(), T.RemoveUnusedParameters(),
+    T.ReorderPermuteDimsAfterConcat(), T.ReorderTakeAfterMatmul(), T.ToMixedPrecision(),
+    T.ToNonDataflow(), T.TopologicalSort(),
+]  # fmt: skip
+FUSING = [T.AnnotateTIROpPattern(), T.FuseOps(), T.FuseTIR()]
+ON_FUNCTIONS = [
+    *FUSING, T.FuseOps(fuse_opt_level=1), T.CanonicalizeBindings(), T.ConvertToDataflow(),
+    T.DataflowUseInplaceCalls(), T.DeadCodeElimination(), T.EliminateCommonSubexpr(),
+    T.FoldConstant(), T.Normalize(), T.RewriteDataflowReshape(), T.ToNonDataflow(),
+    tvm.transform.Sequential([T.RemovePurityChecking(), T.CallTIRRewrite()], name="CallTIRRewrite"),
+]  # fmt: skip
+
+
+def random_passes(random: Random) -> list[tvm.transform.Pass]:
+    passes = random.choices(ON_OPERATORS, k=random.randrange(5))
+    if random.random() < 0.3:
+        return passes
+    fusing = FUSING if random.random() < 0.7 else []
+    later = random.choices(ON_FUNCTIONS, k=random.randrange(4))
+    return [*passes, T.LegalizeOps(), *fusing, *later]
+
+
+def check(seed: int) -> None:
+    random = Random(seed)
+    graph = RandomGraph(random)
+    passes = random_passes(random)
+    names = [one.info.name for one in passes]
+    target = random.choice(["numpy", "wasm", "llvm"])
+    try:
+        changed = graph.module
+        for one in passes:
+            changed = one(changed)
+            refuse_ill_formed(changed)
+        vm = relax.VirtualMachine(relax.build(changed, target), tvm.cpu())
+        results = vm["main"](*map(tvm.nd.array, graph.inputs))
+        several = results if isinstance(results, (list, tuple)) else [results]
+        is_rounded = "ToMixedPrecision" in names
+        for result, expected in zip(several, graph.results, strict=True):
+            compare(result.numpy(), expected, is_rounded)
+    except Exception as error:
+        error.add_note(f"seed {seed}, {target}, {names}:\n{graph.module.script()}")
+        raise
+
+
+def compare(result: np.ndarray, expected: np.ndarray, is_rounded: bool) -> None:
+    """Numbers are near; what was cut to whole ones or compared may now and then differ by one, and
+    has no bound where numbers were rounded to float16."""
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    if expected.dtype == np.float32:
+        near = 5e-2 if is_rounded else 1e-3
+        np.testing.assert_allclose(result, expected, near, near)
+    elif not is_rounded:
+        assert np.mean(result != expected) < 0.02
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_results_are_kept(first: int) -> None:
+    for seed in range(first, first + 20):
+        check(seed)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "first", range(1000, 1000 + int(os.environ.get("RANDOM_GRAPHS", 1000)), 100)
 )
-ends = st.lists(st.integers(0, 9), min_size=1, max_size=2)
-
-
-def graph(chosen, results):
-    """A function of two (4, 4) tensors; `results` are the values that it gives."""
-    bb = relax.BlockBuilder()
-    params = [relax.Var(name, relax.TensorStructInfo((4, 4), "float32")) for name in "xy"]
-    with bb.function("main", params):
-        with bb.dataflow():
-            values = list(params)
-            for name, first, second in chosen:
-                a, b = values[first % len(values)], values[second % len(values)]
-                new = bb.emit(UNARY[name](a) if name in UNARY else BINARY[name](a, b))
-                if new.struct_info.values[1].value == 1:
-                    new = bb.emit(op.add(new, params[0]))
-                values.append(new)
-            outputs = [bb.emit_output(values[-1 - place % len(chosen)]) for place in results]
-        bb.emit_func_output(outputs[0] if len(outputs) == 1 else relax.Tuple(outputs))
-    return bb.get()
-
-
-def matmul_then_add():
-    return is_op("relax.add")(is_op("relax.matmul")(wildcard(), wildcard()), wildcard())
-
-
-PIPELINES = {
-    "in place": [T.DataflowUseInplaceCalls(), T.LegalizeOps(), T.RewriteDataflowReshape()],
-    "fused": [T.LegalizeOps(), T.AnnotateTIROpPattern(), T.FuseOps(), T.FuseTIR()],
-    "by pattern": [
-        T.FuseOpsByPattern([("a.b", matmul_then_add())], bind_constants=False),
-        T.LegalizeOps(),
-        T.FuseTIR(),
-    ],
-    "tidied": [
-        T.EliminateCommonSubexpr(), T.FoldConstant(), T.CanonicalizeBindings(),
-        T.DeadCodeElimination(),
-    ],
-    "other blocks": [
-        T.ToNonDataflow(), T.ConvertToDataflow(), T.LegalizeOps(), T.FoldConstant(),
-        T.AnnotateTIROpPattern(), T.FuseOps(), T.FuseTIR(), T.Normalize(),
-    ],
-}  # fmt: skip
-
-
-def run(mod):
-    rng = np.random.default_rng(0)
-    x, y = (tvm.nd.array(rng.uniform(-1, 1, (4, 4)).astype("float32")) for _ in range(2))
-    vm = relax.VirtualMachine(relax.build(mod, target="numpy"), tvm.cpu())
-    results = vm["main"](x, y)
-    return [r.numpy() for r in (results if isinstance(results, (list, tuple)) else [results])]
-
-
-@pytest.mark.parametrize("pipeline", PIPELINES)
-@examples(15)
-@given(chosen=steps, results=ends)
-def test_results_are_kept(pipeline, chosen, results):
-    mod = graph(chosen, results)
-    changed = mod
-    for one in PIPELINES[pipeline]:
-        changed = one(changed)
-        refuse_ill_formed(changed)
-    for found, expected in zip(run(changed), run(mod), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+def test_results_of_many_graphs_are_kept(first: int) -> None:
+    for seed in range(first, first + 100):
+        check(seed)
