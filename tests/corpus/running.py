@@ -156,7 +156,17 @@ def interpreted(func: PrimFunc, seed: int = 0) -> tuple[list[np.ndarray], list[n
         raise CannotRun("takes scalars")
     func = sized(func)
     arrays = inputs_of(func, seed)
-    return arrays, computed(func, "interpreter", arrays)
+    return arrays, _expected(func, arrays)
+
+
+def _expected(func: PrimFunc, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What the interpreter computes; CannotRun where a program is wrong for these inputs."""
+    try:
+        return computed(func, "interpreter", arrays)
+    except IndexOutOfBounds:
+        raise CannotRun("reaches outside of its buffers") from None
+    except (TVMError, ZeroDivisionError) as error:
+        raise CannotRun(f"is refused: {type(error).__name__}: {error}") from None
 
 
 def inputs_of(func: PrimFunc, seed: int) -> list[np.ndarray]:
@@ -174,12 +184,7 @@ def disagreement(func: PrimFunc, seed: int = 0) -> str:
     check_can_run(func)
     func = sized(func)
     arrays = inputs_of(func, seed)
-    try:
-        expected = computed(func, "interpreter", arrays)
-    except IndexOutOfBounds:
-        raise CannotRun("reaches outside of its buffers") from None
-    except (TVMError, ZeroDivisionError) as error:
-        raise CannotRun(f"is refused: {type(error).__name__}: {error}") from None
+    expected = _expected(func, arrays)
     for target in ("numpy", "wasm"):
         try:
             results = computed(func, target, arrays)
