@@ -58,9 +58,8 @@ def _axis(statement: Node) -> tuple[str, E.PrimExpr] | None:
     """The axis of threads or blocks that a statement launches, and its extent."""
     if isinstance(statement, S.For) and statement.thread_binding is not None:
         return statement.thread_binding.thread_tag, statement.extent
-    if isinstance(statement, S.AttrStmt) and isinstance(statement.node, S.IterVar):
-        if statement.attr_key in ("thread_extent", "virtual_thread"):
-            return statement.node.thread_tag or "vthread", statement.value
+    if isinstance(statement, S.AttrStmt) and S.is_launch(statement):
+        return statement.node.thread_tag or "vthread", statement.value
     return None
 
 

@@ -91,7 +91,7 @@ def launches_threads(func: PrimFunc) -> bool:
     return any(
         part.thread_binding is not None
         if isinstance(part, S.For)
-        else isinstance(part, S.AttrStmt) and part.attr_key == "thread_extent"
+        else isinstance(part, S.AttrStmt) and S.is_launch(part)
         for part in S.statements_in(func.body)
     )
 

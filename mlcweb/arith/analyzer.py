@@ -292,7 +292,8 @@ class Analyzer:
         if isinstance(expr, E.EqualOp):
             expr = expr.asobject()
         if isinstance(expr, _LEAVES):
-            return self.known_value(expr) if isinstance(expr, E.Var) else expr
+            value = self.known_value(expr) if isinstance(expr, E.Var) else expr
+            return value if isinstance(value, _LEAVES) else self.simplify(value)
         cached = self._simplified.get(expr)
         if cached is None:
             try:

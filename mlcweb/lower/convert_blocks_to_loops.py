@@ -17,11 +17,12 @@ from mlcweb.lower.atomics import lower_atomics
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.matrix_units import lower_matrix_units
 from mlcweb.lower.pipeline_annotations import has_pipelines, with_attributes
+from mlcweb.lower.thread_launches import launch_as_loop
 from mlcweb.lower.warp_matrices import lower_warp_matrices
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, cast, const, floormod, is_const_int
+from mlcweb.tir.arithmetic import add, const, floormod, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, row_major_strides
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
@@ -162,17 +163,11 @@ class BlockConversion(Mutator):
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
         """Threads that are launched are a loop that is bound to them."""
-        threads = statement.attr_key in ("thread_extent", "virtual_thread")
-        if not (threads and isinstance(statement.node, S.IterVar)):
-            return self.rewrite_children(statement)
-        axis, extent = statement.node, self.rewrite(statement.value)
-        zero = const(0, axis.var.dtype)
-        if is_thread_tag(axis.thread_tag):
-            self.threads[axis.var] = axis.thread_tag
-        return S.For(
-            axis.var, zero, cast(axis.var.dtype, extent), S.ForKind.THREAD_BINDING,
-            self.rewrite(statement.body), axis, span=statement.span,
-        )  # fmt: skip
+        launches = S.is_launch(statement)
+        if launches and is_thread_tag(statement.node.thread_tag):
+            self.threads[statement.node.var] = statement.node.thread_tag
+        new = self.rewrite_children(statement)
+        return launch_as_loop(new) if launches else new
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:

@@ -121,7 +121,7 @@ class _IndexSimplification(Mutator):
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.AttrStmt:
-        if statement.attr_key == "thread_extent" and isinstance(statement.node, S.IterVar):
+        if S.is_launch(statement):
             var = statement.node.var
             self.enter(var, Range(const(0, var.dtype), statement.value))
         return self.rewrite_children(statement)

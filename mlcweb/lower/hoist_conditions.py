@@ -20,6 +20,7 @@ from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.options import HOIST_EXPRESSION, HOIST_IF_THEN_ELSE, configured
 from mlcweb.lower.simplify import Simplification
 from mlcweb.lower.statement_simplifier import is_nothing
+from mlcweb.lower.stmt_simplify import stmt_simplify
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, logical_not, may_trap
@@ -110,9 +111,9 @@ class _Hoisting(Mutator):
         self.left = MAX_HOISTED
 
     def run(self, func: PrimFunc) -> PrimFunc:
-        """The function, the copies of loops with variables of their own."""
+        """The simplified function, the copies of loops with variables of their own."""
         new = func.with_body(self.rewrite(func.body))
-        return new if new.body is func.body or verify_ssa(new) else renew_defs(new)
+        return stmt_simplify(new if verify_ssa(new) else renew_defs(new))
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:

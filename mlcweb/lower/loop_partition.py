@@ -161,7 +161,7 @@ class _Partition(Mutator):
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
         axis = statement.node
-        if statement.attr_key != "thread_extent" or not isinstance(axis, S.IterVar):
+        if not S.is_launch(statement):
             return self.rewrite_children(statement)
         domain = Range(const(0, axis.var.dtype), statement.value)
         if axis.thread_tag.startswith("blockIdx"):
@@ -330,7 +330,7 @@ class _Finder(Visitor):
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> None:
         axis = statement.node
-        if statement.attr_key == "thread_extent" and isinstance(axis, S.IterVar):
+        if S.is_launch(statement):
             domain = Range(const(0, axis.var.dtype), statement.value)
             self.within(axis.var, domain, statement.body)
         else:

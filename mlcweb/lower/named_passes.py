@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.analysis.queries import detect_buffer_access_lca
+from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
-from mlcweb.lower.convert_blocks_to_loops import BlockConversion
+from mlcweb.lower.convert_blocks_to_loops import BlockConversion, instructions_in_loops
 from mlcweb.lower.loop_exits import leaves_loop
+from mlcweb.lower.pipeline_annotations import has_pipelines
 from mlcweb.lower.simplify import Simplification
 from mlcweb.lower.statement_simplifier import (
     NOTHING,
     StatementSimplifier,
     is_nothing,
 )
+from mlcweb.lower.thread_launches import loop_as_launch
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, is_const_int, logical_not, may_trap
+from mlcweb.tir.arithmetic import add, const, convert, is_const_int, logical_not, may_trap
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
@@ -184,6 +188,59 @@ class LowerMatchBuffer(BlockConversion):
         block = replace(self.rewrite_children(realize.block), match_buffers=())
         self.values = around
         return replace(realize, block=block)
+
+
+def lower_opaque_block(func: PrimFunc) -> PrimFunc:
+    """Dissolve blocks as `convert_blocks_to_loops` does, and launch threads by statements; loops of
+    one iteration go, and pragmas of loops and blocks are statements around them."""
+    func = instructions_in_loops(func)
+    dissolved = _OpaqueBlocks(exchanges_data(func), has_pipelines(func))
+    return func.with_body(dissolved.rewrite(func.body))
+
+
+class _OpaqueBlocks(BlockConversion):
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> S.Stmt:
+        new = super().attribute(statement)
+        return loop_as_launch(new) if isinstance(new, S.For) else new
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        launches = loop.kind == S.ForKind.THREAD_BINDING
+        if is_const_int(loop.extent, 1) and not loop.annotations:
+            low = self.rewrite(loop.min)
+            if not launches and reads_memory(low):
+                return S.LetStmt(loop.loop_var, low, self.rewrite(loop.body), span=loop.span)
+            self.values[loop.loop_var] = low
+            if not launches:
+                return self.rewrite(loop.body)
+        new = super().loop(loop)
+        assert isinstance(new, S.For)
+        kept, pragmas = _pragmas(loop.annotations)
+        new = loop_as_launch(new) if launches else replace(new, annotations=kept)
+        return _under(pragmas, loop.loop_var, new)
+
+    @on(S.BlockRealize)
+    def realize(self, realize: S.BlockRealize) -> S.Stmt:
+        block = realize.block
+        _, pragmas = _pragmas(block.annotations)
+        body = _under(pragmas, const(0), block.body)
+        return super().realize(replace(realize, block=replace(block, body=body)))
+
+
+def _pragmas(annotations: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The annotations that are no pragmas, and those that are."""
+    parts: tuple[dict[str, Any], dict[str, Any]] = {}, {}
+    for key, value in annotations.items():
+        parts[key.startswith("pragma_")][key] = value
+    return parts
+
+
+def _under(pragmas: Mapping[str, Any], node: Any, body: S.Stmt) -> S.Stmt:
+    for key, value in reversed(pragmas.items()):
+        value = E.StringImm(value) if isinstance(value, str) else convert(value)
+        body = S.AttrStmt(node, key, value, body)
+    return body
 
 
 def plan_buffer_allocation(func: PrimFunc) -> PrimFunc:

@@ -133,7 +133,7 @@ def _domain(node: S.For | S.AttrStmt) -> tuple[E.Var, Range] | None:
     """The variable of a loop or of launched threads, and its values."""
     if isinstance(node, S.For):
         return node.loop_var, node.domain
-    if node.attr_key == "thread_extent" and isinstance(node.node, S.IterVar):
+    if S.is_launch(node):
         return node.node.var, Range(const(0, node.value.dtype), node.value)
     return None
 

@@ -1,7 +1,8 @@
 """The pass `tvm.tir.transform.Simplify`, with its options.
 
-It does what the pass of the same name in the pipeline does (`mlcweb.lower.simplify`), and puts
-values in the place of the names they were given, which before code generation would only be undone.
+It does what the pass of the same name in the pipeline does (`mlcweb.lower.simplify`), and
+computes from the values of variables instead of from the variables, which before code generation
+would only be undone.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from mlcweb.arith import Analyzer, Extension
 from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import find_nodes, on
+from mlcweb.ir.visitor import on
 from mlcweb.lower.conjunctive_form import and_of_ors
 from mlcweb.lower.options import SIMPLIFY, configured
 from mlcweb.lower.simplify import Simplification
 from mlcweb.lower.statement_simplifier import NOTHING, stores_what_is_there
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import reads_memory, substitute
+from mlcweb.tir.substitute import reads_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,6 @@ class _StmtSimplification(Simplification):
         self.config = config
         if config.transitively_prove_inequalities:
             self.analyzer.enabled_extensions |= Extension.TransitivelyProveInequalities
-        self.named_values: dict[E.Var, E.PrimExpr] = {}
         assume_extents(self.analyzer, func)
 
     def rewrite(self, node: Any) -> Any:
@@ -98,46 +97,15 @@ class _StmtSimplification(Simplification):
 
     @on(S.LetStmt)
     def let(self, statement: S.LetStmt) -> S.Stmt:
+        """The variable stays, and what is computed from it is computed from its value."""
         value = self.rewrite(statement.value)
-        if reads_memory(value):
-            return self.named(statement, value)
-        constant = isinstance(value, (E.IntImm, E.FloatImm, E.Var))
-        if not constant and not is_index_type(value.dtype):
-            self.named_values[statement.var] = value
-            return self.named(statement, value)
-        self.analyzer.bind(statement.var, value)
-        if any(statement.var in _described_by(buffer) for buffer in _buffers(statement.body)):
-            return self.named(statement, value)
-        return self.rewrite(substitute(statement.body, {statement.var: value}))
-
-    def named(self, statement: S.LetStmt, value: E.PrimExpr) -> S.Stmt:
+        if not reads_memory(value):
+            self.analyzer.bind(statement.var, value)
         body = self.rewrite(statement.body)
         same = value is statement.value and body is statement.body
         return statement if same else replace(statement, value=value, body=body)
-
-    @on(S.IfThenElse)
-    def branch(self, branch: S.IfThenElse) -> S.Stmt:
-        if self.named_values:
-            proof = self.rewrite(substitute(branch.condition, self.named_values))
-            if isinstance(proof, E.IntImm):
-                branch = replace(branch, condition=proof)
-        return super().branch(branch)
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
         new = self.rewrite_children(store)
         return NOTHING if stores_what_is_there(new) else new
-
-
-def _buffers(body: S.Stmt) -> set[Buffer]:
-    """The buffers that a statement accesses or declares."""
-    return {
-        node.buffer
-        for node in find_nodes(body, E.BufferLoad, S.BufferStore, S.DeclBuffer, S.AllocBuffer)
-    }
-
-
-def _described_by(buffer: Buffer) -> list[E.Var]:
-    """The variables that say where a buffer is and how large."""
-    parts = (buffer.data, buffer.elem_offset, *buffer.shape, *buffer.strides)
-    return [node for part in parts for node in find_nodes(part, E.Var)]

@@ -113,8 +113,8 @@ class _Summary(NamedTuple):
 
 
 class _Synchronization(Dispatcher):
-    """Synchronises the threads of one block. `shared` are the buffers that they share: those
-    allocated outside of their loops, whatever the storage scope. `common` are the data that they
+    """Synchronises the threads of one block. `shared` are the buffers that they share: those of
+    that storage scope, and those allocated outside of their loops. `common` are the data that they
     reduce to together, `around` the loops around the block."""
 
     def __init__(
@@ -326,6 +326,10 @@ class _Synchronization(Dispatcher):
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> _Summary:
+        if statement.buffer.scope().startswith("shared"):
+            self.shared[statement.buffer.data] = statement.buffer
+            body = self.summary(statement.body)
+            return body._replace(statement=replace(statement, body=body.statement))
         self.varying.allocate(statement.buffer)
         self.own[statement.buffer.data] = []
         body = self.summary(statement.body)

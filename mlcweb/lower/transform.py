@@ -30,7 +30,6 @@ from mlcweb.lower import (
 )
 from mlcweb.lower.common_subexpr_elim import common_subexpr_elim
 from mlcweb.lower.compact_buffers import compact_buffers
-from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffer
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.layout_preproc import remove_layout_copies
@@ -40,6 +39,7 @@ from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_axes import unify_thread_bindings
+from mlcweb.lower.thread_launches import with_launches_as_loops
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.lower.vectorize_loop import vectorize_loop
 from mlcweb.tir.fresh_copy import convert_ssa
@@ -87,13 +87,13 @@ def _verify_memory(func: PrimFunc) -> PrimFunc:
 _LOWERING: dict[str, LoweringPass] = {
     name.removeprefix(PREFIX): run
     for run in (
-        lower_init_block, convert_blocks_to_loops, hoist_if_then_else,
-        hoist_expression, common_subexpr_elim,
+        lower_init_block, hoist_if_then_else, hoist_expression, common_subexpr_elim,
     )
     for name in (info.name for info in run.infos)
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
+    "LowerOpaqueBlock": named_passes.lower_opaque_block,
     "BF16ComputeLegalize": narrow_floats.legalize_compute,
     "BF16StorageLegalize": narrow_floats.legalize_storage,
     "CompactBufferAllocation": _compact_buffers,
@@ -133,7 +133,7 @@ def ThreadSync(storage_scope: str) -> PrimFuncPass:
     """Puts barriers between accesses of different threads to "shared" memory."""
     if not storage_scope.startswith("shared"):
         raise TVMError(f'Barriers are for "shared" memory here, not for "{storage_scope}"')
-    return _named("ThreadSync", thread_sync)
+    return _named("ThreadSync", with_launches_as_loops(thread_sync))
 
 
 def VectorizeLoop(enable_vectorize: bool = True) -> PrimFuncPass:

@@ -158,6 +158,18 @@ class AttrStmt(Stmt):
     body: Stmt
 
 
+LAUNCH_KEYS = ("thread_extent", "virtual_thread")
+"""The attributes that launch the threads of an axis for what is below them."""
+
+
+def launch_key(thread_tag: str) -> str:
+    return LAUNCH_KEYS[thread_tag.startswith("vthread")]
+
+
+def is_launch(statement: AttrStmt) -> bool:
+    return statement.attr_key in LAUNCH_KEYS and isinstance(statement.node, IterVar)
+
+
 @node
 class AssertStmt(Stmt):
     """`body` where `condition` holds; else an error of the class that `error_kind` names."""

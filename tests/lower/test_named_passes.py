@@ -164,8 +164,8 @@ else:
                 A[i * 8 + j] = T.float32(2)"""),
     (CONJUNCTS, transform.HoistIfThenElse, {}, """
 for i, j in T.grid(8, 8):
-    if n > 2 and j < 3 and i < 2:
-        A[i * 8 + j] = T.if_then_else(n > 3, T.float32(1), T.float32(3))"""),
+    if 2 < n and j < 3 and i < 2:
+        A[i * 8 + j] = T.if_then_else(3 < n, T.float32(1), T.float32(3))"""),
     (CONJUNCTS, transform.HoistExpression, {}, """
 if 2 < n:
     if 3 < n:
@@ -186,12 +186,12 @@ for i in range(8):
     if i < 3:
         for j in range(8):
             if j < 4:
-                A[i * 8 + j] = x"""),
+                A[i * 8 + j] = T.float32(3) * T.Cast("float32", n)"""),
     (CONJUNCTS, transform.HoistExpression, {"tir.HoistExpression": {
         "hoisted_conditionals": transform.HoistedConditionals.Never.value}}, """
 for i, j in T.grid(8, 8):
-    if n > 2 and j < 3 and i < 2:
-        A[i * 8 + j] = T.if_then_else(n > 3, T.float32(1), T.float32(3))"""),
+    if 2 < n and j < 3 and i < 2:
+        A[i * 8 + j] = T.if_then_else(3 < n, T.float32(1), T.float32(3))"""),
     (CONJUNCTS, transform.HoistExpression, {"tir.HoistExpression": {
         "hoisted_conditionals": transform.HoistedConditionals.IfElseExpr.value}}, """
 if 3 < n:
@@ -219,7 +219,7 @@ for i in range(8):
         for j in range(8):
             x: T.float32 = T.float32(3) * T.Cast("float32", n)
             if j < 4:
-                A[i * 8 + j] = x
+                A[i * 8 + j] = T.float32(3) * T.Cast("float32", n)
     else:
         for j in range(8):
             x: T.float32 = T.float32(3) * T.Cast("float32", n)

@@ -43,8 +43,9 @@ def named_numbers(A: T.Buffer((8,), "int32"), n: T.int32):
             A[i] = A[i] + 0
 
 
-def test_integers_take_the_place_of_their_names_and_idle_stores_go() -> None:
+def test_values_are_used_for_their_names_and_idle_stores_go() -> None:
     assert simplified(named_numbers).splitlines() == [
+        "    half: T.int32 = n // 2",
         "    for i in range(8):",
         "        if n // 2 <= i:",
         "            A[i] = n // 2",

@@ -305,3 +305,50 @@ def test_a_pass_of_a_program_joins_the_lowering(phase: int) -> None:
     kernel(a, b)
     assert b.numpy().tolist() == [0, 2, 4, 6]
     assert seen == [phase == 0]
+
+
+def test_dissolved_blocks_launch_threads_and_leave_pragmas() -> None:
+    @T.prim_func
+    def blocks(A: T.Buffer((8,), "float32")) -> None:
+        for bx in T.thread_binding(2, thread="blockIdx.x"):
+            for v in T.thread_binding(2, thread="vthread"):
+                for one, i in T.grid(1, 2):
+                    with T.block("A"):
+                        T.block_attr({"pragma_kept": 3, "dropped": 4})
+                        A[bx * 4 + v * 2 + i + one] = T.float32(1)
+        for i in T.serial(2, 4, annotations={"pragma_auto_unroll_max_step": 16}):
+            with T.block("more"):
+                A[i] = A[i] + T.float32(1)
+
+    mod = IRModule({"main": blocks})
+    lowered = transform.LowerOpaqueBlock()(mod)
+    assert (
+        body(lowered)
+        == """with T.launch_thread("blockIdx.x", 2) as bx:
+    with T.launch_thread("vthread", 2) as v:
+        for i in range(2):
+            with T.attr(0, "pragma_kept", 3):
+                A[T.Add(bx * 4 + v * 2 + i, 0)] = T.float32(1)
+i = T.int32()
+with T.attr(i, "pragma_auto_unroll_max_step", 16):
+    for i in range(2, 4):
+        A[i] = A[i] + T.float32(1)"""
+    )
+    for function in (blocks, lowered["main"]):
+        a = tvm.nd.array(np.zeros(8, "float32"))
+        tvm.build(function, target="interpreter")(a)
+        assert a.numpy().tolist() == [1, 1, 2, 2, 1, 1, 1, 1]
+
+
+def test_barriers_are_put_between_threads_that_are_launched() -> None:
+    @T.prim_func
+    def reversed_in_place(A: T.Buffer((64,), "float32")) -> None:
+        tx = T.launch_thread("threadIdx.x", 64)
+        B = T.decl_buffer((64,), "float32", scope="shared")
+        B[tx] = A[tx]
+        A[tx] = B[63 - tx]
+
+    text = after(reversed_in_place, transform.ThreadSync("shared"))
+    assert 'with T.launch_thread("threadIdx.x", 64) as tx:' in text
+    barrier = text.index('T.tvm_storage_sync("shared")')
+    assert text.index("B[tx] = A[tx]") < barrier < text.index("A[tx] = B[63 - tx]")

@@ -205,8 +205,7 @@ class PythonSource(Visitor):
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> None:
-        threads = statement.attr_key in ("thread_extent", "virtual_thread")
-        if not (threads and isinstance(statement.node, S.IterVar)):
+        if not S.is_launch(statement):
             self.visit(statement.body)
             return
         var = statement.node.var

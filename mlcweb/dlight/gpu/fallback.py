@@ -12,7 +12,7 @@ from mlcweb.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import SPATIAL, extent_of, loop_of, place_of
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.stmt import AttrStmt, Block, For, Stmt, statements_in
+from mlcweb.tir.stmt import AttrStmt, Block, For, Stmt, is_launch, statements_in
 
 MAX_GRID = 65535
 """The most blocks of threads that WebGPU launches along an axis."""
@@ -82,7 +82,7 @@ def has_threads(sch: Schedule, block: BlockRV) -> bool:
 def _launches(body: Stmt) -> bool:
     return any(
         (isinstance(part, For) and part.thread_binding is not None)
-        or (isinstance(part, AttrStmt) and part.attr_key in ("thread_extent", "virtual_thread"))
+        or (isinstance(part, AttrStmt) and is_launch(part))
         for part in statements_in(body)
     )
 

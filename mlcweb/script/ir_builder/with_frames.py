@@ -201,7 +201,7 @@ def _axis_in_name(self: StatementBuilder, var: E.Var) -> str | None:
 
 def launch(axis: S.IterVar, extent: E.PrimExpr, body: S.Stmt) -> S.Stmt:
     """`body` on the threads of an axis."""
-    return S.AttrStmt(axis, "thread_extent", extent, body)
+    return S.AttrStmt(axis, S.launch_key(axis.thread_tag), extent, body)
 
 
 def _declaration(

@@ -64,12 +64,14 @@ def attr(
                 lambda body, span: around.wrap(inside.wrap(body, span), span)
             )
         node_or_dict = 0
+    if isinstance(node_or_dict, int):
+        node_or_dict = arithmetic.const(node_or_dict)
     if not isinstance(attr_key, str):
         raise DiagnosticError(
             'T.attr takes what it annotates, a key and a value: T.attr(A, "key", 1)'
         )
     key, annotation = attr_key, constructs.as_value(value)
-    if key == "thread_extent" and isinstance(node_or_dict, E.Var):
+    if key in S.LAUNCH_KEYS and isinstance(node_or_dict, E.Var):
         return launch_thread(node_or_dict, value)
     if isinstance(node_or_dict, S.IterVar) and node_or_dict.dom is None:
         node_or_dict = replace(node_or_dict, dom=loop_range(annotation))

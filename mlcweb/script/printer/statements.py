@@ -184,7 +184,7 @@ def _let(writer: Writer, stmt: S.LetStmt, last: bool) -> None:
 
 def _attribute(writer: Writer, stmt: S.AttrStmt, last: bool) -> None:
     value = expression(writer.names, stmt.value)
-    if stmt.attr_key == "thread_extent" and isinstance(stmt.node, S.IterVar):
+    if S.is_launch(stmt):
         var = stmt.node.var
         if writer.names.knows(var):  # T.env_thread has declared it
             axis = writer.names.of(var, var.name)
@@ -195,6 +195,9 @@ def _attribute(writer: Writer, stmt: S.AttrStmt, last: bool) -> None:
             tag = string(stmt.node.thread_tag)
             _body(writer, f"with T.launch_thread({tag}, {value}) as {name}:", stmt.body)
         return
+    if isinstance(stmt.node, E.Var) and not writer.names.knows(stmt.node):
+        # A pragma is about the variable of a loop below it.
+        writer.write(writer.names.declaration(stmt.node))
     thing = literal(writer.names, stmt.node)
     _body(writer, f"with T.attr({thing}, {string(stmt.attr_key)}, {value}):", stmt.body)
 
