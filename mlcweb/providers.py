@@ -29,6 +29,13 @@ def _target(name: str) -> Any:
     return Target
 
 
+@provides("mlcweb.lower.vectorize_loop", "current_target")
+def _current_target(name: str) -> Any:
+    from mlcweb.runtime.target import Target
+
+    return Target.current
+
+
 @provides("mlcweb.runtime.build", "build_model")
 def _model_builder(name: str) -> Any:
     from mlcweb.relax_vm import build

@@ -236,9 +236,13 @@ def element_region(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegio
     """The region of one element; of a vector, the smallest region that is known to hold it."""
     ranges = []
     for index, extent in zip(indices, buffer.shape, strict=False):
-        if dtypes.lanes(index.dtype) == 1:
+        if dtypes.lane_count(index.dtype) == 1:
             ranges.append(Range(index, arithmetic.const(1, index.dtype)))
-        elif isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm):
+        elif (
+            isinstance(index, E.Ramp)
+            and isinstance(index.stride, E.IntImm)
+            and isinstance(index.lanes, int)
+        ):
             reach = index.stride.value * (index.lanes - 1)
             first = index.base if reach >= 0 else index.base + reach
             ranges.append(Range(first, arithmetic.const(abs(reach) + 1, first.dtype)))

@@ -56,8 +56,9 @@ class _Verifier(WellFormed):
 
     @on(S.BufferStore)
     def visit_store(self, store: S.BufferStore) -> None:
-        lanes = dtypes.lanes(store.indices[-1].dtype) if store.indices else 1
-        dtype = dtypes.with_lanes(store.buffer.dtype, lanes * dtypes.lanes(store.buffer.dtype))
+        dtype = store.buffer.dtype
+        if store.indices:
+            dtype = dtypes.vector_at(dtype, store.indices[-1].dtype)
         if store.value.dtype != dtype:
             raise self.fault(
                 f'A value of type {store.value.dtype} is stored in "{store.buffer.name}" '

@@ -130,6 +130,8 @@ def _absolute(expression: E.Call, analyzer: Facts) -> ConstIntBound:
 
 def _ramp(expression: E.Ramp, analyzer: Facts) -> ConstIntBound | None:
     """All lanes of it."""
+    if not isinstance(expression.lanes, int):
+        return None
     last = ConstIntBound(0, expression.lanes - 1)
     steps = RULES[E.Mul](analyzer.const_int_bound(expression.stride), last)
     assert steps is not None

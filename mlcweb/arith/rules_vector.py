@@ -56,7 +56,7 @@ def _line(vector: E.Ramp | E.Broadcast) -> tuple[E.PrimExpr, E.PrimExpr]:
     return vector.value, integer(0, vector.value.dtype)
 
 
-def _ramp(base: E.PrimExpr, stride: E.PrimExpr, lanes: int) -> E.PrimExpr:
+def _ramp(base: E.PrimExpr, stride: E.PrimExpr, lanes: E.Lanes) -> E.PrimExpr:
     if isinstance(stride, E.IntImm) and stride.value == 0:
         return E.Broadcast(base, lanes)
     return E.Ramp(base, stride, lanes)
@@ -76,7 +76,7 @@ def _divided(cls: Any, ramp: E.Ramp, divisor: Any, analyzer: Facts) -> E.PrimExp
     modular_set = analyzer.modular_set(ramp.base)
     step = gcd(modular_set.coeff, divisor.value)  # The base is `first` above a multiple of it.
     first = modular_set.base % step
-    if 0 <= first + (lanes - 1) * stride.value < step:
+    if isinstance(lanes, int) and 0 <= first + (lanes - 1) * stride.value < step:
         return (
             E.Broadcast(base, lanes) if cls in (E.FloorDiv, E.Div) else E.Ramp(base, stride, lanes)
         )

@@ -117,7 +117,7 @@ def _is_of(format: NarrowFormat, dtype: str) -> bool:
 
 def _other(element: str, dtype: str) -> str:
     """A type of other elements with as many lanes."""
-    return dtypes.with_lanes(element, dtypes.lanes(dtype))
+    return dtypes.like(element, dtype)
 
 
 def _rounded(value: E.PrimExpr) -> E.PrimExpr:

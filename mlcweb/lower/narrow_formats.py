@@ -33,7 +33,7 @@ class NarrowFormat:
 
 def _as(element: str, value: E.PrimExpr) -> str:
     """A type of other elements with as many lanes."""
-    return dtypes.with_lanes(element, dtypes.lanes(value.dtype))
+    return dtypes.like(element, value.dtype)
 
 
 def _bits(value: E.PrimExpr) -> E.PrimExpr:

@@ -2,7 +2,8 @@
 a machine has. (`mlcweb.lower.optimize.vectorize` is the pass of the pipeline.)
 
 A statement that has no vector form becomes a serial loop over the lanes: one whose condition or
-choice differs between lanes, or that calls something else than an operator.
+choice differs between lanes, or that calls something else than an operator. For machines whose
+vectors have no fixed length, a loop of `T.vscale() * n` iterations becomes a scalable vector.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from typing import Any
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, find_nodes, on
+from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, is_const_int, multiply, subtract
+from mlcweb.tir.arithmetic import add, cast, const, is_const_int, multiply, subtract
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.constructors import make_ramp
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import BINARY_NODES, OPERATORS, operator_name
 from mlcweb.tir.substitute import reads_memory, substitute, uses_any
@@ -36,13 +39,24 @@ def vectorize_loop(func: PrimFunc) -> PrimFunc:
     """Make vectors of the loops that are marked `vectorized`.
 
     Raises:
-        DiagnosticError: such a loop does not begin at 0, has no constant number of iterations, or
-            has a `while` in it.
+        DiagnosticError: such a loop does not begin at 0, has a number of iterations that no vector
+            of the target has, or has a `while` in it.
     """
-    return func.with_body(_LoopVectorization().rewrite(func.body))
+    target = func.attrs.get("target") or provided(__name__, "current_target")()
+    return func.with_body(_LoopVectorization(target).rewrite(func.body))
+
+
+def _has_scalable_vectors(target: Any) -> bool:
+    """Whether a target has Arm's scalable vector extension, or RISC-V's."""
+    options = getattr(target, "attrs", {})
+    features = options.get("mattr", ())
+    return "+sve" in features or ("+v" in features and "riscv" in options.get("mtriple", ""))
 
 
 class _LoopVectorization(Mutator):
+    def __init__(self, target: Any) -> None:
+        self.target = target
+
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         if loop.kind != S.ForKind.VECTORIZED:
@@ -53,25 +67,27 @@ class _LoopVectorization(Mutator):
                 f'The vectorized loop "{name}" begins at {loop.min}, not at 0', loop.span
             )
         if not isinstance(extent, E.IntImm):
-            raise DiagnosticError(
-                f'The vectorized loop "{name}" has {extent} iterations; vectors have a constant '
-                "number of lanes: split it by a factor",
-                loop.span,
-            )
-        if extent.value < 2:
+            scalable = any(operator_name(node) == "vscale" for node in walk(extent))
+            if not (scalable and _has_scalable_vectors(self.target)):
+                raise DiagnosticError(
+                    f"Failed to vectorize loop with extent {extent} for target {self.target}: "
+                    f'vectors have a constant number of lanes there; split "{name}" by a factor',
+                    loop.span,
+                )
+        elif extent.value < 2:
             return self.rewrite(replace(loop, kind=S.ForKind.SERIAL))
-        return _Lanes(loop.loop_var, extent.value).rewrite(loop.body)
+        index = make_ramp(const(0, loop.loop_var.dtype), 1, extent)
+        return _Lanes(loop.loop_var, index).rewrite(loop.body)
 
 
 class _Lanes(Mutator):
     """What the iterations of a loop do, side by side. What is the same in all lanes stays a scalar,
     and is broadcast where it meets a vector."""
 
-    def __init__(self, var: E.Var, lanes: int) -> None:
+    def __init__(self, var: E.Var, index: E.Ramp) -> None:
         self.var = var
-        self.lanes = lanes
-        ramp = E.Ramp(const(0, var.dtype), const(1, var.dtype), lanes)
-        self.vectors: dict[E.Var, E.PrimExpr] = {var: ramp}
+        self.lanes = index.lanes
+        self.vectors: dict[E.Var, E.PrimExpr] = {var: index}
         self.copies: dict[Buffer, Buffer] = {}
         """Buffers that each lane has of its own -> one with those of all lanes."""
 
@@ -90,14 +106,14 @@ class _Lanes(Mutator):
 
     def lane_by_lane(self, statement: S.Stmt) -> S.Stmt:
         lane = E.Var(f"{self.var.name}_s", self.var.dtype)
-        start, count = const(0, lane.dtype), const(self.lanes, lane.dtype)
+        start, count = const(0, lane.dtype), cast(lane.dtype, self.lanes)
         body = substitute(statement, {self.var: lane})
         return S.For(lane, start, count, S.ForKind.SERIAL, body, span=statement.span)
 
     def scalar(self, expression: E.PrimExpr) -> E.PrimExpr:
         """What has to be the same in all lanes."""
         new = self.rewrite(expression)
-        if dtypes.lanes(new.dtype) != dtypes.lanes(expression.dtype):
+        if dtypes.lane_count(new.dtype) != dtypes.lane_count(expression.dtype):
             raise _NoVectorFormError
         return new
 
@@ -124,13 +140,22 @@ class _Lanes(Mutator):
     @on(E.Cast)
     def conversion(self, node: E.Cast) -> E.PrimExpr:
         value = self.rewrite(node.value)
-        dtype = dtypes.with_lanes(node.dtype, dtypes.lanes(value.dtype))
+        dtype = dtypes.like(node.dtype, value.dtype)
         return node if value is node.value else E.Cast(dtype, value)
 
     @on(E.Ramp)
     def ramp(self, node: E.Ramp) -> E.PrimExpr:
         base, stride = self.rewrite(node.base), self.scalar(node.stride)
-        if isinstance(base, E.Ramp):
+        if dtypes.lane_count(base.dtype) != 1:
+            if not isinstance(self.lanes, int):
+                raise DiagnosticError(
+                    "Creating scalable vectors from existing vectors is not supported."
+                )
+            if not isinstance(node.lanes, int):
+                raise DiagnosticError(
+                    "Vectorizing over existing scalable vectors is not supported."
+                )
+        if isinstance(base, E.Ramp) and isinstance(base.lanes, int) and isinstance(node.lanes, int):
             if not Analyzer().can_prove_equal(base.stride, multiply(stride, node.lanes)):
                 raise _NoVectorFormError
             return E.Ramp(base.base, stride, base.lanes * node.lanes)
@@ -156,7 +181,7 @@ class _Lanes(Mutator):
                 raise _NoVectorFormError  # it may have an effect, once for each lane
         if all(map(is_, args, call.args)):
             return call
-        return replace(call, args=tuple(args), dtype=_with_lanes_of(args[-1], call.dtype))
+        return replace(call, args=tuple(args), dtype=dtypes.like(call.dtype, args[-1].dtype))
 
     @on(E.BufferLoad)
     def load(self, load: E.BufferLoad) -> E.PrimExpr:
@@ -169,7 +194,7 @@ class _Lanes(Mutator):
         """The indices of an access, of which the last alone may be a vector."""
         indices = access.indices
         if access.buffer in self.copies:
-            last = add(multiply(indices[-1], const(self.lanes, indices[-1].dtype)), self.var)
+            last = add(multiply(indices[-1], cast(indices[-1].dtype, self.lanes)), self.var)
             indices = (*indices[:-1], last)
         if not indices:
             return indices
@@ -179,7 +204,7 @@ class _Lanes(Mutator):
     @on(E.Let, S.LetStmt)
     def let(self, let: Any) -> Any:
         value = self.rewrite(let.value)
-        if dtypes.lanes(value.dtype) == dtypes.lanes(let.var.dtype):
+        if dtypes.lane_count(value.dtype) == dtypes.lane_count(let.var.dtype):
             return replace(let, value=value, body=self.rewrite(let.body))
         var = self.vectors[let.var] = E.Var(let.var.name, value.dtype, span=let.var.span)
         try:
@@ -194,15 +219,20 @@ class _Lanes(Mutator):
         indices, value = self.indices_of(store), self.rewrite(store.value)
         index = indices[-1] if indices else const(0)
         reads = any(load.buffer is store.buffer for load in find_nodes(store.value, E.BufferLoad))
-        if dtypes.lanes(index.dtype) == 1 and (dtypes.lanes(value.dtype) > 1 or reads):
+        is_vector = dtypes.lane_count(index.dtype) != 1
+        if not is_vector and (dtypes.lane_count(value.dtype) != 1 or reads):
             raise _NoVectorFormError  # lanes store into one element
-        if dtypes.lanes(index.dtype) > 1 and not isinstance(index, E.Ramp) and reads:
+        if is_vector and not isinstance(index, E.Ramp) and reads:
             raise _NoVectorFormError  # lanes may update one element
         if indices is store.indices and value is store.value:
             return store
         buffer = self.copies.get(store.buffer, store.buffer)
-        count = dtypes.lanes(index.dtype) * dtypes.lanes(buffer.dtype)
-        return replace(store, buffer=buffer, indices=indices, value=_broadcast(value, count))
+        if dtypes.lane_count(buffer.dtype) < 0:
+            raise DiagnosticError(
+                "Vectorizing over scalable buffer elements is not supported in vectorizer."
+            )
+        value = _broadcast(value, dtypes.vector_at(buffer.dtype, index.dtype))
+        return replace(store, buffer=buffer, indices=indices, value=value)
 
     @on(S.Evaluate, S.IfThenElse, S.AssertStmt, S.AttrStmt, S.For)
     def control(self, statement: Any) -> S.Stmt:
@@ -229,7 +259,7 @@ class _Lanes(Mutator):
         buffer = statement.buffer
         if not buffer.shape or buffer.strides or uses_any(statement.body, {buffer.data}):
             raise _NoVectorFormError
-        last = multiply(buffer.shape[-1], const(self.lanes, buffer.shape[-1].dtype))
+        last = multiply(buffer.shape[-1], cast(buffer.shape[-1].dtype, self.lanes))
         copies = replace(buffer, shape=(*map(self.scalar, buffer.shape[:-1]), self.scalar(last)))
         self.copies[buffer] = copies
         try:
@@ -245,13 +275,13 @@ def _combined(kind: type[E.PrimExpr], operands: list[E.PrimExpr]) -> E.Ramp | No
     (a, b), zero = operands, const(0, dtypes.element_of(operands[0].dtype))
     if kind in (E.Add, E.Sub):
         combine = add if kind is E.Add else subtract
-        if isinstance(b, E.Ramp) and dtypes.lanes(a.dtype) == 1:
+        if isinstance(b, E.Ramp) and dtypes.lane_count(a.dtype) == 1:
             return E.Ramp(combine(a, b.base), combine(zero, b.stride), b.lanes)
-        if isinstance(a, E.Ramp) and dtypes.lanes(b.dtype) == 1:
+        if isinstance(a, E.Ramp) and dtypes.lane_count(b.dtype) == 1:
             return E.Ramp(combine(a.base, b), a.stride, a.lanes)
     if kind is E.Mul:
         for ramp, factor in ((a, b), (b, a)):
-            if isinstance(ramp, E.Ramp) and dtypes.lanes(factor.dtype) == 1:
+            if isinstance(ramp, E.Ramp) and dtypes.lane_count(factor.dtype) == 1:
                 if Analyzer().can_prove(E.GT(factor, zero)):
                     base, stride = (multiply(part, factor) for part in (ramp.base, ramp.stride))
                     return E.Ramp(base, stride, ramp.lanes)
@@ -261,20 +291,17 @@ def _combined(kind: type[E.PrimExpr], operands: list[E.PrimExpr]) -> E.Ramp | No
 def _alike(operands: Iterable[E.PrimExpr]) -> list[E.PrimExpr]:
     """Operands with the lanes of that which has most."""
     operands = list(operands)
-    lanes = max(dtypes.lanes(operand.dtype) for operand in operands)
-    return [_broadcast(operand, lanes) for operand in operands]
+    longest = max((operand.dtype for operand in operands), key=lambda t: abs(dtypes.lane_count(t)))
+    return [_broadcast(operand, longest) for operand in operands]
 
 
-def _broadcast(value: E.PrimExpr, lanes: int) -> E.PrimExpr:
-    have = dtypes.lanes(value.dtype)
-    if have == lanes:
+def _broadcast(value: E.PrimExpr, dtype: str) -> E.PrimExpr:
+    """A value with the lanes of a type."""
+    have, count = dtypes.lane_count(value.dtype), dtypes.lane_count(dtype)
+    if have == count:
         return value
-    if isinstance(value, E.Broadcast) and lanes % have == 0:
-        return E.Broadcast(value.value, lanes)
-    if have > 1:
+    if isinstance(value, E.Broadcast) and have > 0 and count % have == 0:
+        return E.Broadcast(value.value, E.lanes_of(dtype))
+    if have != 1:
         raise _NoVectorFormError
-    return E.Broadcast(value, lanes)
-
-
-def _with_lanes_of(value: E.PrimExpr, dtype: str) -> str:
-    return dtypes.with_lanes(dtype, dtypes.lanes(value.dtype))
+    return E.Broadcast(value, E.lanes_of(dtype))

@@ -54,9 +54,9 @@ def cast(dtype: str, value: Any) -> E.PrimExpr:
     value = convert(value)
     if value.dtype == dtype:
         return value
-    if dtypes.lanes(dtype) > 1 and dtypes.lanes(value.dtype) == 1:
-        return E.Broadcast(cast(dtypes.element_of(dtype), value), dtypes.lanes(dtype))
-    if dtypes.lanes(value.dtype) != dtypes.lanes(dtype):
+    if dtypes.lane_count(dtype) != 1 and dtypes.lane_count(value.dtype) == 1:
+        return E.Broadcast(cast(dtypes.element_of(dtype), value), E.lanes_of(dtype))
+    if dtypes.lane_count(value.dtype) != dtypes.lane_count(dtype):
         raise TypeError(f"{value} is a vector of type {value.dtype}, and {dtype} is needed here")
     if isinstance(value, E.IntImm):
         return folding.number(dtype, value.value)
@@ -95,8 +95,8 @@ def match_types(a: Any, b: Any) -> tuple[E.PrimExpr, E.PrimExpr]:
         return a, b
     if isinstance(a, E.StringImm) or isinstance(b, E.StringImm):
         raise DiagnosticError("Strings have no arithmetic")
-    lanes = max(dtypes.lanes(a.dtype), dtypes.lanes(b.dtype))
-    common = dtypes.with_lanes(_common_element(a.dtype, b.dtype), lanes)
+    longer = a if dtypes.lane_count(a.dtype) != 1 else b
+    common = dtypes.like(_common_element(a.dtype, b.dtype), longer.dtype)
     for value in (a, b):
         if isinstance(value, E.IntImm):
             const(value.value, common)  # refuses what is beyond the type
@@ -231,10 +231,9 @@ def select(condition: Any, true_value: Any, false_value: Any) -> E.PrimExpr:
 
 def in_lanes_of(condition: E.PrimExpr, values: Iterable[E.PrimExpr]) -> list[E.PrimExpr]:
     """Values that a condition chooses from, as vectors where it is one."""
-    lanes = dtypes.lanes(condition.dtype)
-    if lanes == 1:
+    if dtypes.lane_count(condition.dtype) == 1:
         return list(values)
-    return [cast(dtypes.with_lanes(value.dtype, lanes), value) for value in values]
+    return [cast(dtypes.like(value.dtype, condition.dtype), value) for value in values]
 
 
 def _of_one_type(x: Any, y: Any) -> tuple[E.PrimExpr, E.PrimExpr]:

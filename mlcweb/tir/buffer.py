@@ -16,7 +16,7 @@ from mlcweb.ir.node import Node, attribute, definition, hint, node, reference, r
 from mlcweb.ir.structural import BINDING_CLASSES
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import add, const, convert, multiply, subtract
-from mlcweb.tir.expr import BufferLoad, IntImm, PointerType, PrimExpr, Ramp, Var
+from mlcweb.tir.expr import BufferLoad, IntImm, PointerType, PrimExpr, Ramp, Var, lanes_of
 
 
 @node
@@ -98,9 +98,8 @@ class Buffer(Node):
         dtype = dtype or self.dtype
         if dtypes.element_of(dtype) != dtypes.element_of(self.dtype):
             raise DiagnosticError(f'Buffer "{self.name}" has no {dtype}: it is of {self.dtype}')
-        count = dtypes.lanes(dtype)
-        if count > 1:
-            indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), count)
+        if dtypes.lane_count(dtype) != 1:
+            indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), lanes_of(dtype))
         return BufferLoad(self, tuple(indices))
 
     def vstore(self, begin: Any, value: Any) -> Node:

@@ -23,7 +23,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.node_checks import ConstructionError, fault_of, fault_of_constant
-from mlcweb.tir.operators import BINARY_NODES
+from mlcweb.tir.operators import BINARY_NODES, operator_name
 from mlcweb.tir.reduction import CommReducer, Reduce
 
 
@@ -58,14 +58,17 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _lanes(value: Any) -> int:
-    """A number of lanes, of a number or a constant."""
-    if isinstance(value, E.PrimExpr) and not isinstance(value, E.IntImm):
-        raise DiagnosticError(
-            f"A vector has a constant number of lanes, not {value}: scalable vectors (T.vscale) "
-            "are not supported; write the number for the machine that you mean"
-        )
-    return int(value)
+def _lanes(value: Any) -> E.Lanes:
+    """A number of lanes, or `T.vscale()` times a number."""
+    if not isinstance(value, E.PrimExpr) or isinstance(value, E.IntImm):
+        return int(value)
+    if isinstance(value, E.Mul):
+        for factor, count in ((value.a, value.b), (value.b, value.a)):
+            if operator_name(factor) == "vscale" and isinstance(count, E.IntImm):
+                return E.Mul(factor, count)
+    raise DiagnosticError(
+        f"A vector has a constant number of lanes, or T.vscale() times a number, not {value}"
+    )
 
 
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {

@@ -14,7 +14,13 @@ class UnknownTypeError(DiagnosticError, ValueError):
     """There is no such data type."""
 
 
-_PATTERN = re.compile(r"(float|bfloat|int|uint)(\d+)(?:_e\d+m\d+[a-wyz]*\d*[a-wyz]*)?(?:x(\d+))?")
+class ScalableTypeError(DiagnosticError, ValueError):
+    """Something needs the number of lanes of a vector that is as long as a machine's vectors."""
+
+
+_PATTERN = re.compile(
+    r"(float|bfloat|int|uint)(\d+)(?:_e\d+m\d+[a-wyz]*\d*[a-wyz]*)?(?:x(vscalex)?(\d+))?"
+)
 """A type by its kind, bits and lanes. Floats of fewer than 16 bits say how they divide them:
 `float8_e4m3fn`."""
 
@@ -30,15 +36,17 @@ def full_name(dtype: Any) -> str:
 
 @cache
 def parse(dtype: str) -> tuple[str, int, int]:
-    """(kind, bits, lanes) with kind one of float, bfloat, int, uint, bool, handle, void."""
+    """(kind, bits, lanes) with kind one of float, bfloat, int, uint, bool, handle, void. A scalable
+    vector, of some lanes for each of `T.vscale()`, has a negative number, as in DLPack."""
     if dtype == "bool" or dtype.startswith("boolx"):
-        return "bool", 1, int(dtype[5:] or 1)
+        return "bool", 1, parse(f"uint1{dtype[4:]}")[2]
     if dtype in ("handle", "void", ""):
         return dtype or "void", 64, 1
     match = _PATTERN.fullmatch(dtype)
     if match is None:
         raise UnknownTypeError(f'Unknown data type "{dtype}"')
-    return match[1], int(match[2]), int(match[3] or 1)
+    count = int(match[4] or 1)
+    return match[1], int(match[2]), -count if match[3] else count
 
 
 def kind(dtype: str) -> str:
@@ -50,12 +58,30 @@ def bits(dtype: str) -> int:
 
 
 def lanes(dtype: str) -> int:
+    """How many elements a vector has.
+
+    Raises:
+        ScalableTypeError: only the machine says it.
+    """
+    count = parse(dtype)[2]
+    if count < 0:
+        raise ScalableTypeError(
+            f"{dtype} has as many lanes as the vectors of the machine, which are not of one length "
+            "here; write a number of lanes in place of T.vscale()"
+        )
+    return count
+
+
+def lane_count(dtype: str) -> int:
+    """How many elements a vector has; of a scalable one, how many for each of `T.vscale()`, as a
+    negative number."""
     return parse(dtype)[2]
 
 
 def size_in_bytes(dtype: str) -> int:
     """Bytes that one value takes in memory; a bool takes one, and so does each of a vector."""
-    name, width, count = parse(dtype)
+    name, width, _ = parse(dtype)
+    count = lanes(dtype)
     return count if name == "bool" else -(-width * count // 8)
 
 
@@ -75,25 +101,37 @@ def is_bool(dtype: str) -> bool:
 @cache
 def element_of(dtype: str) -> str:
     """The type of one lane."""
-    return dtype.split("x")[0] if lanes(dtype) > 1 else dtype
+    return dtype.split("x")[0] if lane_count(dtype) != 1 else dtype
 
 
 @cache
 def with_lanes(dtype: str, count: int) -> str:
+    """The type of vectors of so many elements, as `lane_count` counts them."""
     element = element_of(dtype)
+    if count < 0:
+        return f"{element}xvscalex{-count}"
     return element if count == 1 else f"{element}x{count}"
+
+
+@cache
+def like(element: str, dtype: str) -> str:
+    """A type of other elements with as many lanes."""
+    return with_lanes(element, lane_count(dtype))
 
 
 @cache
 def vector_at(dtype: str, index: str) -> str:
     """The type of the elements, of type `dtype` each, at the lanes of an index of type `index`."""
-    return with_lanes(dtype, lanes(dtype) * lanes(index))
+    counts = lane_count(dtype), lane_count(index)
+    if max(counts) < 0:
+        raise ScalableTypeError(f"There are no vectors of {dtype} at indices of type {index}")
+    return with_lanes(dtype, counts[0] * counts[1])
 
 
 @cache
 def truth_value(dtype: str) -> str:
     """The type of what compares values of a type."""
-    return with_lanes("bool", lanes(dtype))
+    return like("bool", dtype)
 
 
 def min_value(dtype: str) -> int | float:
@@ -199,7 +237,8 @@ class DataType(str):
 
     @property
     def lanes(self) -> int:
-        return lanes(self)
+        """Negative for scalable vectors."""
+        return lane_count(self)
 
     @property
     def itemsize(self) -> ItemSize:

@@ -383,17 +383,37 @@ class BufferLoad(PrimExpr):
         return dtypes.vector_at(dtype, indices[-1].dtype) if indices else dtype
 
 
+Lanes = int | PrimExpr
+"""How many elements a vector has: a number, or `T.vscale() * n` of a scalable one."""
+
+
+def lane_count(lanes: Lanes) -> int:
+    """`dtypes.lane_count` of a vector of so many elements."""
+    if isinstance(lanes, int):
+        return lanes
+    assert isinstance(lanes, Mul) and isinstance(lanes.b, IntImm)
+    return -lanes.b.value
+
+
+def lanes_of(dtype: str) -> Lanes:
+    """How many elements the vectors of a type have."""
+    count = dtypes.lane_count(dtype)
+    if count > 0:
+        return count
+    return Mul(Call("int32", Op.get("tir.vscale"), ()), IntImm("int32", -count))
+
+
 @node
 class Ramp(PrimExpr):
     """The vector base, base + stride, …, of `lanes` elements."""
 
     base: PrimExpr
     stride: PrimExpr
-    lanes: int = attribute()
+    lanes: Lanes = attribute()
 
     @property
     def dtype(self) -> str:
-        return dtypes.with_lanes(self.base.dtype, self.lanes)
+        return dtypes.with_lanes(self.base.dtype, lane_count(self.lanes))
 
 
 @node
@@ -401,11 +421,11 @@ class Broadcast(PrimExpr):
     """The vector of `lanes` copies of a value."""
 
     value: PrimExpr
-    lanes: int = attribute()
+    lanes: Lanes = attribute()
 
     @property
     def dtype(self) -> str:
-        return dtypes.with_lanes(self.value.dtype, self.lanes)
+        return dtypes.with_lanes(self.value.dtype, lane_count(self.lanes))
 
 
 @node

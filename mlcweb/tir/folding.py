@@ -53,9 +53,8 @@ def _rounds_down(value: float, dtype: str) -> bool:
 
 
 def _new_constant(value: int | float | bool, dtype: str) -> E.PrimExpr:
-    lanes = dtypes.lanes(dtype)
-    if lanes > 1:
-        return E.Broadcast(const(value, dtypes.element_of(dtype)), lanes)
+    if dtypes.lane_count(dtype) != 1:
+        return E.Broadcast(const(value, dtypes.element_of(dtype)), E.lanes_of(dtype))
     if dtypes.is_float(dtype):
         limit = dtypes.max_value(dtype)
         if not -limit <= value <= limit and math.isfinite(value) and not _rounds_down(value, dtype):

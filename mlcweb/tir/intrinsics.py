@@ -61,7 +61,7 @@ def _unary(name: str) -> Callable[[Any], PrimExpr]:
     def build(x: Any) -> PrimExpr:
         x = convert(x)
         if not dtypes.is_float(x.dtype):
-            x = cast(dtypes.with_lanes("float32", dtypes.lanes(x.dtype)), x)
+            x = cast(dtypes.like("float32", x.dtype), x)
         return Call(x.dtype, op, (x,))
 
     build.__name__ = name
@@ -125,7 +125,7 @@ def isnan(x: Any) -> PrimExpr:
     """Whether a float is NaN; integers never are. A float16 is asked for as the float32 it is."""
     x = convert(x)
     if dtypes.element_of(x.dtype) == "float16":
-        x = cast(dtypes.with_lanes("float32", dtypes.lanes(x.dtype)), x)
+        x = cast(dtypes.like("float32", x.dtype), x)
     return _of_floats("isnan", x)
 
 
@@ -140,7 +140,7 @@ def isfinite(x: Any) -> PrimExpr:
 
 
 def _of_floats(name: str, x: PrimExpr) -> PrimExpr:
-    dtype = dtypes.with_lanes("bool", dtypes.lanes(x.dtype))
+    dtype = dtypes.like("bool", x.dtype)
     return call(dtype, name, x) if dtypes.is_float(x.dtype) else const(False, dtype)
 
 
@@ -178,7 +178,7 @@ def reinterpret(dtype: str, value: Any) -> PrimExpr:
 
 
 def _width(dtype: str) -> int:
-    return dtypes.bits(dtype) * dtypes.lanes(dtype)
+    return dtypes.bits(dtype) * dtypes.lane_count(dtype)
 
 
 BUILDERS: Mapping[Any, Callable[..., PrimExpr]] = register_column(

@@ -37,7 +37,7 @@ def fault_of_constant(value: float, dtype: str) -> str:
 
 def _constant(of_type: Callable[[str], bool], kind: str) -> Callable[[Any], str]:
     def check(node: Any) -> str:
-        if dtypes.lanes(node.dtype) > 1 or not of_type(node.dtype):
+        if dtypes.lane_count(node.dtype) != 1 or not of_type(node.dtype):
             return f"{node.dtype} is no type of {kind}"
         return fault_of_constant(node.value, node.dtype)
 
@@ -58,10 +58,12 @@ def _conditions(*names: str) -> Callable[[Any], str]:
 
 def _vector(name: str) -> Callable[[Any], str]:
     def check(node: Any) -> str:
-        if node.lanes <= 1:
+        if isinstance(node.lanes, int) and node.lanes <= 1:
             return f"a vector has more than one lane, not {node.lanes}"
         element = getattr(node, name).dtype
-        return f"a vector is of scalars, not of {element}" if dtypes.lanes(element) > 1 else ""
+        return (
+            f"a vector is of scalars, not of {element}" if dtypes.lane_count(element) != 1 else ""
+        )
 
     return check
 
@@ -80,14 +82,14 @@ def _let(node: E.Let) -> str:
 
 def _cast(node: E.Cast) -> str:
     old, new = node.value.dtype, node.dtype
-    same = dtypes.lanes(old) == dtypes.lanes(new)
+    same = dtypes.lane_count(old) == dtypes.lane_count(new)
     return "" if same else f"{old} has not the lanes of {new}"
 
 
 def _access(buffer: Buffer, indices: Sequence[E.PrimExpr]) -> str:
     if len(indices) != len(buffer.shape):
         return f'buffer "{buffer.name}" has {len(buffer.shape)} dimension(s), not {len(indices)}'
-    if any(dtypes.lanes(index.dtype) > 1 for index in indices[:-1]):
+    if any(dtypes.lane_count(index.dtype) != 1 for index in indices[:-1]):
         return "only the last index may be a vector"
     return ""
 

@@ -28,7 +28,6 @@ SHARES = 5
 """So that several processes can read them."""
 
 EXCEPTIONS: dict[str, str] = {
-    "scalable vectors": "a number of lanes that only the machine knows",
     "R has no": "operators of the graph that are not here",
     "R.vision has no": "operators on boxes that are not here, such as R.vision.get_valid_counts",
 }

@@ -85,7 +85,7 @@ def store(memory: Any, index: Any, value: Any, predicate: Any = True) -> S.Buffe
     """A store at a flat index, or at a ramp of them."""
     _check_predicate(predicate)
     buffer, indices = _place(memory, index)
-    dtype = dtypes.with_lanes(buffer.dtype, dtypes.lanes(indices[-1].dtype))
+    dtype = dtypes.like(buffer.dtype, indices[-1].dtype)
     return S.BufferStore(buffer, arithmetic.cast(dtype, value), indices)
 
 

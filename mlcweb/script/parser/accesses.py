@@ -12,6 +12,8 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.constructors import make_ramp
+from mlcweb.tir.operators import operator_name
 
 
 def vector_load(region: BufferRegion) -> E.BufferLoad:
@@ -20,9 +22,8 @@ def vector_load(region: BufferRegion) -> E.BufferLoad:
     for part in region.region:
         if arithmetic.is_const_int(part.extent, 1):
             indices.append(part.min)
-        elif isinstance(part.extent, E.IntImm):
-            one = arithmetic.const(1, part.min.dtype)
-            indices.append(E.Ramp(part.min, one, part.extent.value))
+        elif isinstance(part.extent, E.IntImm) or _is_scalable(part.extent):
+            indices.append(make_ramp(part.min, 1, part.extent))
         else:
             raise DiagnosticError(
                 f'The slice of buffer "{region.buffer.name}" has no constant length, and so is no '
@@ -57,6 +58,9 @@ def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, 
         start, stop = _bounds(index, extent)
         step = arithmetic.convert(1 if index.step is None else index.step)
         length = length_of(start, stop)
+        if _is_scalable(length) and arithmetic.is_const_int(step, 1):
+            result.append(make_ramp(start, step, length))
+            continue
         if not isinstance(length, E.IntImm) or not isinstance(step, E.IntImm) or step.value == 0:
             raise DiagnosticError(
                 f'A vector of buffer "{buffer.name}" needs a slice of constant length and step'
@@ -67,9 +71,15 @@ def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, 
     return _checked(buffer, result)
 
 
+def _is_scalable(length: E.PrimExpr) -> bool:
+    """Whether a length is `T.vscale()` times a number."""
+    factors = (length.a, length.b) if isinstance(length, E.Mul) else ()
+    return any(operator_name(factor) == "vscale" for factor in factors)
+
+
 def _checked(buffer: Buffer, indices: list[E.PrimExpr]) -> tuple[E.PrimExpr, ...]:
     for index in indices[:-1]:
-        if dtypes.lanes(index.dtype) > 1:
+        if dtypes.lane_count(index.dtype) != 1:
             raise DiagnosticError(
                 f'Only the last index of buffer "{buffer.name}" may be a vector, not also {index}'
             )

@@ -148,8 +148,7 @@ class StatementParser(StatementBuilder):
             raise self.error(f"Only buffers can be written, not {describe(buffer)}", target)
         indices = vector_indices(buffer, self.evaluator.indices(buffer, target.slice, target))
         value = self.evaluator.expression(value_node)
-        lanes = dtypes.lanes(indices[-1].dtype) if indices else 1
-        dtype = dtypes.with_lanes(buffer.dtype, lanes * dtypes.lanes(buffer.dtype))
+        dtype = dtypes.vector_at(buffer.dtype, indices[-1].dtype) if indices else buffer.dtype
         value = self.stored(value, dtype, buffer, value_node)
         self.emit(S.BufferStore(buffer, value, indices, span=self.span(node)))
 
@@ -157,7 +156,7 @@ class StatementParser(StatementBuilder):
         """`value` as the buffer's type, cast where it has another."""
         if value.dtype == dtype:
             return value
-        lanes, target_lanes = dtypes.lanes(value.dtype), dtypes.lanes(dtype)
+        lanes, target_lanes = dtypes.lane_count(value.dtype), dtypes.lane_count(dtype)
         handles = {"handle", "void"} & {value.dtype, dtype}
         if handles or (lanes != target_lanes and lanes != 1):
             raise self.error(

@@ -142,6 +142,8 @@ def _index(names: Names, index: E.PrimExpr, steps: Sequence[int] | None) -> str:
     """An index; a vector's is a slice where its step is one of `steps` (None: any)."""
     if not (isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm)):
         return expression(names, index)
+    if not isinstance(index.lanes, int):
+        steps = (1,)  # a slice of other steps would have no number of lanes
     if steps is not None and index.stride.value not in steps:
         return expression(names, index)
     stop = arithmetic.add(index.base, arithmetic.multiply(index.stride, index.lanes))
@@ -232,8 +234,13 @@ def _select(names: Names, value: E.Select) -> Text:
     return f"T.Select({arguments(names, parts)})", ATOM
 
 
+def _lanes(names: Names, lanes: E.Lanes) -> str:
+    return str(lanes) if isinstance(lanes, int) else expression(names, lanes)
+
+
 def _ramp(names: Names, value: E.Ramp) -> Text:
-    return f"T.Ramp({arguments(names, (value.base, value.stride))}, {value.lanes})", ATOM
+    line, lanes = arguments(names, (value.base, value.stride)), _lanes(names, value.lanes)
+    return f"T.Ramp({line}, {lanes})", ATOM
 
 
 def _shuffle(names: Names, value: E.Shuffle) -> Text:
@@ -245,7 +252,7 @@ def _shuffle(names: Names, value: E.Shuffle) -> Text:
 
 
 def _broadcast(names: Names, value: E.Broadcast) -> Text:
-    return f"T.Broadcast({expression(names, value.value)}, {value.lanes})", ATOM
+    return f"T.Broadcast({expression(names, value.value)}, {_lanes(names, value.lanes)})", ATOM
 
 
 def _let(names: Names, value: E.Let) -> Text:
