@@ -30,8 +30,10 @@ _IS: dict[str, Callable[[Any], bool]] = {
         isinstance(node, (E.BufferLoad, S.BufferStore)) and len(node.indices) > 1
     ),
     "vectorized loops": lambda node: isinstance(node, S.For) and node.kind is S.ForKind.VECTORIZED,
-    "arithmetic of bfloat16": _is_arithmetic_of("bfloat16"),
-    "arithmetic of float16": _is_arithmetic_of("float16"),
+    **{
+        f"arithmetic of {element}": _is_arithmetic_of(element)
+        for element in ("float8_e4m3fn", "float8_e5m2", "bfloat16", "float16")
+    },
 }
 """What a pass can remove, and which nodes are of it."""
 

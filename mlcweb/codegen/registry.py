@@ -122,7 +122,7 @@ class TargetEntry:
 
 
 def _refuse_element_types(func: PrimFunc) -> None:
-    """Floats of fewer than 16 bits, and vectors as elements of buffers, are read, printed and
+    """Most floats of fewer than 16 bits, and vectors as elements of buffers, are read, printed and
     scheduled, but no target computes them."""
     for node in (*func.buffer_map.values(), *walk(func.body)):
         buffer = getattr(node, "buffer", node)
@@ -133,8 +133,10 @@ def _refuse_element_types(func: PrimFunc) -> None:
             )
         if not isinstance(node, (Buffer, BufferLoad, Cast)):
             continue
-        if dtypes.is_float(node.dtype) and dtypes.bits(node.dtype) < 16:
-            raise TVMError(f"No target here computes with {node.dtype}; use float16 or float32")
+        element = dtypes.element_of(node.dtype)
+        if element in dtypes.NARROW_FLOATS and element not in dtypes.NUMBERS_OF_BYTES:
+            known = " or ".join(dtypes.NUMBERS_OF_BYTES)
+            raise TVMError(f"No target here computes with {node.dtype}; use float16, {known}")
 
 
 _targets: dict[str, TargetEntry] = {}

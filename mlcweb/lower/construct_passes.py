@@ -58,10 +58,6 @@ def _either(*tests: Callable[[Node], bool]) -> Callable[[Node], bool]:
     return lambda node: any(test(node) for test in tests)
 
 
-def _float8(node: Node) -> bool:
-    return isinstance(node, (E.PrimExpr, Buffer)) and node.dtype.startswith("float8")
-
-
 _BUILD = 'build(mod, target="cuda") lowers for GPUs by a pipeline of its own'
 _KEPT = "the annotation is kept, and nothing is made of it"
 _THREADS = _thread_loop("blockIdx", "threadIdx", "vthread")
@@ -98,8 +94,6 @@ CONSTRUCTS: dict[str, Construct] = {
     "VerifyVTCMLimit": Construct("VTCM", _memory("global.vtcm"), "there is no Hexagon target here"),
     "TextureFlatten": Construct("textures", _memory("global.texture"), _BUILD),
     "UseAssumeToReduceBranches": Construct("T.assume", _called("assume"), "it is only kept"),
-    "FP8ComputeLegalize": Construct("float8", _float8, "no target computes with float8"),
-    "FP8StorageLegalize": Construct("float8", _float8, "no target computes with float8"),
     "InlinePrivateFunctions": Construct(
         "calls of other functions",
         lambda node: isinstance(node, E.Call) and isinstance(node.op, GlobalVar),

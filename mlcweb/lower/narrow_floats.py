@@ -1,7 +1,7 @@
-"""Floats of 16 bits computed in float32, and kept as 16 bits in memory, for those who do not know
-their type: the passes `BF16ComputeLegalize` and `BF16StorageLegalize` of TVM, which round what is
-stored, and `emulate_narrow_floats`, which rounds each operation, for the targets that run on a
-processor.
+"""Floats of 16 and 8 bits computed in float32, and kept as integers in memory, for those who do not
+know their type: the passes `BF16ComputeLegalize`, `FP8ComputeLegalize` and those of storage of TVM,
+which round what is stored, and `emulate_narrow_floats`, which rounds each operation, for the
+targets that run on a processor.
 """
 
 from __future__ import annotations
@@ -27,40 +27,43 @@ from mlcweb.tir.intrinsics import reinterpret
 from mlcweb.tir.operators import OPERATORS, key_of, operator_name
 from mlcweb.tir.substitute import BufferMutator
 
-SUPPORTED_SINCE = 80
-"""The first compute capability of CUDA that knows the type."""
+SUPPORTED_SINCE = {"bfloat16": 80, "float8_e4m3fn": 89, "float8_e5m2": 89}
+"""The first compute capability of CUDA that knows each type."""
 
 
-def legalize_compute(func: PrimFunc) -> PrimFunc:
-    """Compute in float32 what the program computes in bfloat16, and keep memory of constant size
-    that the function allocates itself in float32, too. What is stored in other buffers is rounded
-    to the nearest even. Functions for targets that know bfloat16 stay."""
-    return (
-        func if _is_supported(func) else func.with_body(_Compute(func, BFLOAT16).rewrite(func.body))
-    )
+def legalize_compute(func: PrimFunc, *formats: NarrowFormat) -> PrimFunc:
+    """Compute in float32 what the program computes in some float types, and keep memory of constant
+    size that the function allocates itself in float32, too. What is stored in other buffers is
+    rounded to the nearest even. Functions for targets that know a type keep it."""
+    for format in formats:
+        if not _is_supported(func, format):
+            func = func.with_body(_Compute(func, format).rewrite(func.body))
+    return func
 
 
-def legalize_storage(func: PrimFunc) -> PrimFunc:
-    """Make memory of bfloat16 memory of uint16.
+def legalize_storage(func: PrimFunc, *formats: NarrowFormat) -> PrimFunc:
+    """Make memory of some float types memory of integers.
 
     Raises:
-        TVMError: a parameter is a buffer of bfloat16: callers pass such arrays.
+        TVMError: a parameter is a buffer of such a type: callers pass such arrays.
     """
-    if _is_supported(func):
-        return func
-    if any(_is_of(BFLOAT16, buffer.dtype) for buffer in func.parameter_buffers):
-        raise TVMError(
-            "BF16StorageLegalize changes memory behind handles; a parameter that is a buffer of "
-            "bfloat16 is an array of the caller's"
-        )
-    return _in_16_bits(func, BFLOAT16)
+    for format in formats:
+        if _is_supported(func, format):
+            continue
+        if any(_is_of(format, buffer.dtype) for buffer in func.parameter_buffers):
+            raise TVMError(
+                "Legalizing storage changes memory behind handles; a parameter that is a buffer of "
+                f"{format.name} is an array of the caller's"
+            )
+        func = _as_integers(func, format)
+    return func
 
 
 def emulate_narrow_floats(*formats: NarrowFormat) -> LoweringPass:
     """The pass to functions that compute the same without some float types: each operation in
     float32, rounded to the nearest even number of the type as IEEE 754 rounds (products, sums,
     quotients and roots of float32 have enough digits to be rounded twice), memory, that of
-    parameters too, in uint16, and registers in float32."""
+    parameters too, in integers, and registers in float32."""
     removes = tuple(f"arithmetic of {format.name}" for format in formats)
     run = partial(_emulated, formats=formats)
     return LoweringPass(run, "EmulateNarrowFloats", needed=True, removes=removes)
@@ -88,10 +91,10 @@ def _without(format: NarrowFormat, func: PrimFunc) -> PrimFunc:
         argument = E.Var(param.name, "float32")
         params.append(argument)
         body = S.LetStmt(rounding.variables[param], format.rounded(argument), body)
-    return _in_16_bits(replace(func, params=tuple(params), body=body), format)
+    return _as_integers(replace(func, params=tuple(params), body=body), format)
 
 
-def _in_16_bits(func: PrimFunc, format: NarrowFormat) -> PrimFunc:
+def _as_integers(func: PrimFunc, format: NarrowFormat) -> PrimFunc:
     storage = _Storage(format)
     params = tuple(map(storage.retyped, func.params))
     buffer_map = {
@@ -107,8 +110,9 @@ def _buffers_in(body: S.Stmt) -> Iterator[Buffer]:
         yield from S.allocated_buffers(part)
 
 
-def _is_supported(func: PrimFunc) -> bool:
-    return getattr(func.attrs.get("target"), "compute_capability", 0) >= SUPPORTED_SINCE
+def _is_supported(func: PrimFunc, format: NarrowFormat) -> bool:
+    capability = getattr(func.attrs.get("target"), "compute_capability", 0)
+    return capability >= SUPPORTED_SINCE[format.name]
 
 
 def _is_of(format: NarrowFormat, dtype: str) -> bool:
@@ -161,11 +165,14 @@ class _Compute(BufferMutator):
 
     def widened(self, value: E.PrimExpr) -> E.PrimExpr:
         """The float32 of a narrow value."""
-        return self.format.widened(_bits_of(value, _other("uint16", value.dtype)))
+        return self.format.widened(_bits_of(value, _other(self.format.bits, value.dtype)))
 
     def narrowed(self, value: E.PrimExpr) -> E.PrimExpr:
         """What is stored of a float32."""
-        return _rounded(value)
+        if self.format is BFLOAT16:
+            return _rounded(value)
+        narrow = self.format.narrowed(self.format.rounded(value))
+        return reinterpret(_other(self.format.name, value.dtype), narrow)
 
     def buffer(self, buffer: Buffer) -> Buffer:
         return self.wide.get(buffer, buffer)
@@ -279,12 +286,12 @@ class _Storage(BufferMutator):
         self.new: dict[Buffer, Buffer] = {}
 
     def retyped(self, var: E.Var) -> E.Var:
-        """The handle of memory of uint16 in place of one of narrow floats."""
+        """The handle of memory of integers in place of one of narrow floats."""
         kind = var.type_annotation
         if not (isinstance(kind, E.PointerType) and _is_of(self.format, kind.element_type)):
             return var
         if var not in self.data:
-            element = _other("uint16", kind.element_type)
+            element = _other(self.format.bits, kind.element_type)
             self.data[var] = replace(var, type_annotation=replace(kind, element_type=element))
         return self.data[var]
 
@@ -292,7 +299,7 @@ class _Storage(BufferMutator):
         if not _is_of(self.format, buffer.dtype):
             return buffer
         if buffer not in self.new:
-            self.new[buffer] = _with_elements(buffer, "uint16", self.retyped(buffer.data))
+            self.new[buffer] = _with_elements(buffer, self.format.bits, self.retyped(buffer.data))
         return self.new[buffer]
 
     @on(E.Var)
@@ -312,7 +319,7 @@ class _Storage(BufferMutator):
         if not _is_of(self.format, store.buffer.dtype):
             return self.rewrite_children(store)
         if not _is_reinterpreted(value):
-            value = reinterpret(_other("uint16", value.dtype), value)
+            value = reinterpret(_other(self.format.bits, value.dtype), value)
         else:
             (value,) = value.args  # type: ignore[attr-defined]
         indices = tuple(map(self.rewrite, store.indices))

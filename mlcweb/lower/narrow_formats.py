@@ -1,9 +1,11 @@
-"""The float types of 16 bits as float32 and as integers: expressions that convert between them."""
+"""The float types of 16 and 8 bits as float32 and as integers: expressions that convert between
+them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -17,14 +19,16 @@ class NarrowFormat:
 
     Attributes:
         name: The element type.
-        widened: The float32 of its bits, which are a uint16.
+        bits: The integer type of its bits.
+        widened: The float32 of its bits.
         rounded: The float32 of the value that is nearest to a float32, the even one of two. Those
             of its bits that the type lacks are zero, in NaNs, too.
         rounded_sum: The same of a sum or difference of two such values.
-        narrowed: The bits, as uint16, of a float32 that is such a value.
+        narrowed: The bits of a float32 that is such a value.
     """
 
     name: str
+    bits: str
     widened: Callable[[E.PrimExpr], E.PrimExpr]
     rounded: Callable[[E.PrimExpr], E.PrimExpr]
     rounded_sum: Callable[[E.PrimExpr], E.PrimExpr]
@@ -99,22 +103,24 @@ def _widened_float16(bits: E.PrimExpr) -> E.PrimExpr:
     return E.Let(moved, (signed << _number(13, moved)) & kept, result)
 
 
-def _rounded_float16(value: E.PrimExpr) -> E.PrimExpr:
-    """A float32 that is 2^13 times as large as the number's power of two, or as the smallest normal
-    one, has its last place where the number's 11th binary digit is: to add it and take it off again
-    rounds there."""
+def _rounded_to(
+    dropped: int, least_exponent: int, limit: float, beyond: int, value: E.PrimExpr
+) -> E.PrimExpr:
+    """A float32 that is 2^n times as large as the number's power of two, or as the smallest normal
+    one, has its last place where the number has the last digit before n dropped ones: to add it and
+    take it off again rounds there. From `limit` on, the bits are `beyond`."""
     bits = E.Var("bits", _as("uint32", value))
     magnitude = E.Var("magnitude", _as("float32", value))
-    power = E.Max(bits & _number(0x7F800000, bits), _number((127 - 14) << 23, bits))
+    power = E.Max(bits & _number(0x7F800000, bits), _number((127 + least_exponent) << 23, bits))
     large = E.Var("large", magnitude.dtype)
     nearest = E.Select(
-        magnitude >= _number(65520.0, magnitude),
-        _number(0x7F800000, bits),
+        magnitude >= _number(limit, magnitude),
+        _number(beyond, bits),
         _bits((magnitude + large) - large),
     )
     sign = bits & _number(0x80000000, bits)
-    rounded = _without_last(nearest, 13) | sign
-    result = E.Let(large, _float(power + _number(13 << 23, bits)), _float(rounded))
+    rounded = _without_last(nearest, dropped) | sign
+    result = E.Let(large, _float(power + _number(dropped << 23, bits)), _float(rounded))
     result = E.Let(magnitude, _float(bits & _number(0x7FFFFFFF, bits)), result)
     return E.Let(bits, _bits(value), result)
 
@@ -137,9 +143,59 @@ def _narrowed_float16(value: E.PrimExpr) -> E.PrimExpr:
     return E.Let(bits, _bits(value * _number(2.0**-112, value)), narrow)
 
 
+def _widened_e4m3fn(bits: E.PrimExpr) -> E.PrimExpr:
+    """As float16's, but that the greatest magnitude alone is no number."""
+    moved = E.Var("bits", _as("uint32", bits))
+    magnitude = moved & _number(0x7F, moved)
+    value = _bits(_float(magnitude << _number(20, moved)) * _number(2.0**120, _float(moved)))
+    nan = E.EQ(magnitude, _number(0x7F, moved))
+    sign = (moved & _number(0x80, moved)) << _number(24, moved)
+    result = _float(E.Select(nan, _number(0x7FC00000, moved), value) | sign)
+    return E.Let(moved, E.Cast(moved.dtype, bits), result)
+
+
+def _narrowed_e4m3fn(value: E.PrimExpr) -> E.PrimExpr:
+    bits = E.Var("bits", _as("uint32", value))
+    magnitude = bits & _number(0x7FFFFFFF, bits)
+    scaled = _bits(_float(magnitude) * _number(2.0**-120, value)) >> _number(20, bits)
+    nan = magnitude > _number(0x7F800000, bits)
+    sign = (bits >> _number(24, bits)) & _number(0x80, bits)
+    narrow = E.Cast(_as("uint8", value), E.Select(nan, _number(0x7F, bits), scaled) | sign)
+    return E.Let(bits, _bits(value), narrow)
+
+
+def _widened_e5m2(bits: E.PrimExpr) -> E.PrimExpr:
+    """The bits are the upper half of a float16."""
+    wide = E.Cast(_as("uint16", bits), bits)
+    return _widened_float16(wide << _number(8, wide))
+
+
+def _narrowed_e5m2(value: E.PrimExpr) -> E.PrimExpr:
+    wide = _narrowed_float16(value)
+    return E.Cast(_as("uint8", value), wide >> _number(8, wide))
+
+
+_rounded_float16 = partial(_rounded_to, 13, -14, 65520.0, 0x7F800000)
+_rounded_e5m2 = partial(_rounded_to, 21, -14, 61440.0, 0x7F800000)
+_rounded_e4m3fn = partial(_rounded_to, 20, -6, 464.00003, 0x7FC00000)  # 464 is rounded to 448
+
 BFLOAT16 = NarrowFormat(
-    "bfloat16", _widened_bfloat16, _rounded_bfloat16, _rounded_sum_bfloat16, _narrowed_bfloat16
+    "bfloat16",
+    "uint16",
+    _widened_bfloat16,
+    _rounded_bfloat16,
+    _rounded_sum_bfloat16,
+    _narrowed_bfloat16,
 )
 FLOAT16 = NarrowFormat(
-    "float16", _widened_float16, _rounded_float16, _rounded_sum_float16, _narrowed_float16
+    "float16", "uint16", _widened_float16, _rounded_float16, _rounded_sum_float16, _narrowed_float16
 )
+FLOAT8_E4M3FN = NarrowFormat(
+    "float8_e4m3fn", "uint8", _widened_e4m3fn, _rounded_e4m3fn, _rounded_e4m3fn, _narrowed_e4m3fn
+)
+FLOAT8_E5M2 = NarrowFormat(
+    "float8_e5m2", "uint8", _widened_e5m2, _rounded_e5m2, _rounded_e5m2, _narrowed_e5m2
+)
+FLOATS_OF_8_BITS = FLOAT8_E4M3FN, FLOAT8_E5M2
+WITHOUT_NUMPY = *FLOATS_OF_8_BITS, BFLOAT16
+"""Those that NumPy lacks."""

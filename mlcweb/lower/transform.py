@@ -35,6 +35,7 @@ from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
+from mlcweb.lower.narrow_formats import BFLOAT16, FLOATS_OF_8_BITS
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
@@ -94,8 +95,9 @@ _LOWERING: dict[str, LoweringPass] = {
 _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
     "LowerOpaqueBlock": named_passes.lower_opaque_block,
-    "BF16ComputeLegalize": narrow_floats.legalize_compute,
-    "BF16StorageLegalize": narrow_floats.legalize_storage,
+    "BF16ComputeLegalize": lambda func: narrow_floats.legalize_compute(func, BFLOAT16),
+    "BF16StorageLegalize": lambda func: narrow_floats.legalize_storage(func, BFLOAT16),
+    "FP8StorageLegalize": lambda func: narrow_floats.legalize_storage(func, *FLOATS_OF_8_BITS),
     "CompactBufferAllocation": _compact_buffers,
     "InjectSoftwarePipeline": software_pipeline.inject_software_pipeline,
     "InjectDoubleBuffer": double_buffer.inject_double_buffer,
@@ -139,6 +141,16 @@ def ThreadSync(storage_scope: str) -> PrimFuncPass:
 def VectorizeLoop(enable_vectorize: bool = True) -> PrimFuncPass:
     """Makes vectors of the loops that are marked so, or serial loops."""
     return _named("VectorizeLoop", vectorize_loop if enable_vectorize else _serial_vectors)
+
+
+def FP8ComputeLegalize(promote_dtype: str = "float32") -> PrimFuncPass:
+    """Computes in float32 what is computed in floats of 8 bits."""
+    if promote_dtype != "float32":
+        raise TVMError(f"Floats of 8 bits are computed in float32 here, not in {promote_dtype}")
+    return _named(
+        "FP8ComputeLegalize",
+        lambda func: narrow_floats.legalize_compute(func, *FLOATS_OF_8_BITS),
+    )
 
 
 def _serial_vectors(func: PrimFunc) -> PrimFunc:

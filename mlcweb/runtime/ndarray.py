@@ -17,7 +17,8 @@ from mlcweb.tir import dtype as dtypes
 if TYPE_CHECKING:
     import numpy as np
 
-BFLOAT16 = "bfloat16"
+_STORED_AS = {"bfloat16": "uint16", **dict.fromkeys(dtypes.NUMBERS_OF_BYTES, "uint8")}
+"""The integers that are the bits of types that NumPy lacks."""
 
 gpu = cuda
 
@@ -132,7 +133,8 @@ class NDArray:
         return first < second + two.nbytes and second < first + one.nbytes
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """A copy of the elements as a NumPy array. bfloat16 comes as float32: NumPy lacks it."""
+        """A copy of the elements as a NumPy array. bfloat16 and floats of 8 bits come as float32:
+        NumPy lacks them."""
         return from_bits(self.bits(), self.dtype)
 
     def bits(self) -> np.ndarray[Any, Any]:
@@ -187,8 +189,8 @@ class NDArray:
         return values if dtype is None else values.astype(dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
-        if self.dtype == BFLOAT16:
-            raise ArrayError("NumPy, which exports arrays, has no bfloat16; export `.numpy()`")
+        if self.dtype in _STORED_AS:
+            raise ArrayError(f"NumPy, which exports arrays, has no {self.dtype}; export `.numpy()`")
         return self.view().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -294,21 +296,29 @@ def _checked(dtype: str) -> str:
 def _numpy_dtype(dtype: str) -> Any:
     from mlcweb.codegen.interpreter.support import numpy_dtype
 
-    return numpy_dtype("uint16" if dtype == BFLOAT16 else dtype)
+    return numpy_dtype(_STORED_AS.get(dtype, dtype))
 
 
 def to_bits(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
-    """Values as they lie in an array of a type: converted to it, and bfloat16 as its bits."""
+    """Values as they lie in an array of a type: converted to it, and types that NumPy lacks as
+    bits."""
     import numpy as np
 
-    if dtype == BFLOAT16:
+    if dtype == "bfloat16":
         values = _rounded(values)
+    elif dtype in dtypes.NUMBERS_OF_BYTES:
+        values = _nearest_bytes(values, dtype)
     return np.asarray(values, _numpy_dtype(dtype), order="C")
 
 
 def from_bits(bits: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
-    """The values of an array of a type, of how they lie in it: float32 for bfloat16."""
-    return bits if dtype != BFLOAT16 else dtypes.widen_bfloat16(bits)
+    """The values of an array of a type, of how they lie in it: float32 for types that NumPy
+    lacks."""
+    import numpy as np
+
+    if dtype in dtypes.NUMBERS_OF_BYTES:
+        return np.array(dtypes.NUMBERS_OF_BYTES[dtype], "float32")[bits]
+    return bits if dtype != "bfloat16" else dtypes.widen_bfloat16(bits)
 
 
 def from_bytes(data: Any, dtype: str, shape: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -327,3 +337,19 @@ def _rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     bits = wide.view("uint32")
     rounded = bits + (((bits >> 16) & 1) + 0x7FFF)
     return (np.where(np.isnan(wide), bits | 0x400000, rounded) >> 16).astype("uint16")
+
+
+def _nearest_bytes(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
+    """The bits of the float of 8 bits nearest to each number, of two the even one."""
+    import numpy as np
+
+    numbers = np.asarray(values, "float64")
+    magnitudes = np.array(dtypes.NUMBERS_OF_BYTES[dtype][:128])
+    finite = magnitudes[np.isfinite(magnitudes)]
+    steps = np.diff(finite, append=2 * finite[-1] - finite[-2])
+    halves = finite + steps / 2
+    bits = np.searchsorted(halves, np.abs(numbers))
+    ties = np.isin(np.abs(numbers), halves)
+    bits += ties & (bits % 2 == 1)
+    bits[np.isnan(numbers)] = 0x7F
+    return (bits | (np.signbit(numbers) << 7)).astype("uint8")

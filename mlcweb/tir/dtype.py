@@ -195,7 +195,7 @@ def _float_max(dtype: str) -> float:
 
 def round_float(value: int | float, dtype: str) -> float:
     """The value of a float type that is nearest to a number, of two the one whose last bit is zero;
-    infinite where it is beyond the greatest."""
+    beyond the greatest infinite, or NaN in a type that has no infinity."""
     if not value or not math.isfinite(value):
         return float(value)
     greatest = _float_max(dtype)
@@ -206,7 +206,29 @@ def round_float(value: int | float, dtype: str) -> float:
         value = math.copysign((kept | bool(cut)) << excess, value)
     unit = max(math.frexp(value)[1] - 1, least_exponent) - precision + 1
     nearest = math.ldexp(round(math.ldexp(value, -unit)), unit)
-    return math.copysign(nearest if abs(nearest) <= greatest else math.inf, value)
+    beyond = math.nan if element_of(dtype).endswith(("fn", "fnu", "fnuz")) else math.inf
+    return math.copysign(nearest if abs(nearest) <= greatest else beyond, value)
+
+
+def _numbers_of_bytes(fraction: int, bias: int, first_nan: int) -> tuple[float, ...]:
+    """What the bits 0, 1, … of a float of 8 bits mean; what is between the greatest number and the
+    first NaN is infinite."""
+    greatest = _FLOATS["float8_e5m2" if fraction == 2 else "float8_e4m3fn"][2]
+    magnitudes = []
+    for bits in range(128):
+        exponent, digits = divmod(bits, 1 << fraction)
+        digits += (exponent > 0) << fraction
+        number = math.ldexp(digits, max(exponent, 1) - bias - fraction)
+        number = number if number <= greatest else math.inf
+        magnitudes.append(number if bits < first_nan else math.nan)
+    return (*magnitudes, *(-number for number in magnitudes))
+
+
+NUMBERS_OF_BYTES = {
+    "float8_e4m3fn": _numbers_of_bytes(3, 7, 0x7F),
+    "float8_e5m2": _numbers_of_bytes(2, 15, 0x7D),
+}
+"""The floats of 8 bits that targets compute with, and the numbers of their bytes in order."""
 
 
 def widen_bfloat16(bits: Any) -> Any:

@@ -66,7 +66,6 @@ def test_a_construct_is_refused(names, steps, what):
 @pytest.mark.parametrize(
     ("name", "body"),
     [
-        ("FP8ComputeLegalize", 'T.evaluate(T.Cast("float8_e4m3fn", 1.0))'),
         ("UseAssumeToReduceBranches", "T.evaluate(T.assume(A[0] == T.int8(0)))"),
     ],
 )

@@ -14,7 +14,7 @@ from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
 from mlcweb.lower.narrow_floats import emulate_narrow_floats
-from mlcweb.lower.narrow_formats import BFLOAT16
+from mlcweb.lower.narrow_formats import WITHOUT_NUMPY
 from mlcweb.lower.expand_instructions import EXPANSION
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.pipeline import run_pipeline, without_threads
@@ -22,7 +22,7 @@ from mlcweb.tir.function import PrimFunc
 
 BuildFunction = Callable[[str, PrimFunc, FunctionLookup], Kernel]
 
-EMULATION = emulate_narrow_floats(BFLOAT16)
+EMULATION = emulate_narrow_floats(*WITHOUT_NUMPY)
 
 
 def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:

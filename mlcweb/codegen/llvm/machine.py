@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from mlcweb.codegen.llvm.operators import has_vector_operator
 from mlcweb.codegen.processor.math import COMPUTED_IN_FLOAT64
-from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16, NarrowFormat
+from mlcweb.lower.narrow_formats import FLOAT16, WITHOUT_NUMPY, NarrowFormat
 from mlcweb.lower.optimize.machine import MachineModel
 
 
@@ -39,7 +39,7 @@ class Processor:
     @property
     def emulated(self) -> tuple[NarrowFormat, ...]:
         """The float types that it computes in float32."""
-        return (BFLOAT16,) if self.has_half else (BFLOAT16, FLOAT16)
+        return WITHOUT_NUMPY if self.has_half else (*WITHOUT_NUMPY, FLOAT16)
 
 
 @lru_cache(maxsize=64)

@@ -15,14 +15,14 @@ from mlcweb.codegen.interpreter import compile_python
 from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
 from mlcweb.codegen.simulated.source import SimulatedSource
 from mlcweb.lower.narrow_floats import emulate_narrow_floats
-from mlcweb.lower.narrow_formats import BFLOAT16
+from mlcweb.lower.narrow_formats import WITHOUT_NUMPY
 from mlcweb.lower.launch_threads import passes_to_simulated_threads
 from mlcweb.tir.function import PrimFunc
 
 
 def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
     """A kernel that simulates the threads of one function."""
-    passes = *passes_to_simulated_threads(), emulate_narrow_floats(BFLOAT16)
+    passes = *passes_to_simulated_threads(), emulate_narrow_floats(*WITHOUT_NUMPY)
     run, source = compile_python(
         name, func, SimulatedSource(), lookup, build_function, "simulated", passes
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlcweb.codegen.processor.math import COMPUTED_IN_FLOAT64
 from mlcweb.codegen.wasm.operators import has_vector_operator
 from mlcweb.codegen.wasm.select_types import VECTOR_BYTES
+from mlcweb.lower.narrow_formats import FLOAT16, WITHOUT_NUMPY
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import dtype as dtypes
 
@@ -26,7 +27,7 @@ MACHINE = MachineModel(
     jammed_vectors=1,  # the page shows what tiles bring: those of its programs are their own
     scalar_sums=4,
     shifts_alike=True,
-    computed_in_float32=frozenset(("bfloat16", "float16")),
+    computed_in_float32=frozenset(format.name for format in (*WITHOUT_NUMPY, FLOAT16)),
     computed_in_float64=COMPUTED_IN_FLOAT64,
     pair_products="llvm.wasm.dot",
     has_vector_operator=has_vector_operator,

@@ -8,13 +8,13 @@ from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.lower.expand_instructions import expand_instructions
 from mlcweb.lower.narrow_floats import emulate_narrow_floats
-from mlcweb.lower.narrow_formats import BFLOAT16, FLOAT16
+from mlcweb.lower.narrow_formats import FLOAT16, WITHOUT_NUMPY
 from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.pipeline import Observer
 from mlcweb.tir.function import PrimFunc
 
 EXPANSION = expand_instructions({"simd128"})
-EMULATION = emulate_narrow_floats(BFLOAT16, FLOAT16)
+EMULATION = emulate_narrow_floats(*WITHOUT_NUMPY, FLOAT16)
 OPTIMIZATIONS = optimizations(MACHINE)
 
 

@@ -306,7 +306,7 @@ def random_inputs(module: IRModule, function: str | None = None) -> TrialInputs:
 
     Raises:
         TVMError: the function takes something else than buffers of constant shape, or of a dtype
-            that arrays have not, such as float8.
+            that arrays have not, such as float8_e3m4.
     """
     name = the_function_name(module, function)
     func = scalar_elements(module[name])
