@@ -7,16 +7,18 @@ from math import inf
 
 from mlcweb.analysis.access_regions import AccessVisitor, Boxes
 from mlcweb.analysis.threads import is_shared, thread_tag
-from mlcweb.arith import Analyzer, IntSet, bounding_box, conjunction, intersect
+from mlcweb.arith import Analyzer, IntSet, bounding_box, conjunction, conjuncts, intersect
+from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, constant_value, is_const_int, subtract
+from mlcweb.tir.arithmetic import const, constant_value, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import reads_memory
+from mlcweb.tir.operators import operator_name
+from mlcweb.tir.substitute import reads_memory, variables_in
 
 MOST = 1 << 20
 """A bound of what is touched of a symbolic extent that is no less tells of its integers alone."""
@@ -33,26 +35,35 @@ def compact_buffers(func: PrimFunc) -> PrimFunc:
     return func.with_body(_Compaction().rewrite(func.body))
 
 
+def compact_beyond_shapes(func: PrimFunc) -> PrimFunc:
+    """The same where accesses may leave the shapes of buffers, which then are too small."""
+    return func.with_body(_Compaction(strict=False).rewrite(func.body))
+
+
 def compact_shared_buffers(func: PrimFunc) -> PrimFunc:
     """The same for buffers that threads share, while these stand where they are used."""
     return func.with_body(_Compaction(is_shared).rewrite(func.body))
 
 
 class _Compaction(Mutator):
-    def __init__(self, suits: Callable[[Buffer], bool] = lambda buffer: True) -> None:
+    """`strict` says that no access leaves the shape of its buffer."""
+
+    def __init__(
+        self, suits: Callable[[Buffer], bool] = lambda buffer: True, strict: bool = True
+    ) -> None:
         self.suits = suits
+        self.strict = strict
         self.outer: dict[E.Var, Range] = {}
-        self.threads: dict[E.Var, Range] = {}
+        self.threads: list[S.For] = []
         self.moved: dict[Buffer, tuple[Buffer, list[E.PrimExpr]]] = {}
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
-        self.outer[loop.loop_var] = domain = loop.domain
-        if thread_tag(loop):
-            self.threads[loop.loop_var] = domain
+        self.outer[loop.loop_var] = loop.domain
+        around, self.threads = self.threads, [*self.threads, *([loop] if thread_tag(loop) else ())]
         new = self.rewrite_children(loop)
         del self.outer[loop.loop_var]
-        self.threads.pop(loop.loop_var, None)
+        self.threads = around
         return new
 
     @on(S.AllocBuffer)
@@ -78,9 +89,16 @@ class _Compaction(Mutator):
 
     def compacted(self, buffer: Buffer, parts: Sequence[S.Stmt]) -> Buffer:
         """A buffer that is allocated around some statements, as small as they allow."""
-        threads = self.threads if is_shared(buffer) else {}
+        shares = "threadIdx.x" if buffer.scope() == "warp" else ""
+        threads = {
+            loop.loop_var: loop.domain
+            for loop in self.threads
+            if is_shared(buffer) and thread_tag(loop).startswith(shares)
+        }
         outer = {var: domain for var, domain in self.outer.items() if var not in threads}
-        box = _touched(buffer, parts, outer, threads) if self.suits(buffer) else None
+        box = None
+        if self.suits(buffer):
+            box = _touched(buffer, parts, outer, threads, self.strict)
         if box is None:
             return buffer
         types = (extent.dtype for extent in buffer.shape)
@@ -110,6 +128,7 @@ def _touched(
     parts: Sequence[S.Stmt],
     outer: Mapping[E.Var, Range],
     threads: Mapping[E.Var, Range],
+    strict: bool,
 ) -> list[tuple[E.PrimExpr, int]] | None:
     """Least index and extent of each dimension; None where nothing can be saved."""
     search = _Search(buffer, threads)
@@ -121,22 +140,31 @@ def _touched(
     result: list[tuple[E.PrimExpr, int]] = []
     smaller = False
     for touched, extent in zip(search.touched[buffer], buffer.shape, strict=True):
-        least = constant_value(extent)
-        if least is not None:
+        least, sizes = constant_value(extent), [_size(touched, analyzer)]
+        if least is not None and strict:
             whole = IntSet.from_min_extent(const(0, extent.dtype), extent)
             touched = intersect(touched, whole, analyzer)
-        low, high = touched
-        if low is None or high is None:
+            sizes.append(_size(touched, analyzer))
+        low, size = touched.min_value, min(sizes)
+        if low is None or touched.max_value is None:
             return None
-        size = analyzer.const_int_bound(analyzer.simplify(subtract(high, low))).max_value + 1
-        if 0 < size < (MOST if least is None else least):
+        limit = MOST if least is None or not strict else least
+        if 0 < size < limit:
             result.append((low, int(size)))
-            smaller = True
+            smaller = smaller or least is None or size != least
         elif least is not None:
             result.append((const(0, extent.dtype), int(least)))
         else:
             return None
     return result if smaller else None
+
+
+def _size(touched: IntSet, analyzer: Analyzer) -> float:
+    """How many elements there are at most from the first to the last of a set."""
+    low, high = touched
+    if low is None or high is None:
+        return inf
+    return analyzer.const_int_bound(analyzer.simplify(subtract(high, low))).max_value + 1
 
 
 class _Search(AccessVisitor):
@@ -158,24 +186,55 @@ class _Search(AccessVisitor):
 
     @on(S.BlockRealize)
     def realize(self, realize: S.BlockRealize) -> None:
-        """What is in a block decides, not what it declares; a view of the buffer may reach all."""
+        """What is in a block decides, not what it declares; a view of the buffer reaches the region
+        that it is of, and all where it says how that is laid out."""
         block = realize.block
         self.values.update((axis.var, self.resolve(value)) for axis, value in realize.iterators)
-        if any(match.source.buffer.data is self.buffer.data for match in block.match_buffers):
-            self.opaque[self.buffer] = []
-        outer, predicate = self.conditions, self.resolve(realize.predicate)
-        if not is_const_int(predicate, 1):
-            self.conditions = [*outer, predicate]
+        for match in block.match_buffers:
+            view, source = match.buffer, match.source
+            if source.buffer is self.buffer and all(isinstance(s, E.Var) for s in view.strides):
+                self.record(self.touched, source)
+            elif source.buffer.data is self.buffer.data:
+                self.opaque[self.buffer] = []
         for part in (block.init, block.body):
             if part is not None:
-                self.visit(part)
-        self.conditions = outer
+                self.under(realize.predicate, part)
+
+    def under(self, condition: E.PrimExpr, part: Node) -> None:
+        """Visit what is only computed where a condition holds."""
+        outer, seen = self.conditions, self.seen
+        holds = [_unmarked(each) for each in conjuncts(self.resolve(condition))]
+        self.conditions, self.seen = [*outer, *holds], list(seen) if holds else seen
+        self.visit(part)
+        self.conditions, self.seen = outer, seen
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> None:
+        self.visit(branch.condition)
+        self.under(branch.condition, branch.then_case)
+        if branch.else_case is not None:
+            self.under(negation(branch.condition), branch.else_case)
+
+    @on(E.Call)
+    def call(self, call: E.Call) -> None:
+        if operator_name(call) != "if_then_else":
+            super().visit_call(call)
+            return
+        condition, then_value, else_value = call.args
+        self.visit(condition)
+        self.under(condition, then_value)
+        self.under(negation(condition), else_value)
 
     def widen(self, part: Range) -> IntSet:
         """The values of a range where the conditions around it hold."""
         if self.conditions and not self.plain:
-            holds = conjunction(self.conditions)
-            [ends] = bounding_box([part], self.domains, holds, self.analyzer)
+            [ends] = bounding_box([part], self.domains, conjunction(self.conditions), self.analyzer)
+            own = variables_in(part.min) & self.domains.keys()
+            about_it = [each for each in self.conditions if variables_in(each) <= own]
+            if len(about_it) < len(self.conditions):
+                # What is about other variables can hide what these say.
+                alone = bounding_box([part], self.domains, conjunction(about_it), self.analyzer)
+                ends = min(ends, *alone, key=lambda ends: _size(ends, self.analyzer))
         else:
             ends = super().widen(part)
         if not any(end is not None and reads_memory(end) for end in ends):
@@ -186,3 +245,8 @@ class _Search(AccessVisitor):
         if low == -inf or high == inf:
             return IntSet(None, None)
         return IntSet(const(int(low), part.min.dtype), const(int(high), part.min.dtype))
+
+
+def _unmarked(condition: E.PrimExpr) -> E.PrimExpr:
+    """A condition without the mark that it nearly always holds."""
+    return condition.args[0] if operator_name(condition) == "likely" else condition

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
@@ -94,11 +93,6 @@ CONSTRUCTS: dict[str, Construct] = {
     "VerifyVTCMLimit": Construct("VTCM", _memory("global.vtcm"), "there is no Hexagon target here"),
     "TextureFlatten": Construct("textures", _memory("global.texture"), _BUILD),
     "UseAssumeToReduceBranches": Construct("T.assume", _called("assume"), "it is only kept"),
-    "InlinePrivateFunctions": Construct(
-        "calls of other functions",
-        lambda node: isinstance(node, E.Call) and isinstance(node.op, GlobalVar),
-        "kernels call them here",
-    ),
 }
 """Passes by their names."""
 

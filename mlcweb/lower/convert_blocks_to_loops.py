@@ -34,8 +34,7 @@ def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     calls of matrix units loops, atomic additions updates, and accesses of matched buffers accesses
     of what they view. Other views need no declaration: they are known by their data."""
     func = instructions_in_loops(func)
-    conversion = BlockConversion(exchanges_data(func), has_pipelines(func))
-    return func.with_body(conversion.rewrite(func.body))
+    return BlockConversion(exchanges_data(func), has_pipelines(func)).run(func)
 
 
 def instructions_in_loops(func: PrimFunc) -> PrimFunc:
@@ -56,6 +55,12 @@ class BlockConversion(Mutator):
         self.declared: dict[Buffer, Buffer] = {}
         self.bound: dict[E.Var, E.PrimExpr] = {}
         self.domains: dict[E.Var, Range] = {}
+        self.parameters: set[E.Var] = set()
+
+    def run(self, func: PrimFunc) -> PrimFunc:
+        extents = (extent for buffer in func.buffer_map.values() for extent in buffer.shape)
+        self.parameters = {*func.params, *variables_in(*extents)}
+        return func.with_body(self.rewrite(func.body))
 
     @on(E.Var)
     def variable(self, var: E.Var) -> E.PrimExpr:
@@ -125,7 +130,7 @@ class BlockConversion(Mutator):
         ]
         self.values[view.data] = source.buffer.data
         for field, stated, value in layout:
-            if isinstance(stated, E.Var):
+            if isinstance(stated, E.Var) and stated not in self.parameters:
                 self.values.setdefault(stated, value)
             self.check_layout(match, field, self.rewrite(stated), value)
         if view.offset_factor > 1:

@@ -194,8 +194,7 @@ def lower_opaque_block(func: PrimFunc) -> PrimFunc:
     """Dissolve blocks as `convert_blocks_to_loops` does, and launch threads by statements; loops of
     one iteration go, and pragmas of loops and blocks are statements around them."""
     func = instructions_in_loops(func)
-    dissolved = _OpaqueBlocks(exchanges_data(func), has_pipelines(func))
-    return func.with_body(dissolved.rewrite(func.body))
+    return _OpaqueBlocks(exchanges_data(func), has_pipelines(func)).run(func)
 
 
 class _OpaqueBlocks(BlockConversion):

@@ -29,9 +29,10 @@ from mlcweb.lower import (
     unroll_loop,
 )
 from mlcweb.lower.common_subexpr_elim import common_subexpr_elim
-from mlcweb.lower.compact_buffers import compact_buffers
+from mlcweb.lower.compact_buffers import compact_beyond_shapes, compact_buffers
 from mlcweb.lower.flatten_buffers import flatten_buffer
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
+from mlcweb.lower.inline_private_functions import inline_private_functions
 from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
@@ -39,9 +40,9 @@ from mlcweb.lower.narrow_formats import BFLOAT16, FLOATS_OF_8_BITS
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
-from mlcweb.lower.thread_axes import unify_thread_bindings
 from mlcweb.lower.thread_launches import with_launches_as_loops
 from mlcweb.lower.thread_sync import thread_sync
+from mlcweb.lower.unify_thread_binding import unify_thread_binding
 from mlcweb.lower.vectorize_loop import vectorize_loop
 from mlcweb.tir.fresh_copy import convert_ssa
 from mlcweb.tir.function import PrimFunc
@@ -67,12 +68,19 @@ def _rewritten(func: PrimFunc, mutator: Mutator) -> PrimFunc:
     return func.with_body(mutator.rewrite(func.body))
 
 
-def _compact_buffers(func: PrimFunc) -> PrimFunc:
+def CompactBufferAllocation(is_strict: bool = True) -> PrimFuncPass:
+    """Makes buffers as small as their accesses allow; if it is not strict, these may leave the
+    shapes of buffers, which then grow."""
+    compact = compact_buffers if is_strict else compact_beyond_shapes
+    return _named("CompactBufferAllocation", lambda func: compact(_with_opaque_blocks(func)))
+
+
+def _with_opaque_blocks(func: PrimFunc) -> PrimFunc:
     if any(isinstance(node, Block) and node.iter_vars for node in walk(func.body)):
         raise TVMError(
             "Buffers are compacted in blocks without iterators: run ConvertBlocksToOpaque"
         )
-    return compact_buffers(func)
+    return func
 
 
 def _verify_memory(func: PrimFunc) -> PrimFunc:
@@ -94,11 +102,11 @@ _LOWERING: dict[str, LoweringPass] = {
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
+    "LowerMatchBuffer": lambda func: named_passes.LowerMatchBuffer().run(func),
     "LowerOpaqueBlock": named_passes.lower_opaque_block,
     "BF16ComputeLegalize": lambda func: narrow_floats.legalize_compute(func, BFLOAT16),
     "BF16StorageLegalize": lambda func: narrow_floats.legalize_storage(func, BFLOAT16),
     "FP8StorageLegalize": lambda func: narrow_floats.legalize_storage(func, *FLOATS_OF_8_BITS),
-    "CompactBufferAllocation": _compact_buffers,
     "InjectSoftwarePipeline": software_pipeline.inject_software_pipeline,
     "InjectDoubleBuffer": double_buffer.inject_double_buffer,
     "InjectPTXAsyncCopy": async_copies.inject_ptx_async_copy,
@@ -111,14 +119,13 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "RenormalizeSplitPattern": simplify,
     "Simplify": stmt_simplify.stmt_simplify,
     "StmtSimplify": stmt_simplify.stmt_simplify,
-    "UnifyThreadBinding": unify_thread_bindings,
+    "UnifyThreadBinding": unify_thread_binding,
     "VerifyMemory": _verify_memory,
 }
 _MUTATORS: dict[str, type[Mutator]] = {
     mutator.__name__: mutator
     for mutator in (
         named_passes.ConvertBlocksToOpaque,
-        named_passes.LowerMatchBuffer,
         named_passes.RemoveNoOp,
         named_passes.ConvertForLoopsToSerial,
         named_passes.CanonicalizeLoop,
@@ -219,6 +226,13 @@ def Filter(fcond: Callable[[PrimFunc], bool]) -> ModulePass:
         return mod.with_functions(functions)
 
     return ModulePass(kept, PassInfo(0, "tir.Filter"))
+
+
+def InlinePrivateFunctions() -> ModulePass:
+    """Puts functions that only their module knows where they are called."""
+    return ModulePass(
+        lambda mod, ctx: inline_private_functions(mod), PassInfo(0, "tir.InlinePrivateFunctions")
+    )
 
 
 def AnnotateEntryFunc() -> ModulePass:

@@ -352,3 +352,73 @@ def test_barriers_are_put_between_threads_that_are_launched() -> None:
     assert 'with T.launch_thread("threadIdx.x", 64) as tx:' in text
     barrier = text.index('T.tvm_storage_sync("shared")')
     assert text.index("B[tx] = A[tx]") < barrier < text.index("A[tx] = B[63 - tx]")
+
+
+def test_views_have_the_strides_of_what_they_view() -> None:
+    @T.prim_func
+    def by_parameter(A: T.Buffer((8, 8), "float32"), m: T.int32) -> None:
+        for i, j in T.grid(8, 2):
+            with T.block(""):
+                B = T.match_buffer(A[i, j * 4 : j * 4 + 4], (4,), strides=[m], offset_factor=1)
+                for k in range(4):
+                    B[k] = T.float32(1)
+
+    for lowered in (transform.LowerMatchBuffer(), transform.LowerOpaqueBlock()):
+        with pytest.raises(TVMError, match=r'"B" of "A" has strides m, but its region has 1'):
+            after(by_parameter, lowered)
+
+
+def test_a_kernel_has_one_loop_for_each_axis() -> None:
+    @T.prim_func
+    def two_loops(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")) -> None:
+        for i in T.thread_binding(8, "blockIdx.x"):
+            for j in T.thread_binding(4, "threadIdx.x", annotations={"kept": 1}):
+                for k in range(2):
+                    A[i, j * 2 + k] = A[i, j * 2 + k] * T.float32(2)
+            for j in T.thread_binding(T.int64(4), "threadIdx.x"):
+                C[i, j] = A[i, j] + T.float32(1)
+
+    assert (
+        after(two_loops, transform.UnifyThreadBinding())
+        == """for blockIdx_x in T.thread_binding(8, thread="blockIdx.x"):
+    for threadIdx_x in T.thread_binding(4, thread="threadIdx.x"):
+        for var in T.serial(1, annotations={"kept": 1}):
+            for k in range(2):
+                A[blockIdx_x, threadIdx_x * 2 + k] = A[blockIdx_x, threadIdx_x * 2 + k] * \
+T.float32(2)
+        C[blockIdx_x, T.Cast("int64", threadIdx_x)] = A[blockIdx_x, T.Cast("int64", threadIdx_x)] \
++ T.float32(1)"""
+    )
+
+    @T.prim_func
+    def launched(A: T.Buffer((8, 4), "float32")) -> None:
+        for i in range(2):
+            bx = T.launch_thread("blockIdx.x", 4)
+            tx = T.launch_thread("threadIdx.x", 4)
+            A[i * 4 + bx, tx] = T.float32(1)
+
+    text = after(launched, transform.UnifyThreadBinding())
+    assert 'for blockIdx_x in T.thread_binding(4, thread="blockIdx.x"):' in text
+    assert "A[i * 4 + blockIdx_x, threadIdx_x] = T.float32(1)" in text
+
+
+def test_axes_that_are_not_one_are_refused() -> None:
+    @T.prim_func
+    def unequal(A: T.Buffer((8,), "float32")) -> None:
+        for i in T.thread_binding(8, "threadIdx.x"):
+            A[i] = T.float32(1)
+        for b in T.thread_binding(1, "blockIdx.x"):
+            for i in T.thread_binding(8, "threadIdx.x"):
+                A[i + b] = T.float32(1)
+            for i in T.thread_binding(4, "threadIdx.x"):
+                A[i] = T.float32(2)
+
+    @T.prim_func
+    def pairs(A: T.Buffer((4, 4), "float32")) -> None:
+        for i in T.thread_binding(4, "threadIdx.x"):
+            for j in T.thread_binding(4, "threadIdx.x"):
+                A[i, j] = T.float32(1)
+
+    for func, reason in ((unequal, "has extent 8 .* and 4"), (pairs, "both over")):
+        with pytest.raises(TVMError, match=reason):
+            after(func, transform.UnifyThreadBinding())
