@@ -35,6 +35,10 @@ HOIST_IF_THEN_ELSE = register_option("tir.HoistIfThenElse", dict)
 """Whether the pass HoistIfThenElse moves conditions out of launches of threads."""
 
 
+PREDICATION = register_option("tir.enable_buffer_level_predication", bool)
+"""Whether VectorizeLoop masks accesses; where nothing is said, it does for scalable vectors."""
+
+
 def configured(option: str, config: type[Config]) -> Config:
     """What the current `PassContext` says in an option with fields, which are those of a class.
 
@@ -57,7 +61,7 @@ UNUSED: dict[type, str] = {
     bool: (
         "tir.noalias tir.is_entry_func tir.enable_debug tir.enable_fast_math tir.instr_siblings "
         "tir.detect_global_barrier tir.debug_keep_trivial_loop tir.disable_storage_rewrite "
-        "tir.enable_equiv_terms_in_cse_tir tir.enable_buffer_level_predication "
+        "tir.enable_equiv_terms_in_cse_tir "
         "tir.merge_static_smem tir.ptx_ldg32 tir.instrument_lwp "
         "tir.lwp_disable_func_prof tir.reset_start_id tir.experimental_dma_bypass_cache "
         "relax.backend.use_cuda_graph testing.immutable_module"

@@ -3,7 +3,8 @@ a machine has. (`mlcweb.lower.optimize.vectorize` is the pass of the pipeline.)
 
 A statement that has no vector form becomes a serial loop over the lanes: one whose condition or
 choice differs between lanes, or that calls something else than an operator. For machines whose
-vectors have no fixed length, a loop of `T.vscale() * n` iterations becomes a scalable vector.
+vectors have no fixed length, a loop of `T.vscale() * n` iterations becomes a scalable vector, and
+conditions that the last lanes do not fulfil become masks of accesses.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.node import replace
+from mlcweb.ir.transform import PassContext
 from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
+from mlcweb.lower.options import PREDICATION
+from mlcweb.lower.predicate_accesses import predicated
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -77,15 +81,19 @@ class _LoopVectorization(Mutator):
         elif extent.value < 2:
             return self.rewrite(replace(loop, kind=S.ForKind.SERIAL))
         index = make_ramp(const(0, loop.loop_var.dtype), 1, extent)
-        return _Lanes(loop.loop_var, index).rewrite(loop.body)
+        masks = PassContext.current().config.get(PREDICATION)
+        if masks is None:
+            masks = _has_scalable_vectors(self.target)
+        return _Lanes(loop.loop_var, index, masks).rewrite(loop.body)
 
 
 class _Lanes(Mutator):
     """What the iterations of a loop do, side by side. What is the same in all lanes stays a scalar,
-    and is broadcast where it meets a vector."""
+    and is broadcast where it meets a vector. `masks` says that accesses may be masked."""
 
-    def __init__(self, var: E.Var, index: E.Ramp) -> None:
+    def __init__(self, var: E.Var, index: E.Ramp, masks: bool) -> None:
         self.var = var
+        self.masks = masks
         self.lanes = index.lanes
         self.vectors: dict[E.Var, E.PrimExpr] = {var: index}
         self.copies: dict[Buffer, Buffer] = {}
@@ -234,7 +242,18 @@ class _Lanes(Mutator):
         value = _broadcast(value, dtypes.vector_at(buffer.dtype, index.dtype))
         return replace(store, buffer=buffer, indices=indices, value=value)
 
-    @on(S.Evaluate, S.IfThenElse, S.AssertStmt, S.AttrStmt, S.For)
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> S.Stmt:
+        condition = self.rewrite(branch.condition)
+        if dtypes.lane_count(condition.dtype) == 1:
+            return self.control(branch)
+        if self.masks and branch.else_case is None:
+            masked = predicated(condition, self.rewrite(branch.then_case))
+            if masked is not None:
+                return masked
+        raise _NoVectorFormError
+
+    @on(S.Evaluate, S.AssertStmt, S.AttrStmt, S.For)
     def control(self, statement: Any) -> S.Stmt:
         """Expressions of statements that are for all lanes alike."""
         fields = {name: getattr(statement, name) for name in statement.child_fields}

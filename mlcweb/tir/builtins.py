@@ -80,7 +80,8 @@ def _rows() -> list[Builtin]:
         (FIRST, reads, "", "masked_load"),
         (LAST, reads, "", "tvm_struct_get"),
         ("handle", reads, "", "anylist_getitem lookup_param"),
-        ("int32", writes, "", "tvm_struct_set masked_store prefetch"),
+        ("int32", writes, "", "tvm_struct_set prefetch"),
+        ("void", writes, "", "masked_store"),
         (FIRST, writes, "", "atomic_add"),
         ("handle", opaque, "", "tvm_stack_alloca tvm_tuple TVMBackendAllocWorkspace "
          "nd_mem_alloc_with_scope anylist_resetitem anylist_setitem_call_packed "

@@ -398,7 +398,7 @@ def test_a_condition_that_is_the_same_for_all_lanes_stays_one():
     ("loop", "reason"),
     [
         ("for i in T.vectorized(1, 5):\n        A[i] = 1", "begins at 1, not at 0"),
-        ("for i in T.vectorized(n):\n        A[i] = 1", "has n iterations"),
+        ("for i in T.vectorized(n):\n        A[i] = 1", "with extent n for target"),
         (
             "for i in T.vectorized(4):\n        while A[i] < 3:\n            A[i] = A[i] + 1",
             "while loop inside a vectorized loop",

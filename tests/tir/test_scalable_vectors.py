@@ -153,3 +153,39 @@ def test_code_for_vectors_of_one_length_is_refused(func: tir.PrimFunc, target: s
     arguments = tvm.nd.empty((64,)), 4
     with pytest.raises(tvm.TVMError, match="vscale"):
         tvm.build(func, target=target)(*arguments[: len(func.params)])
+
+
+@T.prim_func
+def guarded(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(4):
+        for j in T.vectorized(4):
+            if i * 4 + j < 14:
+                B[i * 4 + j] = A[i * 4 + j] + T.float32(1)
+
+
+@T.prim_func
+def guarded_elsewhere(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(4):
+        for j in T.vectorized(4):
+            if i * 4 + j < 14:
+                B[i * 4 + j] = A[i] + T.float32(1)
+
+
+def with_masks(func: tir.PrimFunc, masks: bool | None, target: Any) -> str:
+    config = {} if masks is None else {"tir.enable_buffer_level_predication": masks}
+    with tvm.transform.PassContext(config=config):
+        return vectorized(func, target)
+
+
+def test_conditions_of_lanes_are_masks_of_accesses() -> None:
+    mask = 'T.get_active_lane_mask("uint1x4", i * 4, 14)'
+    load = f'T.masked_load("float32x4", A.data, T.Ramp(i * 4, 1, 4), {mask})'
+    value = f"{load} + T.Broadcast(T.float32(1), 4)"
+    store = f"T.masked_store(B.data, {value}, T.Ramp(i * 4, 1, 4), {mask})"
+    for masks, target in ((True, X86), (None, SVE)):
+        text = with_masks(guarded, masks, target)
+        assert store in text
+        assert from_source(text).script() == text
+    for masks, target in ((False, SVE), (None, X86)):
+        assert "if i * 4 + j_s < 14:" in with_masks(guarded, masks, target)
+    assert "if i * 4 + j_s < 14:" in with_masks(guarded_elsewhere, True, X86)
