@@ -8,9 +8,10 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import cast, const
+from mlcweb.tir.arithmetic import add, cast, const, is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import substitute
 
 
 def launch_as_loop(statement: S.AttrStmt) -> S.For:
@@ -21,13 +22,15 @@ def launch_as_loop(statement: S.AttrStmt) -> S.For:
 
 
 def loop_as_launch(loop: S.For) -> S.AttrStmt:
-    """The statement that launches the threads of a loop that is bound to some."""
+    """The statement that launches the threads of a loop that is bound to some. Their indices begin
+    at 0."""
     assert loop.thread_binding is not None
-    tag = loop.thread_binding.thread_tag
-    axis = S.IterVar(
-        Range(loop.min, loop.extent), loop.loop_var, S.IterType.THREAD_INDEX, tag, span=loop.span
-    )
-    return S.AttrStmt(axis, S.launch_key(tag), loop.extent, loop.body, span=loop.span)
+    tag, var, body = loop.thread_binding.thread_tag, loop.loop_var, loop.body
+    if not is_const_int(loop.min, 0):
+        body = substitute(body, {var: add(var, loop.min)})
+    domain = Range(const(0, var.dtype), loop.extent)
+    axis = S.IterVar(domain, var, S.IterType.THREAD_INDEX, tag, span=loop.span)
+    return S.AttrStmt(axis, S.launch_key(tag), loop.extent, body, span=loop.span)
 
 
 def with_launches_as_loops(

@@ -340,6 +340,23 @@ with T.attr(i, "pragma_auto_unroll_max_step", 16):
         assert a.numpy().tolist() == [1, 1, 2, 2, 1, 1, 1, 1]
 
 
+def test_indices_of_launched_threads_begin_at_zero() -> None:
+    @T.prim_func
+    def shifted(A: T.Buffer((8,), "float32")) -> None:
+        for tx in T.thread_binding(2, 6, thread="threadIdx.x"):
+            A[tx] = T.float32(1)
+
+    lowered = transform.LowerOpaqueBlock()(IRModule({"main": shifted}))
+    assert (
+        body(lowered)
+        == """with T.launch_thread("threadIdx.x", 4) as tx:
+    A[tx + 2] = T.float32(1)"""
+    )
+    a = tvm.nd.array(np.zeros(8, "float32"))
+    tvm.build(lowered["main"], target="interpreter")(a)
+    assert a.numpy().tolist() == [0, 0, 1, 1, 1, 1, 0, 0]
+
+
 def test_barriers_are_put_between_threads_that_are_launched() -> None:
     @T.prim_func
     def reversed_in_place(A: T.Buffer((64,), "float32")) -> None:
