@@ -64,24 +64,27 @@ class Builtin:
 def _rows() -> list[Builtin]:
     pure, reads, writes, opaque = Effect.PURE, Effect.READS, Effect.WRITES, Effect.OPAQUE
     nvidia, apple, hexagon = "NVIDIA GPUs", "Apple's GPUs", "Hexagon DSPs"
+    scalable, masked = "machines with scalable vectors", "machines that mask vectors"
     groups = (
         # Values from values
         (SAME, pure, "", "q_multiply_shift q_multiply_shift_per_axis fma handle_add_byte_offset "
          "tvm_thread_invariant ignore_loop_partition"),
-        ("int32", pure, "", "clz ctpop vscale"),
+        ("int32", pure, "", "clz ctpop"),
+        ("int32", pure, scalable, "vscale"),
         ("bool", pure, "", "isnullptr"),
         ("handle", pure, "", "address_of ptr_byte_offset buffer_data tvm_access_ptr "
          "tvm_stack_make_shape tvm_stack_make_array"),
         (FIRST, pure, "", "reinterpret type_annotation call_pure_extern call_llvm_pure_intrin "
-         "call_spirv_pure_glsl450 vectorlow vectorhigh vectorcombine get_active_lane_mask dp4a"),
+         "call_spirv_pure_glsl450 vectorlow vectorhigh vectorcombine dp4a"),
+        (FIRST, pure, masked, "get_active_lane_mask"),
         # Memory
         ("handle", reads, "", "tvm_context_id tvm_static_handle"),
         ("int32", reads, "", "undef"),
-        (FIRST, reads, "", "masked_load"),
+        (FIRST, reads, masked, "masked_load"),
         (LAST, reads, "", "tvm_struct_get"),
         ("handle", reads, "", "anylist_getitem lookup_param"),
         ("int32", writes, "", "tvm_struct_set prefetch"),
-        ("void", writes, "", "masked_store"),
+        ("void", writes, masked, "masked_store"),
         (FIRST, writes, "", "atomic_add"),
         ("handle", opaque, "", "tvm_stack_alloca tvm_tuple TVMBackendAllocWorkspace "
          "nd_mem_alloc_with_scope anylist_resetitem anylist_setitem_call_packed "

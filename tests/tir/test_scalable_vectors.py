@@ -147,11 +147,12 @@ def straight(A: T.Buffer((64,), "float32")):
     A[0 : T.vscale() * 4] = A[T.Ramp(0, 1, T.vscale() * 4)] + T.float32(1)
 
 
-@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm", "llvm", "cuda", "c"])
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm", "llvm"])
 @pytest.mark.parametrize("func", [straight, loop])
 def test_code_for_vectors_of_one_length_is_refused(func: tir.PrimFunc, target: str) -> None:
     arguments = tvm.nd.empty((64,)), 4
-    with pytest.raises(tvm.TVMError, match="vscale"):
+    reason = r"of machines with scalable vectors|in place of T.vscale"
+    with pytest.raises(tvm.TVMError, match=reason):
         tvm.build(func, target=target)(*arguments[: len(func.params)])
 
 
