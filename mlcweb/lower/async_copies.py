@@ -259,7 +259,7 @@ class _Instructions(Mutator):
         if isinstance(index, E.Ramp):
             if loop is not None or not is_const_int(index.stride, 1):
                 return None
-            first, lanes = index.base, index.lanes
+            first, lanes = index.base, dtypes.lanes(index.dtype)
         elif loop is not None:
             first = self.analyzer.simplify(substitute(index, {loop.loop_var: loop.min}))
             step = self.analyzer.simplify(index - first - loop.loop_var + loop.min)

@@ -249,4 +249,5 @@ class _Search(AccessVisitor):
 
 def _unmarked(condition: E.PrimExpr) -> E.PrimExpr:
     """A condition without the mark that it nearly always holds."""
-    return condition.args[0] if operator_name(condition) == "likely" else condition
+    marked = isinstance(condition, E.Call) and operator_name(condition) == "likely"
+    return condition.args[0] if marked else condition

@@ -235,7 +235,7 @@ def _pragmas(annotations: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
     return parts
 
 
-def _under(pragmas: Mapping[str, Any], node: Any, body: S.Stmt) -> S.Stmt:
+def _under(pragmas: dict[str, Any], node: Any, body: S.Stmt) -> S.Stmt:
     for key, value in reversed(pragmas.items()):
         value = E.StringImm(value) if isinstance(value, str) else convert(value)
         body = S.AttrStmt(node, key, value, body)

@@ -26,6 +26,7 @@ from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses, may_alias
 from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.lower.optimize.rewriter import bind_ranges, definitions_in, loops_in
 from mlcweb.lower.optimize.unroll import operations_of
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
@@ -192,7 +193,7 @@ class _IndexStrides:
         is among them."""
         lanes = range(1)
         if isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm):
-            lanes = [index.stride.value * lane for lane in range(index.lanes)]
+            lanes = [index.stride.value * lane for lane in range(dtypes.lanes(index.dtype))]
         steps = set(lanes)
         for var, scale in total.terms.items():
             if var in self.inside:

@@ -79,7 +79,7 @@ def test_arrays_hold_the_nearest_numbers(dtype: str) -> None:
 
 def program(dtype: str, count: int) -> tir.PrimFunc:
     shape = f"({count},)"
-    return from_source(
+    func = from_source(
         f"""@T.prim_func
 def main(X: T.Buffer({shape}, "float32"), A: T.Buffer({shape}, "{dtype}"),
          B: T.Buffer({shape}, "float32"), C: T.Buffer({shape}, "{dtype}")):
@@ -89,6 +89,8 @@ def main(X: T.Buffer({shape}, "float32"), A: T.Buffer({shape}, "{dtype}"),
         C[i] = T.max(A[i] * A[i] + T.{dtype}(1.5), T.{dtype}(-2))
 """
     )
+    assert isinstance(func, tir.PrimFunc)
+    return func
 
 
 @dtypes

@@ -6,6 +6,7 @@ from math import gcd, inf
 
 from mlcweb.lower.optimize.accesses import may_alias
 from mlcweb.lower.optimize.rewriter import Rewriter, variables_of
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 
@@ -72,6 +73,6 @@ def _of_any_lane(rewriter: Rewriter, index: E.PrimExpr, local: set[E.Var]) -> E.
     if not isinstance(index, E.Ramp):
         return index
     lane = E.Var("lane", index.base.dtype)
-    rewriter.indices.bind(lane, 0, index.lanes - 1)
+    rewriter.indices.bind(lane, 0, dtypes.lanes(index.dtype) - 1)
     local.add(lane)
     return index.base + index.stride * lane

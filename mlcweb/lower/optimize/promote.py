@@ -123,7 +123,9 @@ def _constant_elements(index: E.PrimExpr) -> range | None:
     if isinstance(index, E.Ramp):
         base, step = index.base, index.stride
         if isinstance(base, E.IntImm) and isinstance(step, E.IntImm) and step.value > 0:
-            return range(base.value, base.value + step.value * index.lanes, step.value)
+            return range(
+                base.value, base.value + step.value * dtypes.lanes(index.dtype), step.value
+            )
         return None
     return range(index.value, index.value + 1) if isinstance(index, E.IntImm) else None
 
