@@ -249,5 +249,6 @@ class _Search(AccessVisitor):
 
 def _unmarked(condition: E.PrimExpr) -> E.PrimExpr:
     """A condition without the mark that it nearly always holds."""
-    marked = isinstance(condition, E.Call) and operator_name(condition) == "likely"
-    return condition.args[0] if marked else condition
+    if isinstance(condition, E.Call) and operator_name(condition) == "likely":
+        return condition.args[0]
+    return condition

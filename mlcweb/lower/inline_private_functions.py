@@ -126,8 +126,9 @@ def _place(address: E.PrimExpr, view: Buffer) -> tuple[E.Var, E.PrimExpr]:
     """
     if isinstance(address, E.Var):
         return address, const(0, view.elem_offset.dtype)
-    is_address = isinstance(address, E.Call) and operator_name(address) == "address_of"
-    element = address.args[0] if is_address else None
+    element = None
+    if isinstance(address, E.Call) and operator_name(address) == "address_of":
+        element = address.args[0]
     if isinstance(element, E.BufferLoad) and element.buffer.dtype == view.dtype:
         [offset] = element.buffer.offset_of(element.indices)
         return element.buffer.data, offset
