@@ -78,3 +78,57 @@ def main(A: T.Buffer((4,), "int32")):
 """)
     with pytest.raises(DiagnosticError, match=reason):
         lower_loop_exits(program)
+
+
+THREADS = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8, 8), "int32")):
+    for i in T.thread_binding(16, thread="blockIdx.x"):
+        for j in T.thread_binding(16, thread="threadIdx.x"):
+            if i >= 8 or j >= 8:
+                T.thread_return()
+            {more}
+            B[i, j] = A[i, j]
+"""
+SQUARE = np.arange(64, dtype="int32").reshape(8, 8)
+
+
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm", "llvm", "simulated"])
+@pytest.mark.parametrize(
+    ("more", "leaves"),
+    [
+        ("T.evaluate(0)", SQUARE < 0),
+        ("if A[i, j] % 3 == 0:\n                B[i, j] = 0\n                T.thread_return()",
+         SQUARE % 3 == 0),
+        ("for k in range(4):\n                if A[i, j] == k * 7:\n"
+         "                    T.thread_return()", np.isin(SQUARE, (0, 7, 14, 21))),
+    ],
+)  # fmt: skip
+def test_threads_leave_a_kernel(target: str, more: str, leaves: np.ndarray) -> None:
+    library = tvm.build(from_source(THREADS.format(more=more)), target)
+    a, b = tvm.nd.array(SQUARE), tvm.nd.array(0 * SQUARE)
+    library["main"](a, b)
+    np.testing.assert_array_equal(b.numpy(), np.where(leaves, 0, SQUARE))
+
+
+@pytest.mark.parametrize("kind", ["cuda", "opencl", "metal", "webgpu"])
+def test_what_a_leaving_thread_skips_stands_under_a_condition(kind: str) -> None:
+    library = tvm.build(from_source(THREADS.format(more="T.evaluate(0)")), kind)
+    source = library.imports[0].get_source()
+    assert source.count("if (") == 1 and "going" not in source
+
+
+def test_threads_do_not_leave_what_follows_in_their_kernel() -> None:
+    program = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32")):
+    for i in T.thread_binding(4, thread="blockIdx.x"):
+        for j in T.thread_binding(8, thread="threadIdx.x"):
+            if j > 5:
+                T.thread_return()
+            A[i, j] = 1
+        for k in T.thread_binding(8, thread="threadIdx.x"):
+            A[i, k] = A[i, k] + 1
+""")
+    with pytest.raises(DiagnosticError, match="other parts of it follow"):
+        tvm.build(program, "cuda")
