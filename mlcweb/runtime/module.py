@@ -164,11 +164,13 @@ class Module:
 
     def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
         """A function by its name in the module it was built from, or by its "global_symbol", under
-        which TVM has it; also of imported modules where `query_imports` says so. An error (an
-        AttributeError) lists the names there are."""
+        which TVM has it, and the only one by "main", too; also of imported modules where
+        `query_imports` says so. An error (an AttributeError) lists the names there are."""
         functions = self._all_functions() if query_imports else self.functions
         symbols = (f for f in functions.values() if f.kernel.function.attrs.get(SYMBOL) == name)
         function = functions.get(name) or next(symbols, None)
+        if name == "main" and self.entry_name is not None:
+            function = function or functions.get(self.entry_name)
         if function is None:
             names = ", ".join(functions) or "none"
             raise FunctionNotFound(f'Module has no function "{name}"; there are: {names}')

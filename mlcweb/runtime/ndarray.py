@@ -171,7 +171,7 @@ class NDArray:
             raise ArrayError(
                 f"Cannot copy an array of shape {values.shape} into one of shape {shape}"
             )
-        self.storage.write(to_bits(values, self.dtype))
+        self.storage.write(to_bits(values, dtypes.element_of(self.dtype)))
         return self
 
     def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:

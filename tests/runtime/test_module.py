@@ -56,8 +56,9 @@ def test_functions_are_found_by_name():
     lib = build(double)
     assert "double" in lib
     assert lib["double"].name == lib.entry_func.name == "double"
-    with pytest.raises(AttributeError, match='no function "main"; there are: double') as caught:
-        lib["main"]
+    assert lib["main"] is lib["double"]
+    with pytest.raises(AttributeError, match='no function "triple"; there are: double') as caught:
+        lib["triple"]
     assert isinstance(caught.value, TVMError)
 
 
