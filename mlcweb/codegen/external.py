@@ -39,7 +39,7 @@ def called_name(call: E.Call) -> str | None:
     """The name of the function that a call calls; None for what is no call out of the kernel."""
     if not isinstance(call.op, Op):
         return call.op.name_hint
-    if call.op.name in ("tir.call_extern", "tir.tvm_call_packed"):
+    if call.op.name in ("tir.call_extern", "tir.call_pure_extern", "tir.tvm_call_packed"):
         name = call.args[0] if call.args else None
         if not isinstance(name, E.StringImm):
             raise ExternalCallError("A call begins with the name of what it calls", call.span)

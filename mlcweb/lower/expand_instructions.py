@@ -23,14 +23,16 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.lower.llvm_functions import computed
 from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.lower.simplify import simplify
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const
-from mlcweb.tir.buffer import constant_shape
+from mlcweb.tir.buffer import constant_shape, decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import reinterpret
 from mlcweb.tir.operators import OPERATORS, key_of, operator_name
+from mlcweb.tir.substitute import reads_memory, substitute
 
 Lane = Callable[..., E.PrimExpr]
 
@@ -173,10 +175,26 @@ def _place(access: E.BufferLoad | S.BufferStore, lane: int | E.Var) -> tuple[E.P
 
 def lane_loops(func: PrimFunc) -> PrimFunc:
     """The function, of flat loops, with vectorized loops over lanes for stores of vectors."""
-    return func.with_body(_LaneLoops().rewrite(func.body))
+    new = func.with_body(_LaneLoops().rewrite(func.body))
+    return new if new is func else simplify(new)
 
 
 class _LaneLoops(Mutator):
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> S.Stmt:
+        """A name for a vector, as memory of as many elements where what it reads may change."""
+        lanes = dtypes.lanes(let.var.dtype)
+        if lanes == 1:
+            return self.rewrite_children(let)
+        if not reads_memory(let.value):
+            return self.rewrite(substitute(let.body, {let.var: let.value}))
+        element = dtypes.element_of(let.var.dtype)
+        buffer = decl_buffer((lanes,), element, let.var.name, scope="local")
+        whole = (E.Ramp(const(0), const(1), lanes),)
+        store = S.BufferStore(buffer, let.value, whole, span=let.span)
+        body = substitute(let.body, {let.var: E.BufferLoad(buffer, whole)})
+        return S.AllocBuffer(buffer, S.sequence(*map(self.rewrite, (store, body))))
+
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
         lanes = dtypes.lanes(store.value.dtype)
@@ -211,13 +229,14 @@ def by_lanes(store: S.BufferStore) -> S.Stmt:
 
 
 class _Expansion(Mutator):
-    def __init__(self, features: Set[str]) -> None:
+    def __init__(self, features: Set[str], builtins: Set[str]) -> None:
         self.features = features
+        self.builtins = builtins
 
     @on(E.Call)
     def call(self, call: E.Call) -> E.PrimExpr:
         new = self.rewrite_children(call)
-        value = computed(new)
+        value = None if operator_name(new) in self.builtins else computed(new)
         return new if value is None else value
 
     def is_missing(self, node: Node) -> bool:
@@ -233,11 +252,14 @@ class _Expansion(Mutator):
         return by_lanes(store)
 
 
-def expand_instructions(features: Set[str] = frozenset()) -> LoweringPass:
-    """The pass for processors with certain of the features that `INSTRUCTIONS` name."""
+def expand_instructions(
+    features: Set[str] = frozenset(), builtins: Set[str] = frozenset()
+) -> LoweringPass:
+    """The pass for processors with certain of the features that `INSTRUCTIONS` name, or for others
+    that have some builtins of TensorIR."""
 
     def run(func: PrimFunc) -> PrimFunc:
-        return func.with_body(_Expansion(features).rewrite(func.body))
+        return func.with_body(_Expansion(features, builtins).rewrite(func.body))
 
     return LoweringPass(run, "ExpandInstructions", needed=True)
 

@@ -19,7 +19,7 @@ from mlcweb.lower.async_copies import (
 )
 from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
-from mlcweb.lower.expand_instructions import lane_loops
+from mlcweb.lower.expand_instructions import expand_instructions, lane_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.global_exchange import passed_through_global_memory
 from mlcweb.lower.lower_init_block import lower_init_block
@@ -66,7 +66,8 @@ def lower_for_device(
     `asynchronous` says whether copies can go on while a thread computes. Raises a ThreadError where
     threads cannot run as they are written.
     """
-    return run_pipeline(func, _passes(warp, asynchronous), observe=observe)
+    lowering, generation = _passes(warp, asynchronous)
+    return run_pipeline(func, lowering, generation, observe)
 
 
 @functools.cache
@@ -86,7 +87,10 @@ def _to_launches(asynchronous: bool) -> tuple[LoweringPass, ...]:
 
 
 @functools.cache
-def _passes(warp: int, asynchronous: bool) -> tuple[LoweringPass, ...]:
+def _passes(
+    warp: int, asynchronous: bool
+) -> tuple[tuple[LoweringPass, ...], tuple[LoweringPass, ...]]:
+    """The passes to flat kernels, and those from which on vectors are loops over their lanes."""
     copies: tuple[LoweringPass, ...] = ()
     instructions: tuple[LoweringPass, ...] = ()
     if asynchronous:
@@ -97,7 +101,7 @@ def _passes(warp: int, asynchronous: bool) -> tuple[LoweringPass, ...]:
         func = lower_warp_shuffle(func, warp=warp)
         return lower_thread_allreduce(reduce_through_shared_memory(func, warp=warp), warp=warp)
 
-    return (
+    lowering = (
         *_to_launches(asynchronous),
         LoweringPass(registers_of_lanes, "LowerWarpMemory", needed=True),
         *copies,
@@ -106,8 +110,11 @@ def _passes(warp: int, asynchronous: bool) -> tuple[LoweringPass, ...]:
         LoweringPass(unfold_virtual_threads, "InjectVirtualThread", needed=True),
         LoweringPass(mark_unrolled, "UnrollLoop"),
         flatten_buffers,
-        LoweringPass(lane_loops, "LaneLoops"),
         simplify,
+    )
+    return lowering, (
+        expand_instructions(builtins=frozenset(("clz",))),
+        LoweringPass(lane_loops, "LaneLoops", needed=True),
         *instructions,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mlcweb.codegen.external import ArrayArgument
+from mlcweb.codegen.external import ArrayArgument, called_name
 from mlcweb.codegen.registry import (
     BOUNDS_CHECK,
     LLVM_OPT_LEVEL,
@@ -23,6 +23,7 @@ from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.transform import PassContext, checked_config
+from mlcweb.ir.visitor import find_nodes
 from mlcweb.lower.parameters import with_kernel_parameters
 from mlcweb.runtime.cuda_callbacks import postprocessed
 from mlcweb.runtime.device import cpu
@@ -38,6 +39,7 @@ from mlcweb.runtime.module import Module, SourceModule, in_place
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
+from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
 
 FOREIGN_NAMES = ("llvm", "c")
@@ -106,9 +108,11 @@ def build(
     main = next(iter(functions)) if len(functions) == 1 else "main"
     options = options_of(chosen, config)
     if chosen and chosen.kind.name in DEVICE_KINDS:
-        from mlcweb.codegen.gpu import device_source
+        from mlcweb.codegen.gpu import device_source, inline_calls
 
         kind = chosen.kind.name
+        functions = inline_calls(functions)
+        main = next(iter(functions)) if len(functions) == 1 else main
         language, text = device_source(functions, kind, chosen.limits)
         if language == "cuda":
             text = postprocessed(text, chosen)
@@ -201,10 +205,29 @@ def _simulated(
     kind = target.kind.name
     because = f" ({why})" if why else ""
     say_once(kind, f'target="{kind}": kernels run thread by thread, on a simulated GPU{because}')
-    kernels = default_target().build(functions, lookup_in(functions), options)
+    lookup = lookup_in(functions)
+    try:
+        for call in (call for f in functions.values() for call in find_nodes(f.body, E.Call)):
+            if (called := called_name(call)) is not None:
+                lookup(called)
+    except UnknownFunction as error:
+        return {name: _without_device(name, func, kind, error) for name, func in functions.items()}
+    kernels = default_target().build(functions, lookup, options)
     if gpu_device(target.device_type) is not None:
         return {name: _on_copies(kernel) for name, kernel in kernels.items()}
     return kernels
+
+
+def _without_device(name: str, func: PrimFunc, kind: str, error: UnknownFunction) -> Kernel:
+    """A kernel with calls of functions of the GPU's language, which that GPU alone runs: it has
+    source, and a call says what is missing."""
+
+    def run(*arguments: Any) -> None:
+        raise UnknownFunction(
+            f"Without a GPU for {kind}, functions of its language do not run. {error}"
+        )
+
+    return Kernel(name, func, run, source="")
 
 
 def _on_copies(kernel: Any) -> Kernel:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from mlcweb.codegen.gpu.inlined_calls import inline_calls
 from mlcweb.codegen.gpu.kernels import DeviceKernel, kernels_of
 from mlcweb.codegen.gpu.languages import LANGUAGES
 from mlcweb.codegen.gpu.printer import write_kernels
@@ -13,6 +14,8 @@ from mlcweb.ir.errors import TVMError, nesting_limit
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
+
+__all__ = ["check_limits", "device_source", "inline_calls"]
 
 
 def device_source(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mlcweb.analysis.queries import undefined_vars
 from mlcweb.analysis.threads import is_shared, stored_data, thread_tag
+from mlcweb.codegen.external import for_arrays
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import children, find_nodes
 from mlcweb.lower.launch_threads import lower_for_device
@@ -93,7 +94,7 @@ def kernels_of(
         TVMError: the function computes outside of threads.
         ThreadError: its threads cannot run as they are written.
     """
-    lowered = lower_for_device(func, observe, warp, asynchronous)
+    lowered = lower_for_device(for_arrays(func), observe, warp, asynchronous)
     allocated = {
         part.buffer.data: part.buffer for part in S.find_statements(lowered.body, S.AllocBuffer)
     }

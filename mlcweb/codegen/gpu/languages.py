@@ -66,7 +66,9 @@ class Language:
         shared: The word before memory of a block; "" where the header declares it.
         aligned: What stands before memory that is read or written as vectors of up to 16 bytes.
         pointer: The word before the type of a pointer to memory of a scope.
-        forms: Operators that are written in another way than in `FORMS`.
+        forms: Operators that are written in another way than in `FORMS`, but for those of float64;
+            "" where there is none.
+        builtins: Builtins of TensorIR that it has beside the operators.
         functions: Text of functions that it lacks, by name; `T` is the type.
         suffixes: What stands after numbers of a type.
         has_pointers: Whether memory may be read as vectors, or as another type.
@@ -90,6 +92,7 @@ class Language:
     shared: str
     pointer: Callable[[str], str]
     forms: Mapping[Key, str] = field(default_factory=dict)
+    builtins: Mapping[Key, str] = field(default_factory=lambda: {"clz": "((int)clz({}))"})
     functions: Mapping[str, str] = field(default_factory=dict)
     suffixes: Mapping[str, str] = field(default_factory=dict)
     aligned: str = "alignas(16) "
@@ -277,6 +280,7 @@ CUDA = Language(
         "popcount": "popcount_({})",
         "sigmoid": "1.0f / (1.0f + expf(-{}))",
     },
+    builtins={"clz": "clz_({})"},
     functions={
         "reinterpret_": (
             "template <typename T, typename S> __device__ inline T reinterpret_(S x) {\n"
@@ -287,6 +291,12 @@ CUDA = Language(
             "template <typename T> __device__ inline T popcount_(T x) {\n"
             "  if (sizeof(T) == 8) return __popcll((unsigned long long)x);\n"
             "  return __popc((unsigned int)x & 0xffffffffu >> (32 - 8 * (int)sizeof(T)) % 32);\n"
+            "}"
+        ),
+        "clz_": (
+            "template <typename T> __device__ inline int clz_(T x) {\n"
+            "  if (sizeof(T) == 8) return __clzll((long long)x);\n"
+            "  return __clz((int)((unsigned int)x << (32 - 8 * (int)sizeof(T)) % 32));\n"
             "}"
         ),
         **_CP_ASYNC,
@@ -418,11 +428,14 @@ WGSL = Language(
         "log1p": "log(1.0 + {})",
         "hypot": "length(vec2({}, {}))",
         "isnan": "{0} != {0}",
-        "isinf": "abs({}) > 3.4028234e+38f",
+        "isinf": "abs(f32({})) > 3.4028234e+38f",
+        "ldexp": "ldexp({}, i32({}))",
+        "nextafter": "",
         "copysign": "select(-abs({0}), abs({0}), {1} >= 0.0)",
         "sigmoid": "1.0 / (1.0 + exp(-{}))",
         "erf": "erf_({})",
     },
+    builtins={"clz": "i32(countLeadingZeros({}))"},
     functions={
         "erf_": (
             "fn erf_(x : f32) -> f32 {\n"

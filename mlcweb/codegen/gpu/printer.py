@@ -15,7 +15,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.languages import FORMS, Language, wgsl_array
 from mlcweb.codegen.gpu.matrix_units import declare_fragments, matrix_instruction
-from mlcweb.codegen.gpu.vector_copies import vector_copy
+from mlcweb.codegen.gpu.vector_copies import WORD, vector_copy
 from mlcweb.codegen.gpu.vector_stores import VectorStore, vector_memory, vector_store
 from mlcweb.codegen.gpu.warp_matrices import warp_instruction
 from mlcweb.codegen.gpu.wide_integers import check_integers_fit, is_wide
@@ -27,7 +27,7 @@ from mlcweb.ir.visitor import Dispatcher, children, find_nodes, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, floordiv, floormod
+from mlcweb.tir.arithmetic import add, const, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import unsupported
 from mlcweb.tir.operators import DIVISIONS, OPERATORS, key_of, operands_of, operator_name
@@ -44,6 +44,12 @@ MAX_COPIES = 256
 """So many copies of a statement are written, at most, where loops are written out."""
 
 _NAMING = (S.AllocBuffer, S.LetStmt, S.DeclBuffer)
+
+_HALVES = {
+    "float16": ("__half2float", "__float2half"),
+    "bfloat16": ("__bfloat162float", "__float2bfloat16"),
+}
+"""How CUDA converts types that its functions lack to float32, and back."""
 
 _ASYNC = {
     "ptx_cp_async": "cp_async_",
@@ -420,10 +426,50 @@ class KernelPrinter(Dispatcher):
         if key in self.language.exchange:
             form = self.language.exchange[str(key)]
             return form.format(*map(self.text, operands_of(expression)[1:3]))
+        if key in self.language.builtins:
+            return self.builtin(self.language.builtins[key], operands_of(expression))
+        if key in ("call_extern", "call_pure_extern"):
+            return self.call_of_the_language(expression)
         if key not in FORMS:
             self.refuse(expression)
         written, strength = self.in_its_type(key, expression)
         return written if strength >= around or strength == ATOM else f"({written})"
+
+    def builtin(self, form: str, operands: list[Any]) -> str:
+        self.helpers.update(name for name in self.language.functions if form.startswith(name))
+        return form.format(*map(self.text, operands))
+
+    def call_of_the_language(self, call: Any) -> str:
+        """A call of a function by its name in the language, with numbers and vectors."""
+        name, *arguments = call.args
+        return f"{name.value}({', '.join(map(self.argument, arguments))})"
+
+    def argument(self, value: Any) -> str:
+        """What a function of the language is given: of vectors of octets, which have no arithmetic,
+        the word that they are."""
+        lanes = dtypes.lanes(value.dtype)
+        if value.dtype == "handle":
+            raise TVMError(
+                "A function of a GPU's language is given numbers, and no memory, so that it is "
+                "known what threads read and write; pass elements, and store its result",
+                value.span,
+            )
+        if lanes == 1:
+            return self.text(value)
+        ramp = value.indices[0] if isinstance(value, E.BufferLoad) else None
+        if self.is_wgsl or not (isinstance(ramp, E.Ramp) and is_const_int(ramp.stride, 1)):
+            raise TVMError("A vector that is passed on is a slice of a buffer", value.span)
+        buffer, dtype = self.owner(value.buffer), value.dtype
+        if not is_const_int(self.analyzer.simplify(ramp.base % lanes), 0):
+            raise TVMError(
+                f'A vector of {lanes} elements of "{buffer.name}" begins at a multiple of {lanes}',
+                value.span,
+            )
+        self.vectors.add(buffer)
+        if dtypes.size_in_bytes(dtypes.element_of(dtype)) * lanes == WORD and lanes == WORD:
+            dtype = "uint32" if dtype.startswith("u") else "int32"
+        kind, pointer = self.type(dtype, "A vector"), self.language.pointer(self.scope(buffer))
+        return f"*({pointer}const {kind}*)({self.name(buffer)} + {self.text(ramp.base, SUM)})"
 
     def refuse(self, expression: Any) -> None:
         name, here = operator_name(expression), self.language.name
@@ -466,18 +512,25 @@ class KernelPrinter(Dispatcher):
             strength = SUM if key in (E.Add, E.Sub) else PRODUCT
             left, right = self.text(operands[0], strength), self.text(operands[1], strength + 1)
             return FORMS[key].format(left, right), strength
-        form = self.language.forms.get(key, FORMS[key])
-        if key in (E.Min, E.Max) and dtype == "float16" and self.language.name == "cuda":
+        forms = FORMS if operands[0].dtype == "float64" else self.language.forms
+        form = forms.get(key, FORMS[key])
+        if not form:
+            self.refuse(expression)
+        widens, rounds = _HALVES.get(operands[-1].dtype, ("", ""))
+        half = bool(widens) and self.language.name == "cuda"
+        if half and key in (E.Min, E.Max):
             form = f"__h{'min' if key is E.Min else 'max'}({{}}, {{}})"
         brackets = OTHER if _CALL.fullmatch(form) else ATOM
         texts = [self.text(part, brackets) for part in operands]
         if key in (E.Min, E.Max) and self.is_small(dtype):
             texts = [f"({self.type(dtype, 'A value')})({text})" for text in texts]
-        half = dtype == "float16" and self.language.name == "cuda" and isinstance(key, str)
-        if half and key != "if_then_else":
-            texts = [f"__half2float({text})" for text in texts]
-            form = f"__float2half({form})"
-        self.helpers.update(name for name in self.language.functions if f"{name}(" in form)
+        if half and isinstance(key, str) and key != "if_then_else":
+            texts = [f"{widens}({text})" for text in texts]
+            form = form if dtype == "bool" else f"{rounds}({form})"
+        helpers = [name for name in self.language.functions if f"{name}(" in form]
+        if helpers and self.is_wgsl and dtype == "float16":
+            texts, form = [f"f32({text})" for text in texts], f"f16({form})"
+        self.helpers.update(helpers)
         return form.format(*texts), ATOM if _ATOM.fullmatch(form) else OTHER
 
     def is_small(self, dtype: str) -> bool:
@@ -560,6 +613,8 @@ class KernelPrinter(Dispatcher):
                 return index if kind in ("int", "i32") else f"{kind}({index})"
             return f"({kind}){index}"
         if var.dtype == "handle":
+            if var not in self.owners:
+                raise TVMError(f'"{var.name}" is no memory that a kernel has', var.span)
             return self.name(self.owners[var])
         return self.name(var)
 
@@ -581,7 +636,9 @@ class KernelPrinter(Dispatcher):
             self.helpers.add("special_")
             text = self.language.nan if value != value else self.language.infinity
             text = f"(-{text})" if value < 0 else text
-            return text if dtype == "float32" else f"({kind})({text})"
+            if dtype == "float32":
+                return text
+            return f"{kind}({text})" if self.is_wgsl else f"({kind})({text})"
         text = repr(value) if dtype == "float64" else _shortest(value)
         suffix = self.language.suffixes.get(dtype)
         if dtype in ("float16", "bfloat16") and suffix is None:

@@ -133,13 +133,19 @@ class _Check(Visitor):
         else:
             if key in ("shift_left", "shift_right") and expression.dtype == _WIDE:
                 self.shift(operands[1])
-            if key == "popcount" and self.analyzer.const_int_bound(operands[0]).min_value < 0:
-                if expression.dtype == _WIDE:
-                    why = "may be negative, where it has more bits"
-                    raise TVMError(_refusal(operands[0], why, self.language), expression.span)
+            self.counted(key, expression, operands)
             inner = self.low_bits if key in _MODULAR else self.value
             for part in operands:
                 inner(part)
+
+    def counted(self, key: Any, expression: E.PrimExpr, operands: list[Any]) -> None:
+        """What counts bits, of which there are 64."""
+        if key == "clz" and operands[0].dtype == _WIDE:
+            raise TVMError(_refusal(expression, "counts 64 bits", self.language), expression.span)
+        if key == "popcount" and self.analyzer.const_int_bound(operands[0]).min_value < 0:
+            if expression.dtype == _WIDE:
+                why = "may be negative, where it has more bits"
+                raise TVMError(_refusal(operands[0], why, self.language), expression.span)
 
     def shift(self, amount: E.PrimExpr) -> None:
         if self.analyzer.const_int_bound(amount).max_value > 31:

@@ -17,6 +17,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.gpu import gpu_device
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
+from tests.cuda_on_cpu import COMPILER, run_cuda_on_cpu
 from tests.gpu import assert_kernels_give, compile_cuda, nvrtc, runners
 
 PROGRAMS = (
@@ -133,6 +134,132 @@ X = np.linspace(-3, 3, 256, dtype="float32").reshape(8, 32)
 )  # fmt: skip
 def test_operators(value, expected):
     assert_kernels_give(elementwise(value), [X], np.asarray(expected, "float32"))
+
+
+def test_float64_is_computed_in_float64():
+    """The functions of CUDA that end in f are those of float32."""
+    func = elementwise("T.sigmoid(A[i, j]) + T.pow(T.exp(A[i, j]), A[i, j]) + T.nearbyint(A[i, j])",
+                       "float64")  # fmt: skip
+    x = np.linspace(-3, 3, 256).reshape(8, 32)
+    expected = 1 / (1 + np.exp(-x)) + np.exp(x) ** x + np.rint(x)
+    if COMPILER is not None:
+        out = np.zeros_like(x)
+        run_cuda_on_cpu(func, [x, out])
+        np.testing.assert_allclose(out, expected, rtol=1e-14)
+    if (runner := runners().get("opencl")) is not None:
+        out = np.zeros_like(x)
+        runner(func, [x, out])
+        np.testing.assert_allclose(out, expected, rtol=1e-14)
+    assert compile_cuda(source(func, "cuda")) == ""
+
+
+@pytest.mark.parametrize("value", ["T.infinity('float16')", "T.erf(A[i, j])"])
+def test_float16_in_wgsl(value):
+    text = source(elementwise(value, "float16"), "webgpu")
+    assert "f16(-special_" in text or "f16(special_" in text or "f16(erf_(f32(A" in text
+    if gpu_device("webgpu") is not None and "shader-f16" in gpu_device("webgpu").features:
+        dev = mlcweb.runtime.device("webgpu")
+        a, b = (mlcweb.nd.array(X.astype("float16"), dev) for _ in range(2))
+        mlcweb.build(elementwise(value, "float16"), target="webgpu")(a, b)
+        assert np.isinf(b.numpy()).all() if "inf" in value else abs(b.numpy()).max() <= 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_leading_zeros(dtype):
+    func = from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((16,), "{dtype}"), B: T.Buffer((16,), "int32")):
+    for i in T.thread_binding(16, thread="threadIdx.x"):
+        B[i] = T.clz(A[i])
+"""
+    )
+    bits = np.iinfo(dtype).bits
+    a = np.array([-1, 1, *(1 << i * bits // 16 for i in range(1, 15))]).astype(dtype)
+    mask = (1 << bits) - 1
+    expected = np.array([bits - (int(x) & mask).bit_length() for x in a], "int32")
+    if dtype in ("int32", "uint32"):
+        assert_kernels_give(func, [a], expected)
+    if (runner := runners().get("opencl")) is not None:
+        out = np.zeros(16, "int32")
+        runner(func, [a, out])
+        np.testing.assert_array_equal(out, expected)
+    assert compile_cuda(source(func, "cuda")) == ""
+
+
+def test_leading_zeros_of_64_bits_are_not_counted_in_32():
+    text = "T.cast(T.clz(T.cast(i, 'int64')), 'float32')"
+    with pytest.raises(TVMError, match="counts 64 bits"):
+        source(elementwise(text), "webgpu")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "value",
+    ["T.max(A[i, j], A[i, 0])", "T.exp(A[i, j]) * A[i, j]", "T.floormod(A[i, j], A[i, 0])",
+     "T.Select(T.isnan(A[i, j]) or T.isinf(A[i, j]), A[i, 0], A[i, j])"],
+)  # fmt: skip
+def test_cuda_has_functions_of_halves(dtype, value):
+    assert compile_cuda(source(elementwise(value, dtype), "cuda"), "compute_80") == ""
+
+
+def test_what_wgsl_has_no_function_for():
+    assert "ldexp(A[" in source(elementwise("T.ldexp(A[i, j], i)"), "webgpu")
+    with pytest.raises(TVMError, match="nextafter"):
+        source(elementwise("T.nextafter(A[i, j], A[i, 0])"), "webgpu")
+
+
+def test_functions_of_llvm():
+    value = 'T.call_llvm_pure_intrin("float32", "llvm.fabs.f32", A[i, j])'
+    assert_kernels_give(elementwise(value), [X], abs(X))
+
+
+@pytest.mark.parametrize(
+    ("vector", "expected"),
+    [("T.ramp(31, -1, 32)", X[:, ::-1]), ("T.broadcast(i, 32)", X[:, :8].diagonal()[:, None])],
+)
+def test_a_vector_of_indices_has_a_name(vector, expected):
+    func = from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32")):
+    for i in T.thread_binding(8, thread="threadIdx.x"):
+        v = {vector}
+        B[i, 0:32] = A[i, v]
+"""
+    )
+    assert_kernels_give(func, [X], np.broadcast_to(expected, (8, 32)).copy())
+
+
+def test_a_vector_that_has_a_name_keeps_its_value():
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
+    for i in T.thread_binding(8, thread="threadIdx.x"):
+        B[i, 0:4] = A[i, 0:4]
+        v = B[i, 0:4]
+        B[i, 0:4] = T.broadcast(T.float32(1), 4)
+        B[i, 0:4] = B[i, 0:4] + v
+"""
+    )
+    assert_kernels_give(func, [X[:, :4].copy()], X[:, :4] + 1)
+
+
+def test_arrays_begin_at_their_first_element():
+    """A buffer that may begin elsewhere, and may have other strides, is given whole arrays."""
+    func = from_source(
+        """
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (8, 32), "float32", offset_factor=1)
+    B = T.match_buffer(b, (8, 32), "float32", strides=("s", "t"), offset_factor=1)
+    for i in T.thread_binding(8, thread="threadIdx.x"):
+        for j in range(32):
+            B[i, j] = A[i, j]
+"""
+    )
+    assert_kernels_give(func, [X], X)
 
 
 def test_wgsl_has_no_remainder_of_negative_numbers():
