@@ -118,7 +118,7 @@ def lane_of(expression: E.PrimExpr, lane: int | E.Var) -> E.PrimExpr:
             return instruction.lane(*expression.args[1:], lane)
         case E.Call() if operator_name(expression) == "reinterpret" and isinstance(lane, int):
             return element(expression.args[0], element_type, lane)
-        case E.Call() if key_of(expression) in OPERATORS:
+        case E.Call() if key_of(expression) in OPERATORS and not _divides_anew(expression):
             args = tuple(lane_of(arg, lane) for arg in expression.args)
             return replace(expression, dtype=element_type, args=args)
     raise TVMError(
@@ -126,6 +126,12 @@ def lane_of(expression: E.PrimExpr, lane: int | E.Var) -> E.PrimExpr:
         f"{type(expression).__name__} makes for it",
         expression.span,
     )
+
+
+def _divides_anew(call: E.Call) -> bool:
+    """Whether the lanes of a call are other parts of its operand's bits than the lanes of that."""
+    is_view = operator_name(call) == "reinterpret"
+    return is_view and dtypes.lanes(call.args[0].dtype) != dtypes.lanes(call.dtype)
 
 
 def element(vector: E.PrimExpr, dtype: str, place: int) -> E.PrimExpr:
@@ -137,11 +143,29 @@ def element(vector: E.PrimExpr, dtype: str, place: int) -> E.PrimExpr:
         return one if own == dtype else reinterpret(dtype, one)
     if operator_name(vector) == "reinterpret":
         return element(vector.args[0], dtype, place)  # type: ignore[attr-defined]
-    if isinstance(vector, E.Broadcast):
-        count = dtypes.size_in_bytes(own) // size
-        if count:
-            return element(vector.value, dtype, place % count)
+    count = dtypes.size_in_bytes(own) // size
+    if isinstance(vector, E.Broadcast) and count:
+        return element(vector.value, dtype, place % count)
+    if count:
+        whole, part = divmod(place, count)
+        word = vector if dtypes.lanes(vector.dtype) == 1 else lane_of(vector, whole)
+        bits = word if dtypes.is_integer(own) else reinterpret(f"uint{dtypes.bits(own)}", word)
+        octets = E.Cast(f"uint{8 * size}", bits >> const(8 * size * part, bits.dtype))
+        return octets if octets.dtype == dtype else reinterpret(dtype, octets)
+    count = size // dtypes.size_in_bytes(own)
+    if dtypes.lanes(vector.dtype) % count == 0:
+        return _joined(vector, dtype, place * count, count)
     raise TVMError(f"The bits of {vector.dtype} have no form as {dtype} in scalars", vector.span)
+
+
+def _joined(vector: E.PrimExpr, dtype: str, first: int, count: int) -> E.PrimExpr:
+    """The bits of neighbouring lanes as one number, whose last bits are those of the first lane."""
+    bits = dtypes.bits(dtypes.element_of(vector.dtype))
+    word = f"uint{bits * count}"
+    parts = (element(vector, f"uint{bits}", first + place) for place in range(count))
+    shifted = (E.Cast(word, x) << const(bits * place, word) for place, x in enumerate(parts))
+    joined = reduce(lambda whole, part: whole | part, shifted)
+    return joined if dtype == word else reinterpret(dtype, joined)
 
 
 def _shuffled(shuffle: E.Shuffle, lane: int) -> E.PrimExpr:
@@ -228,6 +252,25 @@ def by_lanes(store: S.BufferStore) -> S.Stmt:
     return result
 
 
+class _Words(Mutator):
+    """Takes numbers that are the bits of vectors, and vectors that are those of numbers, apart."""
+
+    @on(E.Call)
+    def call(self, call: E.Call) -> E.PrimExpr:
+        new = self.rewrite_children(call)
+        if _divides_anew(new) and dtypes.lanes(new.dtype) == 1:
+            return element(new.args[0], new.dtype, 0)
+        return new
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        store = self.rewrite_children(store)
+        calls = find_nodes(store.value, E.Call)
+        if any(_divides_anew(call) and dtypes.lanes(call.args[0].dtype) == 1 for call in calls):
+            return by_lanes(store)
+        return store
+
+
 class _Expansion(Mutator):
     def __init__(self, features: Set[str], builtins: Set[str]) -> None:
         self.features = features
@@ -253,13 +296,14 @@ class _Expansion(Mutator):
 
 
 def expand_instructions(
-    features: Set[str] = frozenset(), builtins: Set[str] = frozenset()
+    features: Set[str] = frozenset(), builtins: Set[str] = frozenset(), has_words: bool = False
 ) -> LoweringPass:
     """The pass for processors with certain of the features that `INSTRUCTIONS` name, or for others
-    that have some builtins of TensorIR."""
+    that have some builtins of TensorIR; `has_words` is whether they view vectors as numbers."""
 
     def run(func: PrimFunc) -> PrimFunc:
-        return func.with_body(_Expansion(features, builtins).rewrite(func.body))
+        body = _Expansion(features, builtins).rewrite(func.body)
+        return func.with_body(body if has_words else _Words().rewrite(body))
 
     return LoweringPass(run, "ExpandInstructions", needed=True)
 

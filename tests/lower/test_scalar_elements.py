@@ -8,6 +8,7 @@ import pytest
 import mlcweb as tvm
 from mlcweb.ir import TVMError
 from mlcweb.script import from_source
+from tests.gpu import compile_cuda, runners
 
 TARGETS = ["interpreter", "numpy", "wasm", "llvm", "simulated"]
 VALUES = np.arange(32, dtype="float32").reshape(8, 4)
@@ -95,3 +96,33 @@ def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
     wgsl = tvm.build(sch.mod, "webgpu -device=simulated").imports[0].get_source()
     assert "A : array<vec4<f32>>" in wgsl
     assert "for (" not in wgsl
+
+
+WORDS = np.random.default_rng(1).integers(0, 2**32, 16, "uint32")
+VIEWS = """
+@T.prim_func
+def main(A: T.Buffer((16,), "uint32"), B: T.Buffer((16, 4), "int32"), C: T.Buffer((16,), "uint32")):
+    for i in T.{kind}:
+        B[i, 0:4] = T.Cast("int32x4", T.reinterpret("int8x4", A[i]))
+        C[i] = T.reinterpret("uint32", T.Cast("uint8x4", B[i, 0:4])) + T.uint32(1)
+"""
+
+
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm", "llvm"])
+def test_the_bits_of_a_vector_are_a_number(target: str) -> None:
+    func = from_source(VIEWS.format(kind="serial(16)"))
+    a = tvm.nd.array(WORDS)
+    b, c = tvm.nd.array(np.zeros((16, 4), "int32")), tvm.nd.array(0 * WORDS)
+    tvm.build(func, target=target)(a, b, c)
+    np.testing.assert_array_equal(b.numpy(), WORDS.view("int8").reshape(16, 4))
+    np.testing.assert_array_equal(c.numpy(), WORDS + 1)
+
+
+def test_the_bits_of_a_vector_are_a_number_in_kernels() -> None:
+    func = from_source(VIEWS.format(kind='thread_binding(16, thread="threadIdx.x")'))
+    assert compile_cuda(tvm.build(func, target="cuda").imports[0].get_source()) == ""
+    if (run := runners().get("opencl")) is not None:
+        b, c = np.zeros((16, 4), "int32"), 0 * WORDS
+        run(func, [WORDS.copy(), b, c])
+        np.testing.assert_array_equal(b, WORDS.view("int8").reshape(16, 4))
+        np.testing.assert_array_equal(c, WORDS + 1)

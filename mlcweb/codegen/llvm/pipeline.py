@@ -26,7 +26,7 @@ def _emulation(processor: Processor) -> LoweringPass:
 
 @lru_cache(maxsize=64)
 def _expansion(processor: Processor) -> LoweringPass:
-    return expand_instructions(processor.instructions)
+    return expand_instructions(processor.instructions, has_words=True)
 
 
 def lower_for_llvm(
