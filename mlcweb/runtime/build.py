@@ -210,22 +210,21 @@ def _simulated(
         for call in (call for f in functions.values() for call in find_nodes(f.body, E.Call)):
             if (called := called_name(call)) is not None:
                 lookup(called)
-    except UnknownFunction as error:
+        kernels = default_target().build(functions, lookup, options)
+    except TVMError as error:
         return {name: _without_device(name, func, kind, error) for name, func in functions.items()}
-    kernels = default_target().build(functions, lookup, options)
     if gpu_device(target.device_type) is not None:
         return {name: _on_copies(kernel) for name, kernel in kernels.items()}
     return kernels
 
 
-def _without_device(name: str, func: PrimFunc, kind: str, error: UnknownFunction) -> Kernel:
-    """A kernel with calls of functions of the GPU's language, which that GPU alone runs: it has
+def _without_device(name: str, func: PrimFunc, kind: str, error: TVMError) -> Kernel:
+    """A kernel with types or functions of the GPU's language, which that GPU alone runs: it has
     source, and a call says what is missing."""
 
     def run(*arguments: Any) -> None:
-        raise UnknownFunction(
-            f"Without a GPU for {kind}, functions of its language do not run. {error}"
-        )
+        reason = f"Without a GPU for {kind} this does not run: {error.message}"
+        raise TVMError(reason, error.span)
 
     return Kernel(name, func, run, source="")
 

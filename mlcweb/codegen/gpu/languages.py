@@ -261,6 +261,9 @@ CUDA = Language(
         "uint64": "unsigned long long",
         "float64": "double",
         "bfloat16": "__nv_bfloat16",
+        "float8_e4m3fn": "__nv_fp8_e4m3",
+        "float8_e5m2": "__nv_fp8_e5m2",
+        "float8_e8m0fnu": "__nv_fp8_e8m0",
     },
     header=_cuda_header,
     index=lambda tag: f"((int){tag})",
@@ -287,6 +290,15 @@ CUDA = Language(
             "  return *(T*)&x;\n"
             "}"
         ),
+        "to_fp8_": (
+            "// What is too large is no number, or infinite.\n"
+            "template <typename T, __nv_fp8_interpretation_t K> __device__ inline T "
+            "to_fp8_(float x) {\n"
+            "  T result;\n"
+            "  result.__x = __nv_cvt_float_to_fp8(x, __NV_NOSAT, K);\n"
+            "  return result;\n"
+            "}"
+        ),
         "popcount_": (
             "template <typename T> __device__ inline T popcount_(T x) {\n"
             "  if (sizeof(T) == 8) return __popcll((unsigned long long)x);\n"
@@ -305,6 +317,9 @@ CUDA = Language(
     includes={
         "float16": "#include <cuda_fp16.h>",
         "bfloat16": "#include <cuda_bf16.h>",
+        "float8_e4m3fn": "#include <cuda_fp8.h>",
+        "float8_e5m2": "#include <cuda_fp8.h>",
+        "float8_e8m0fnu": "#include <cuda_fp8.h>",
         "wmma": "#include <mma.h>",
     },
     exchange={

@@ -51,6 +51,9 @@ _HALVES = {
 }
 """How CUDA converts types that its functions lack to float32, and back."""
 
+_FLOAT8 = {"float8_e4m3fn": "__NV_E4M3", "float8_e5m2": "__NV_E5M2", "float8_e8m0fnu": ""}
+"""Types that CUDA keeps, and converts to float32 and, but for powers of two, back."""
+
 _ASYNC = {
     "ptx_cp_async": "cp_async_",
     "ptx_commit_group": "cp_async_commit_",
@@ -103,7 +106,7 @@ def _module(kernels: list[DeviceKernel], language: Language) -> tuple[str, list[
             # Memory is declared beside the functions, where a name means one thing.
             taken.update(map(printer.name, (*kernel.buffers, *kernel.shared)))
     used = {dtype for printer in printers for dtype in printer.dtypes} | {""}
-    head = [text for dtype, text in language.includes.items() if dtype in used]
+    head = [*dict.fromkeys(text for dtype, text in language.includes.items() if dtype in used)]
     names = {name for printer in printers for name in printer.helpers}
     head += [text for name, text in language.functions.items() if name in names]
     head += sorted({text for printer in printers for text in printer.functions.values()})
@@ -133,7 +136,8 @@ class KernelPrinter(Dispatcher):
             buffer.data: buffer for buffer in (*kernel.buffers, *kernel.shared)
         }
         for buffer in (*kernel.buffers, *kernel.shared):
-            self.type(buffer.dtype, f'"{buffer.name}"', in_memory=True)
+            passed = buffer in kernel.buffers or buffer.dtype != "bool"
+            self.type(buffer.dtype, f'"{buffer.name}"', in_memory=passed)
         for var in kernel.scalars:
             in_memory = language.has_int64 or var.dtype != "int64"
             self.type(var.dtype, f'"{var.name}"', in_memory)
@@ -491,12 +495,7 @@ class KernelPrinter(Dispatcher):
     def operation(self, expression: Any) -> tuple[str, int]:
         key, operands = key_of(expression), operands_of(expression)
         dtype = expression.dtype
-        if dtypes.lanes(dtype) > 1:
-            raise TVMError(
-                f"A vector ({dtype}) in a kernel has no form in {self.language.name}; "
-                "vectorize a loop instead",
-                expression.span,
-            )
+        self.check_computed(key, operands, expression)
         if key in (E.Cast, "reinterpret"):
             return self.conversion(key, operands[0], dtype), ATOM
         if key in DIVISIONS and dtypes.is_float(dtype):
@@ -532,6 +531,22 @@ class KernelPrinter(Dispatcher):
             texts, form = [f"f32({text})" for text in texts], f"f16({form})"
         self.helpers.update(helpers)
         return form.format(*texts), ATOM if _ATOM.fullmatch(form) else OTHER
+
+    def check_computed(self, key: Any, operands: list[Any], expression: Any) -> None:
+        """A TVMError for what no language computes."""
+        if dtypes.lanes(expression.dtype) > 1:
+            raise TVMError(
+                f"A vector ({expression.dtype}) in a kernel has no form in {self.language.name}; "
+                "vectorize a loop instead",
+                expression.span,
+            )
+        kept = operands[0].dtype
+        if kept in _FLOAT8 and key not in (E.Cast, "reinterpret"):
+            raise TVMError(
+                f"{self.language.name} keeps {kept}, and does not compute with it; cast to float16 "
+                "or float32, and back",
+                expression.span,
+            )
 
     def is_small(self, dtype: str) -> bool:
         """Whether values are integers of fewer than 32 bits, with which C computes as with int."""
@@ -573,6 +588,11 @@ class KernelPrinter(Dispatcher):
         return f"{name}({self.text(operands[0])}, {self.text(operands[1])})"
 
     def conversion(self, key: Any, value: Any, dtype: str) -> str:
+        if key is E.Cast:
+            if (value.dtype in _FLOAT8 and dtype != "float32") or dtype in _FLOAT8:
+                value = E.Cast("float32", value) if value.dtype != "float32" else value
+            if dtype in _FLOAT8:
+                return self.float8(self.text(value), dtype)
         text, kind = self.text(value), self.type(dtype, "A value")
         if key is E.Cast:
             if dtypes.is_integer(dtype) and dtypes.is_float(value.dtype):
@@ -588,6 +608,16 @@ class KernelPrinter(Dispatcher):
             return f"reinterpret_<{kind}, {own}>({text})"
         as_type = f"as_{kind}" if self.language.name == "opencl" else f"as_type<{kind}>"
         return f"{as_type}({text})"
+
+    def float8(self, text: str, dtype: str) -> str:
+        """A float32 as a float of eight bits."""
+        kind = self.type(dtype, "A value")
+        if not _FLOAT8[dtype]:
+            raise TVMError(
+                f"{self.language.name} does not round to {dtype}; pass its bits as uint8"
+            )
+        self.helpers.add("to_fp8_")
+        return f"to_fp8_<{kind}, {_FLOAT8[dtype]}>({text})"
 
     def integer_part(self, value: Any, dtype: str, kind: str) -> str:
         """A float as an integer: beyond its range the nearest end, as on all targets. GPUs convert
@@ -631,6 +661,8 @@ class KernelPrinter(Dispatcher):
     @on(E.FloatImm)
     def floating(self, constant: E.FloatImm) -> str:
         value, dtype = constant.value, constant.dtype
+        if dtype in _FLOAT8:
+            return self.float8(self.floating(E.FloatImm("float32", value)), dtype)
         kind = self.type(dtype, str(value))
         if not math.isfinite(value):
             self.helpers.add("special_")

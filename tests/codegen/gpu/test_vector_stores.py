@@ -133,3 +133,14 @@ def test_sums_in_the_lanes_of_a_register():
     sums = X.reshape(4, 4, 4).sum(1)
     expected = np.repeat(sums + sums[:, :1], 4, axis=0)
     assert_kernels_give(func, [X], expected.reshape(64))
+
+
+def test_flags_in_shared_memory() -> None:
+    """WGSL has them there, although not in the memory of arrays."""
+    func = program(
+        "S[t] = A[t] > T.float32(2)\nB[t] = T.Select(S[15 - t], A[t], T.float32(0))",
+        16,
+        memory='S = T.alloc_buffer((16,), "bool", scope="shared")',
+    )
+    a = X[:16] * 2
+    assert_kernels_give(func, [a], np.where(a[::-1] > 2, a, 0))
