@@ -19,7 +19,7 @@ from mlcweb.lower.async_copies import (
 )
 from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
-from mlcweb.lower.expand_instructions import expand_instructions, lane_loops
+from mlcweb.lower.expand_instructions import EXPANSION, expand_instructions, lane_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.global_exchange import passed_through_global_memory
 from mlcweb.lower.lower_init_block import lower_init_block
@@ -124,6 +124,7 @@ def passes_to_simulated_threads() -> tuple[LoweringPass, ...]:
     """The passes to launches whose threads are watched while they run: nothing is refused that can
     be seen then. With ThreadSync among `disabled_pass` the barriers are those of the program."""
     return (
+        EXPANSION,
         *_to_launches(asynchronous=True),
         LoweringPass(watched_copies, "LowerAsyncCopies", needed=True),
         LoweringPass(_reduce_in_steps, "LowerThreadAllreduce", needed=True),

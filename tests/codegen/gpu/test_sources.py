@@ -180,6 +180,9 @@ def main(A: T.Buffer((16,), "{dtype}"), B: T.Buffer((16,), "int32")):
     expected = np.array([bits - (int(x) & mask).bit_length() for x in a], "int32")
     if dtype in ("int32", "uint32"):
         assert_kernels_give(func, [a], expected)
+    watched = mlcweb.nd.array(np.zeros(16, "int32"))
+    mlcweb.build(func, target="simulated")(mlcweb.nd.array(a), watched)
+    np.testing.assert_array_equal(watched.numpy(), expected)
     if (runner := runners().get("opencl")) is not None:
         out = np.zeros(16, "int32")
         runner(func, [a, out])
