@@ -68,7 +68,7 @@ class _Inliner(Mutator):
         value = self.rewrite(_returned(name, callee, call))
         self.around.pop()
         pairs = zip(callee.params, arguments, strict=False)
-        return substitute(value, {param: cast(param.dtype, given) for param, given in pairs})
+        return substitute(value, {param: cast(param.dtype, argument) for param, argument in pairs})
 
 
 def _returned(name: str, callee: PrimFunc, call: E.Call) -> E.PrimExpr:
