@@ -15,7 +15,7 @@ from typing import Any
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import intrinsics
-from mlcweb.tir.arithmetic import cast, const
+from mlcweb.tir.arithmetic import cast, const, select
 from mlcweb.tir.operators import operator_name
 
 _TYPES = re.compile(r"(\.(v\d+)?(i|f|bf)\d+|\.p\d+)+$")
@@ -73,13 +73,21 @@ def _operator(name: str) -> Callable[..., E.PrimExpr]:
     return lambda *args: intrinsics.call(args[0].dtype, name, *args)
 
 
-_ROUNDING = ("floor", "ceil", "trunc", "round", "nearbyint", "fabs")
+def _half_away(x: E.PrimExpr) -> E.PrimExpr:
+    """The nearest integer, halves away from zero."""
+    whole = _operator("trunc")(x)
+    away = whole + _operator("copysign")(_like(1.0, x), x)
+    return select(_operator("fabs")(x - whole) >= 0.5, away, whole)
+
+
+_ROUNDING = ("floor", "ceil", "trunc", "nearbyint", "fabs")
 _ELEMENTARY = ("sqrt", "exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan")
 
 _FUNCTIONS: dict[str, tuple[int, Callable[..., E.PrimExpr]]] = {
     **{name: (1, _operator(name)) for name in (*_ROUNDING, *_ELEMENTARY)},
     **{name: (2, _operator(name)) for name in ("pow", "copysign")},
     "rint": (1, _operator("nearbyint")),
+    "round": (1, _half_away),
     "ctpop": (1, lambda x: intrinsics.popcount(_unsigned(x))),
     "ctlz": (2, _leading_zeros),
     "clz": (1, _leading_zeros),

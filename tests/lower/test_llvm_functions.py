@@ -61,3 +61,19 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     tvm.build(func, target)["main"](a, b)
     expected = FLOATS * np.sqrt(FLOATS) + np.floor(FLOATS)
     np.testing.assert_allclose(b.numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_round_of_llvm_rounds_halves_away_from_zero(target: str) -> None:
+    """That of TensorIR rounds them to the even number."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), B: T.Buffer((6,), "float32")):
+    for i in range(6):
+        away: T.float32 = T.call_llvm_pure_intrin("float32", "llvm.round", A[i])
+        B[i] = away * T.float32(10) + T.round(A[i])
+""")
+    numbers = np.array([0.5, 1.5, 2.5, -0.5, -2.5, 1.2], "float32")
+    a, b = tvm.nd.array(numbers), tvm.nd.array(np.zeros(6, "float32"))
+    tvm.build(func, target)["main"](a, b)
+    assert b.numpy().tolist() == [10, 22, 32, -10, -32, 11]

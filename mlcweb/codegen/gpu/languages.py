@@ -39,6 +39,7 @@ FORMS: Mapping[Key, str] = register_column(
         "popcount": "popcount({})",
         "likely": "{}",
         "nearbyint": "rint({})",
+        "round": "rint({})",
         "sigmoid": "1 / (1 + exp(-{}))",
         E.Select: "{} ? {} : {}",
         "if_then_else": "{} ? {} : {}",
@@ -277,9 +278,10 @@ CUDA = Language(
     forms={
         **_with_suffix(
             "exp exp2 exp10 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan asinh "
-            "acosh atanh erf sqrt rsqrt floor ceil round trunc fabs pow atan2 hypot fmod copysign"
+            "acosh atanh erf sqrt rsqrt floor ceil trunc fabs pow atan2 hypot fmod copysign"
         ),
         "nearbyint": "rintf({})",
+        "round": "rintf({})",
         "popcount": "popcount_({})",
         "sigmoid": "1.0f / (1.0f + expf(-{}))",
     },
@@ -436,7 +438,7 @@ WGSL = Language(
         "popcount": "countOneBits({})",
         "rsqrt": "inverseSqrt({})",
         "nearbyint": "round({})",
-        "round": "(sign({0}) * floor(abs({0}) + 0.5))",
+        "round": "round({})",
         "fmod": "{} % {}",
         "exp10": "pow(10.0, {})",
         "log10": "(log({}) * 0.4342944819)",

@@ -138,12 +138,6 @@ def array_maximum(a: Any, b: Any) -> Any:
     return np.where((b > a) | (b != b), b, a)
 
 
-def round_half_away(x: Any) -> Any:
-    """The nearest integer, halves away from zero, as C's `round`."""
-    whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole)[()].astype(x.dtype)
-
-
 def _erf(x: Any) -> Any:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), dtype=x.dtype)[()]
 
@@ -154,7 +148,7 @@ intrinsics: dict[str, Callable[..., Any]] = {
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "nearbyint": np.rint,
-    "round": round_half_away, "erf": _erf, "fabs": np.abs, "abs": abs,
+    "round": np.rint, "erf": _erf, "fabs": np.abs, "abs": abs,
     "exp10": lambda x: np.power(x.dtype.type(10), x),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),

@@ -135,10 +135,7 @@ def _erf(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
 
 @formula
 def _round(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
-    """The nearest integer, halves away from zero."""
-    whole = s.name(s.unary("trunc", x))
-    away = whole + s.with_sign_of(s.number(1.0), x)
-    return E.Select(s.absolute(x - whole) >= 0.5, away, whole)
+    return s.nearest(x)
 
 
 @formula_of_values

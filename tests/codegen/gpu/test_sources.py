@@ -118,7 +118,7 @@ X = np.linspace(-3, 3, 256, dtype="float32").reshape(8, 32)
         ("T.reinterpret('float32', T.reinterpret('int32', A[i, j]) & 0x7fffffff)", abs(X)),
         ("T.max(T.min(A[i, j], T.float32(1)), T.float32(-1))", np.clip(X, -1, 1)),
         ("T.round(A[i, j]) + T.floor(A[i, j]) - T.ceil(A[i, j]) * T.trunc(A[i, j])",
-         np.sign(X) * np.floor(abs(X) + 0.5) + np.floor(X) - np.ceil(X) * np.trunc(X)),
+         np.rint(X) + np.floor(X) - np.ceil(X) * np.trunc(X)),
         ("A[i, j] - (A[i, j] - T.float32(1)) - (T.float32(2) - A[i, j])", X - (X - 1) - (2 - X)),
         ("A[7 - i, (j * 5 - 3) % 32]",
          X[::-1][:, (np.arange(32) * 5 - 3) % 32]),

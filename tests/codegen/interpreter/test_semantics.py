@@ -85,7 +85,7 @@ def test_minimum_and_maximum_keep_nan():
     assert np.isnan(b).all()
 
 
-def test_halves_round_away_from_zero_or_to_even():
+def test_halves_round_to_even():
     @T.prim_func
     def main(
         A: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32"), C: T.Buffer((3,), "float32")
@@ -95,8 +95,7 @@ def test_halves_round_away_from_zero_or_to_even():
             C[i] = T.nearbyint(A[i])
 
     _, b, c = run(main, np.array([0.5, 1.5, -2.5], "float32"), *np.zeros((2, 3), "float32"))
-    assert b.tolist() == [1, 2, -3]
-    assert c.tolist() == [0, 2, -2]
+    assert b.tolist() == c.tolist() == [0, 2, -2]
 
 
 def test_memory_that_was_never_written_shows():
