@@ -76,7 +76,7 @@ class ComputeOp(Operation):
         return _distinct(load.producer for load in loads)
 
     def output(self, index: int = 0) -> Tensor:
-        extents = tuple(_domain(axis).extent for axis in self.axis)
+        extents = tuple(domain(axis).extent for axis in self.axis)
         return Tensor(extents, dtypes.DataType(self.body[index].dtype), self, index)
 
 
@@ -292,7 +292,7 @@ def _dtypes(
     return [dtype] * count if isinstance(dtype, str) else list(dtype)
 
 
-def _domain(axis: IterVar) -> Range:
+def domain(axis: IterVar) -> Range:
     assert axis.dom is not None
     return axis.dom
 

@@ -9,9 +9,9 @@ from mlcweb.analysis import block_access_regions
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.names import unique_name
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.te.errors import ExpressionError
-from mlcweb.te.operation import ComputeOp, ExternOp, Operation, PlaceholderOp
+from mlcweb.te.operation import ComputeOp, ExternOp, Operation, PlaceholderOp, domain
 from mlcweb.te.tensor import ProducerLoad, Tensor
 from mlcweb.tir import arithmetic
 from mlcweb.tir import stmt as S
@@ -134,9 +134,10 @@ class _Builder:
         axes = (*operation.axis, *operation.reduce_axis)
         loops = [Var(axis.var.name, axis.var.dtype) for axis in axes]
         reduction = operation.body[0]
-        if isinstance(reduction, Reduce) and any(map(_reads, operation.reduce_axis)):
-            blocks = [self._nested(operation, loops, tuple(outputs), reduction)]
+        if isinstance(reduction, Reduce) and _is_ragged(axes):
             axes = operation.axis
+            loops = loops[: len(axes)]
+            blocks = [self._nested(operation, loops, tuple(outputs), reduction)]
         elif isinstance(reduction, Reduce):
             values = reduction.source
             blocks = [self._block(operation, axes, loops, tuple(outputs), values, reduction)]
@@ -146,7 +147,7 @@ class _Builder:
                 for buffer, value in zip(outputs, operation.body, strict=True)
             ]
         body = S.sequence(*blocks)
-        return _in_loops(body, [axis.dom for axis in axes], loops[: len(axes)])
+        return _in_loops(body, [axis.dom for axis in axes], loops)
 
     def _nested(
         self,
@@ -155,19 +156,20 @@ class _Builder:
         outputs: tuple[Buffer, ...],
         reduction: Reduce,
     ) -> S.Stmt:
-        """A reduction over axes whose extents are read from tensors: a block that stores the
-        initial values, and holds the loops over them, which may be empty."""
-        count = len(operation.axis)
+        """A reduction over axes whose extents depend on other axes, or are read from tensors: a
+        block that stores the initial values, and holds the loops over them, which may be empty."""
         outer = _iterators(operation.axis)
         renamed = {axis.var: i.var for axis, i in zip(operation.axis, outer, strict=True)}
+        axes = _outermost_first(operation.reduce_axis)
+        inner_loops = [Var(axis.var.name, axis.var.dtype) for axis in axes]
+        outside = renamed | {axis.var: loop for axis, loop in zip(axes, inner_loops, strict=True)}
         domains = [
-            Range.from_min_extent(*(self._value(each, renamed) for each in (dom.min, dom.extent)))
-            for dom in (axis.dom for axis in operation.reduce_axis)
-            if dom is not None
+            Range.from_min_extent(*(self._value(bound, outside) for bound in (dom.min, dom.extent)))
+            for dom in map(domain, axes)
         ]
         inner = [
             replace(iterator, dom=dom)
-            for iterator, dom in zip(_iterators(operation.reduce_axis), domains, strict=True)
+            for iterator, dom in zip(_iterators(axes), domains, strict=True)
         ]
         place = tuple(iterator.var for iterator in outer)
         first = reduction.init or reduction.combiner.identity_element
@@ -175,15 +177,13 @@ class _Builder:
             S.BufferStore(buffer, self._value(value, renamed), place)
             for buffer, value in zip(outputs, first, strict=True)
         ]
-        renamed |= {axis.var: i.var for axis, i in zip(operation.reduce_axis, inner, strict=True)}
+        renamed |= {axis.var: i.var for axis, i in zip(axes, inner, strict=True)}
         values = tuple(self._value(value, renamed) for value in reduction.source)
         condition = self._value(reduction.condition, renamed)
         update = _update(reduction, outputs, place, values, condition)
-        block = self._realized(f"{operation.name}_update", inner, update, loops[count:])
-        body = S.sequence(*stores, _in_loops(block, domains, loops[count:]))
-        return self._realized(
-            operation.name, outer, body, loops[:count], self._annotations(operation)
-        )
+        block = self._realized(f"{operation.name}_update", inner, update, inner_loops)
+        body = S.sequence(*stores, _in_loops(block, domains, inner_loops))
+        return self._realized(operation.name, outer, body, loops, self._annotations(operation))
 
     def _realized(
         self,
@@ -350,11 +350,29 @@ def _in_loops(body: S.Stmt, domains: Sequence[Range | None], loops: Sequence[Var
     return body
 
 
-def _reads(axis: S.IterVar) -> bool:
-    """Whether the extent of an axis is read from a tensor."""
-    return axis.dom is not None and any(
-        isinstance(node, ProducerLoad) for node in walk(axis.dom.extent)
+def _is_ragged(axes: Sequence[S.IterVar]) -> bool:
+    """Whether the bounds of an axis depend on another one, or are read from a tensor."""
+    variables = {axis.var for axis in axes}
+    return any(
+        isinstance(node, ProducerLoad) or node in variables
+        for axis in axes
+        for node in walk(domain(axis))
     )
+
+
+def _variables(axis: S.IterVar) -> set[Var]:
+    """What the bounds of an axis depend on."""
+    return set(find_nodes(domain(axis), Var))
+
+
+def _outermost_first(axes: Sequence[S.IterVar]) -> list[S.IterVar]:
+    """The axes in an order in which each comes after those that its bounds depend on."""
+    ordered: list[S.IterVar] = []
+    while len(ordered) < len(axes):
+        rest = [axis for axis in axes if axis not in ordered]
+        inside = {axis.var for axis in rest}
+        ordered.append(next(axis for axis in rest if _variables(axis).isdisjoint(inside)))
+    return ordered
 
 
 def _is_empty(axis: S.IterVar) -> bool:

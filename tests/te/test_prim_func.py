@@ -296,3 +296,22 @@ def test_the_layout_of_intermediate_tensors_is_free_at_their_consumer():
     assert "layout_free_placeholders" not in of_c.body.block.annotations
     assert of_d.block.annotations["layout_free_placeholders"] == [root.alloc_buffers[0]]
     tvm.ir.assert_structural_equal(func, tvm.script.from_source(func.script()))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_extents_that_depend_on_other_axes(order):
+    """The loops come outermost first, however the axes are listed, and may be empty."""
+    x = te.placeholder((4, 3, 5, 5), name="x")
+
+    def triangle(i, j):
+        first = te.reduce_axis((0, i), "first")
+        second = te.reduce_axis((first.var, first.var + 2), "second")
+        return te.sum(x[i, j, first, second], axis=[first, second][::order])
+
+    func = te.create_prim_func([x, te.compute((4, 3), triangle, name="y")])
+    values = np.random.default_rng(0).random((4, 3, 5, 5)).astype("float32")
+    expected = np.zeros((4, 3))
+    for i, j in np.ndindex(4, 3):
+        expected[i, j] = sum(values[i, j, a, a : a + 2].sum() for a in range(i))
+    np.testing.assert_allclose(run(func, values, np.ones((4, 3), "float32")), expected, 1e-6)
+    tvm.ir.assert_structural_equal(func, tvm.script.from_source(func.script()))
