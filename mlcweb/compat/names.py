@@ -145,7 +145,8 @@ _FILES: dict[tuple[str, ...], str] = {
     "topi.nn.flatten topi.nn.conv1d_transpose topi.nn.conv2d_transpose topi.nn.upsampling "
     "topi.nn.local_response_norm topi.nn.loss topi.nn.dense topi.nn.softmax topi.nn.pooling "
     "topi.nn.pad topi.nn.utils topi.nn.space_to_depth topi.nn.depth_to_space "
-    "topi.nn.space_to_batch_nd topi.nn.batch_to_space_nd",
+    "topi.nn.space_to_batch_nd topi.nn.batch_to_space_nd topi.nn.bitserial_util "
+    "topi.nn.bitserial_conv2d topi.nn.bitserial_dense topi.nn.bnn",
     ("relax", "ir"): "relax.utils relax.type relax.ty relax.struct_info relax.expr "
     "relax.expr_functor relax.block_builder relax.global_info relax.pipeline",
     ("relax.analysis",): "relax.analysis.analysis relax.analysis.estimate_memory_usage",

@@ -148,8 +148,7 @@ _ROWS: dict[str, str] = {
         "runtime.target.codegen runtime.target.intrin tir.tensor_intrin.riscv_cpu"
     ),
     "it is an operator of topi that is not here; write it with te.compute": (
-        "topi.nn.bitserial_conv2d topi.nn.bitserial_dense topi.nn.bnn topi.nn.lstm topi.nn.qnn "
-        "topi.nn.winograd_util topi.sparse"
+        "topi.nn.lstm topi.nn.winograd_util topi.sparse"
     ),
     "it is for one kind of GPU; the rules of dlight.gpu are for all": "dlight.adreno",
     "tiles of tirx are for one kind of GPU or accelerator; instructions of CUDA are in "

@@ -49,6 +49,33 @@ def test_conv2d_nchwc(strides, padding, pads, dilation, groups):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+def run(operator, blocked, kernel):
+    inputs = [te.placeholder(a.shape, str(a.dtype), n) for a, n in ((blocked, "x"), (kernel, "w"))]
+    out = operator(*inputs)
+    result = tvm.nd.empty([int(n) for n in out.shape], out.dtype)
+    built = tvm.build(te.create_prim_func([*inputs, out]), "numpy")
+    built["main"](tvm.nd.array(blocked), tvm.nd.array(kernel), result)
+    n, chunks, h, w, lanes = result.shape
+    return result.numpy().transpose(0, 1, 4, 2, 3).reshape(n, chunks * lanes, h, w)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_weights_in_other_blocks(groups):
+    """All channels in a row; and in groups of 2, whose products an instruction would sum."""
+    x = GENERATOR.integers(-9, 9, (2, 8, 5, 6)).astype("int8")
+    w = GENERATOR.integers(-9, 9, (12, 8 // groups, 3, 3)).astype("int8")
+    blocked = x.reshape(2, 2, 4, 5, 6).transpose(0, 1, 3, 4, 2).copy()
+    wide = (x.astype("float32"), w.astype("float32"))
+    in_a_row = w.reshape(4, 3, 8 // groups, 3, 3).transpose(0, 2, 3, 4, 1).copy()
+    expected = convolved(*wide, (1, 1), (2, 1, 2, 1), (2, 1), groups)
+    settings = (1, (2, 1, 2, 1), (2, 1), "NCHW4c", "NCHW3c", "int32")
+    found = run(lambda a, b: topi.nn.conv2d_NCHWc_OIHWo(a, b, *settings), blocked, in_a_row)
+    np.testing.assert_array_equal(found, expected)
+    pairs = w.reshape(4, 3, 2 // groups, 2, 2, 3, 3).transpose(0, 2, 5, 6, 3, 1, 4).copy()
+    found = run(lambda a, b: topi.nn.conv2d_NCHWc_int8(a, b, *settings, 2), blocked, pairs)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_blocks_that_do_not_fit_are_refused():
     x = te.placeholder((1, 3, 7, 6, 4), "float32")
     for kernel in [(4, 2, 3, 3, 4, 8), (4, 3, 3, 3, 8, 8), (4, 1, 3, 3, 4, 8)]:
