@@ -29,8 +29,10 @@ def _operator(name: str, element: Element, what: str) -> Callable[..., Any]:
         def value(*index: PrimExpr) -> PrimExpr:
             return element(_at(left, index, shape), _at(right, index, shape))
 
+        both = isinstance(left, Tensor) and isinstance(right, Tensor)
+        tag = tags.BROADCAST if both else tags.ELEMWISE
         axes = shapes.axis_names(len(shape))
-        return compute(shape, value, f"T_{name}", tag=tags.BROADCAST, varargs_names=axes)
+        return compute(shape, value, f"T_{name}", tag=tag, varargs_names=axes)
 
     operator.__name__ = name
     operator.__doc__ = f"{what}, elementwise with broadcasting."

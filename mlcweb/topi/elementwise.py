@@ -61,7 +61,7 @@ asin, acos, atan, asinh, acosh, atanh = (
 )
 sigmoid, erf = (_operator(name, _functions[name]) for name in ("sigmoid", "erf"))
 floor, ceil, trunc = (_operator(name, _kept_integer(name)) for name in ("floor", "ceil", "trunc"))
-round = _operator("round", _kept_integer("nearbyint"))
+round = _operator("round", _kept_integer("round"))
 abs = _operator("abs", intrinsics.absolute)
 isnan = _operator("isnan", intrinsics.isnan)
 isinf = _operator("isinf", intrinsics.isinf)
@@ -95,12 +95,12 @@ def clip(x: Tensor, a_min: Scalar, a_max: Scalar) -> Tensor:
 
 def logical_not(data: Tensor) -> Tensor:
     """`logical_not` of every element."""
-    return elementwise(data, arithmetic.logical_not)
+    return named(data, arithmetic.logical_not, "T_logical_not")
 
 
 def bitwise_not(data: Tensor) -> Tensor:
     """`bitwise_not` of every element."""
-    return elementwise(data, arithmetic.bitwise_not)
+    return named(data, arithmetic.bitwise_not, "T_bitwise_not")
 
 
 def cast(x: Tensor | PrimExpr, dtype: str) -> Any:

@@ -13,7 +13,7 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
 from mlcweb.topi.dilation2d import dilation2d_nchw, dilation2d_nhwc
 from mlcweb.topi.grid_sample import affine_grid, grid_sample
-from mlcweb.topi.nn.window import SPATIAL, check_layout
+from mlcweb.topi.nn.window import layout_letters
 from mlcweb.topi.shapes import Extent, Scalar, ShapeLike
 
 Taps = list[tuple[PrimExpr, PrimExpr | None]]
@@ -58,12 +58,13 @@ class _Resizing:
         layout: str,
         how: _Method,
     ) -> None:
-        self.letters = SPATIAL.get(len(layout) - 2, "HW")
+        self.layout, self.letters = layout_letters(operator, layout)
         self.rank = len(self.letters)
-        _check_resize(operator, data, layout, f"NC{self.letters}", how)
-        self.data, self.layout, self.how = data, layout, how
+        shapes.need_rank(operator, data, len(self.layout), layout)
+        _check_method(operator, how)
+        self.data, self.how = data, how
         self.corners = list(roi or (*[0.0] * self.rank, *[1.0] * self.rank))
-        self.extents = [data.shape[layout.index(letter)] for letter in self.letters]
+        self.extents = [data.shape[self.layout.index(letter)] for letter in self.letters]
         self.size = shapes.as_shape(list(size))
         if len(self.size) != self.rank:
             raise DiagnosticError(f"{operator}: a size has {self.rank} extent(s), not {list(size)}")
@@ -90,7 +91,9 @@ class _Resizing:
         alpha = how.alpha if how.method == "cubic" else None
         return _weighted_taps(place, extent, alpha, how.exclude_outside)
 
-    def mixed(self, source: Tensor, axes: str, index: Sequence[PrimExpr]) -> PrimExpr:
+    def mixed(
+        self, source: Callable[..., PrimExpr], axes: str, index: Sequence[PrimExpr]
+    ) -> PrimExpr:
         """The value at `index`, made of elements of `source` along some axes."""
         if not axes:
             return source(*index)
@@ -128,7 +131,7 @@ class _Resizing:
             value = self.mixed(source, axes, index)
             if self.how.mode == "tf_crop_and_resize":
                 value = self.extrapolated(value, index, extrapolation_value)
-            return _converted(value, dtype)
+            return arithmetic.cast(dtype, value)
 
         return compute(self.shape(self.letters), element, "resize", tag=tags.INJECTIVE)
 
@@ -182,6 +185,49 @@ resize3d = _resize(
 )
 
 
+def crop_and_resize(
+    data: Tensor,
+    boxes: Tensor,
+    box_indices: Tensor,
+    crop_size: Sequence[Extent],
+    layout: str = "NCHW",
+    method: str = "bilinear",
+    extrapolation_value: float | None = None,
+    out_dtype: str | None = None,
+) -> Tensor:
+    """Regions of images at one size, (height, width).
+
+    Args:
+        boxes: (regions, 4): top, left, bottom, right as fractions of the image.
+        box_indices: (regions,): the image of each.
+        method: "bilinear" or "nearest_neighbor".
+        extrapolation_value: what is outside of an image; without it the nearest of its elements.
+    """
+    how = _Method(
+        {"bilinear": "linear"}.get(method, method), "tf_crop_and_resize", "floor", 0, False
+    )
+
+    def resizing(corners: Sequence[Scalar] | None) -> _Resizing:
+        return _Resizing("crop_and_resize", data, corners, crop_size, layout, how)
+
+    whole = resizing(None)
+    place = whole.layout.index("N")
+    shape = whole.shape(whole.letters)
+    shape[place] = boxes.shape[0]
+
+    def image(*index: PrimExpr) -> PrimExpr:
+        return data(*index[:place], box_indices(index[place]), *index[place + 1 :])
+
+    def element(*index: PrimExpr) -> PrimExpr:
+        region = resizing([boxes(index[place], corner) for corner in range(4)])
+        value = region.mixed(image, region.letters, index)
+        if extrapolation_value is not None:
+            value = region.extrapolated(value, index, extrapolation_value)
+        return arithmetic.cast(out_dtype or data.dtype, value)
+
+    return compute(shape, element, "crop_and_resize", tag=tags.INJECTIVE)
+
+
 def _weighted_taps(
     place: PrimExpr, extent: PrimExpr, alpha: float | None, exclude_outside: bool
 ) -> Taps:
@@ -198,9 +244,7 @@ def _weighted_taps(
     return [(_kept(p, extent), w) for p, w in zip(places, weights, strict=True)]
 
 
-def _check_resize(operator: str, data: Tensor, layout: str, letters: str, how: _Method) -> None:
-    check_layout(operator, layout, letters)
-    shapes.need_rank(operator, data, len(letters), layout)
+def _check_method(operator: str, how: _Method) -> None:
     for value, allowed in ((how.method, METHODS), (how.mode, MODES), (how.rounding, _ROUNDING)):
         if value not in allowed:
             raise DiagnosticError(f'{operator}: there is no "{value}", but {", ".join(allowed)}')
@@ -211,13 +255,6 @@ def _total(values: Sequence[PrimExpr]) -> PrimExpr:
     for value in rest:
         first = first + value
     return first
-
-
-def _converted(value: PrimExpr, dtype: str) -> PrimExpr:
-    """The value as `dtype`; interpolated values are rounded to integers."""
-    if value.dtype.startswith("float") and dtype.startswith(("int", "uint")):
-        value = intrinsics.unary_functions["round"](value)
-    return arithmetic.cast(dtype, value)
 
 
 def _coordinate(
@@ -296,6 +333,6 @@ def _inside_only(
 
 
 __all__ = [
-    "affine_grid", "dilation2d_nchw", "dilation2d_nhwc", "grid_sample", "resize1d", "resize2d",
-    "resize3d",
+    "affine_grid", "crop_and_resize", "dilation2d_nchw", "dilation2d_nhwc", "grid_sample",
+    "resize1d", "resize2d", "resize3d",
 ]  # fmt: skip

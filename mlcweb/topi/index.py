@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes
 from mlcweb.topi.shapes import Extent, Scalar
@@ -21,42 +23,66 @@ def take(
 
     Args:
         indices: a tensor of integers, or one integer.
-        mode: "clip" keeps indices in range, "wrap" takes them modulo the extent, "fast" trusts
-            them.
+        batch_dims: how many leading dimensions `a` and the indices share: each position in them
+            has its own indices.
+        mode: "clip" keeps indices in range, "wrap" takes them modulo the extent, "nan" gives NaN
+            for those out of range, "fast" trusts them.
     """
-    if batch_dims:
-        raise DiagnosticError("take: batch_dims is not supported; use gather")
     index_shape = indices.shape if isinstance(indices, Tensor) else ()
     rank = len(index_shape)
 
-    def position(index: Sequence[PrimExpr], extent: PrimExpr) -> PrimExpr:
-        chosen = indices(*index) if isinstance(indices, Tensor) else arithmetic.convert(indices)
-        return _in_mode(chosen, extent, mode)
+    def chosen(index: Sequence[PrimExpr]) -> PrimExpr:
+        return indices(*index) if isinstance(indices, Tensor) else arithmetic.convert(indices)
 
+    def guarded(number: PrimExpr, extent: PrimExpr, value: PrimExpr) -> PrimExpr:
+        if mode != "nan":
+            return value
+        number, extent = arithmetic.match_types(number, extent)
+        inside = arithmetic.logical_and(number >= 0, number < extent)
+        return intrinsics.if_then_else(inside, value, arithmetic.const(math.nan, a.dtype))
+
+    if mode == "nan" and not dtypes.is_float(a.dtype):
+        raise DiagnosticError(f'take: the mode "nan" is one of floats, not of {a.dtype}')
     if axis is None:
-        return moved(
-            index_shape,
-            lambda *index: a(*shapes.unravel_index(position(index, shapes.size(a.shape)), a.shape)),
-            "T_take",
-        )
+        if batch_dims:
+            raise DiagnosticError("take: with batch_dims, there must be an axis")
+        length = shapes.size(a.shape)
+
+        def flat(*index: PrimExpr) -> PrimExpr:
+            place = shapes.unravel_index(_in_mode(chosen(index), length, mode), a.shape)
+            return guarded(chosen(index), length, a(*place))
+
+        return moved(index_shape, flat, "T_take")
     place = shapes.axis_of("take", axis, a.ndim)
+    shared = batch_dims + rank if batch_dims < 0 else batch_dims
+    if not 0 <= shared <= min(rank, place) or not all(
+        map(shapes.same_extent, a.shape[:shared], index_shape[:shared])
+    ):
+        raise DiagnosticError(
+            f"take: {shapes.show(a.shape)} and the indices {shapes.show(index_shape)} do not share "
+            f"{batch_dims} leading dimension(s) before axis {axis}"
+        )
+    behind = place + rank - shared
+    extent = a.shape[place]
 
     def element(*index: PrimExpr) -> PrimExpr:
-        chosen = position(index[place : place + rank], a.shape[place])
-        return a(*index[:place], chosen, *index[place + rank :])
+        number = chosen([*index[:shared], *index[place:behind]])
+        inside = [*index[:place], _in_mode(number, extent, mode), *index[behind:]]
+        return guarded(number, extent, a(*inside))
 
-    return moved([*a.shape[:place], *index_shape, *a.shape[place + 1 :]], element, "T_take")
+    shape = [*a.shape[:place], *index_shape[shared:], *a.shape[place + 1 :]]
+    return moved(shape, element, "T_take")
 
 
 def _in_mode(index: PrimExpr, extent: PrimExpr, mode: str) -> PrimExpr:
-    if mode == "fast":
+    if mode in ("fast", "nan"):
         return index
     index, limit = arithmetic.match_types(index, extent)
     if mode == "clip":
         return arithmetic.minimum(arithmetic.maximum(0, index), limit - 1)
     if mode == "wrap":
         return arithmetic.truncmod(arithmetic.truncmod(index, limit) + limit, limit)
-    raise DiagnosticError(f'take: the mode is "fast", "clip" or "wrap", not {mode!r}')
+    raise DiagnosticError(f'take: the mode is "fast", "clip", "wrap" or "nan", not {mode!r}')
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:

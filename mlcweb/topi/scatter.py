@@ -25,6 +25,7 @@ _REDUCTIONS: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
     "mul": arithmetic.multiply,
     "min": arithmetic.minimum,
     "max": arithmetic.maximum,
+    "mean": lambda old, new: (old + new) / arithmetic.const(2, old.dtype),
 }
 
 
@@ -33,7 +34,8 @@ def scatter_elements(
 ) -> Tensor:
     """`data` with out[indices[i][j]][j] combined with updates[i][j], for axis 0, and so on.
 
-    `reduction` is "update", "add", "mul", "min" or "max". Negative indices count from the end.
+    `reduction` is "update", "add", "mul", "min", "max", or "mean" of floats, of the
+    value so far and the next one. Negative indices count from the end.
     """
     place = shapes.axis_of("scatter_elements", axis, data.ndim)
 

@@ -88,19 +88,23 @@ def searchsorted(
     sorted_sequence: Tensor, values: Tensor, right: bool = False, out_dtype: str = "int64"
 ) -> Tensor:
     """Where in a sorted vector each value would be put: before those equal to it, or behind them if
-    `right`."""
-    if sorted_sequence.ndim != 1:
+    `right`. Of several vectors, along the last axis, each has its own values."""
+    outer = sorted_sequence.shape[:-1]
+    if outer and (
+        len(outer) != values.ndim - 1 or not all(map(shapes.same_extent, outer, values.shape))
+    ):
         raise DiagnosticError(
-            f"searchsorted: {shapes.show(sorted_sequence.shape)} is no sorted vector"
+            f"searchsorted: {shapes.show(sorted_sequence.shape)} has no vector for each of the "
+            f"values {shapes.show(values.shape)}: all dimensions but the last must be equal"
         )
     from mlcweb.tir import reducers
     from mlcweb.tir.reduction import reduce_axis
 
-    k = reduce_axis((0, sorted_sequence.shape[0]), "k")
+    k = reduce_axis((0, sorted_sequence.shape[-1]), "k")
     goes_before = arithmetic.less_equal if right else arithmetic.less
 
     def place(*index: PrimExpr) -> PrimExpr:
-        before = goes_before(sorted_sequence(k.var), values(*index))
+        before = goes_before(sorted_sequence(*index[: len(outer)], k.var), values(*index))
         return reducers.sum(arithmetic.cast(out_dtype, before), [k])
 
     return compute(values.shape, place, "T_searchsorted")

@@ -357,13 +357,14 @@ def arange(
 
 
 def meshgrid(a_tuple: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
-    """Coordinates of a grid from the coordinates of its axes (1-D tensors)."""
+    """Coordinates of a grid from the coordinates of its axes: vectors, or scalars for one."""
     order = list(range(len(a_tuple)))
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
-    shape = [a_tuple[i].shape[0] for i in order]
+    one = arithmetic.const(1, next((index_type(a) for a in a_tuple if a.ndim), "int32"))
+    shape = [a_tuple[i].shape[0] if a_tuple[i].ndim else one for i in order]
     return [
-        moved(shape, lambda *index, a=a, i=i: a(index[order.index(i)]), "T_meshgrid")
+        moved(shape, lambda *index, a=a, i=i: a(*[index[order.index(i)]] * a.ndim), "T_meshgrid")
         for i, a in enumerate(a_tuple)
     ]
 
@@ -478,13 +479,15 @@ def reverse_sequence(
     a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_axis: int = 0
 ) -> Tensor:
     """The first `seq_lengths[b]` slices along `seq_axis` in reverse order, for each position b on
-    `batch_axis`; what is behind them stays."""
+    `batch_axis`; what is behind them stays. A
+    longer sequence has all slices."""
     along = shapes.axis_of("reverse_sequence", seq_axis, a.ndim)
     batch = shapes.axis_of("reverse_sequence", batch_axis, a.ndim)
 
     def element(*index: PrimExpr) -> PrimExpr:
         step = index[along]
         length = arithmetic.cast(step.dtype, seq_lengths(index[batch]))
+        length = arithmetic.minimum(length, a.shape[along])
         back = length - 1 - step
         inside = step < length
         return a(*index[:along], arithmetic.select(inside, back, step), *index[along + 1 :])

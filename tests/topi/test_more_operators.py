@@ -352,3 +352,62 @@ def test_convolutions_at_offsets(run, random):
 def test_what_does_not_fit_is_refused(call, why):
     with pytest.raises(TVMError, match=why):
         call(te.placeholder((4, 3), "float32", "x"))
+
+
+def test_sequences_longer_than_their_axis_are_reversed_whole(run, random):
+    x, lengths = random(4, 3), np.array([2, 9, 0], "int32")
+    want = np.stack([np.r_[x[1::-1, 0], x[2:, 0]], x[::-1, 1], x[:, 2]], axis=1)
+    close(run(lambda a, n: topi.reverse_sequence(a, n, 0, 1), x, lengths), want)
+
+
+def test_indices_out_of_range_take_nan(run, random):
+    x, index = random(3, 4), np.array([-1, 2, 3], "int32")
+    want = np.stack([np.full(4, np.nan, "float32"), x[2], np.full(4, np.nan, "float32")])
+    close(run(lambda a, i: topi.take(a, i, 0, mode="nan"), x, index), want)
+    flat = np.array([11, 12], "int32")
+    close(run(lambda a, i: topi.take(a, i, mode="nan"), x, flat), np.array([x[2, 3], np.nan]))
+
+
+def test_each_position_of_the_shared_dimensions_takes_its_own(run, random):
+    x, index = random(2, 4, 3), np.array([[3, 0], [1, 1]], "int32")
+    want = np.stack([x[b][index[b]] for b in range(2)])
+    close(run(lambda a, i: topi.take(a, i, 1, 1), x, index), want)
+    close(run(lambda a, i: topi.take(a, i, 1, -1), x, index), want)
+    with pytest.raises(TVMError, match="do not share 1 leading dimension"):
+        topi.take(te.placeholder((3, 4)), te.placeholder((2, 2), "int32"), 1, 1)
+    with pytest.raises(TVMError, match="one of floats, not of int32"):
+        topi.take(te.placeholder((3,), "int32"), te.placeholder((2,), "int32"), 0, mode="nan")
+
+
+def test_scalars_are_axes_of_one_coordinate(run, random):
+    x, y = random(3), random()
+    got = run(lambda a, b: topi.meshgrid([a, b], "ij"), x, y)
+    for one, want in zip(got, np.meshgrid(x, y, indexing="ij"), strict=True):
+        np.testing.assert_array_equal(one, want)
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_each_sorted_vector_has_its_own_values(run, random, right):
+    vectors, values = np.sort(random(2, 3, 8), -1), random(2, 3, 4)
+    got = run(lambda a, v: topi.searchsorted(a, v, right, "int32"), vectors, values)
+    side = "right" if right else "left"
+    for place in np.ndindex(2, 3):
+        want = np.searchsorted(vectors[place], values[place], side)
+        np.testing.assert_array_equal(got[place], want)
+    with pytest.raises(TVMError, match="no vector for each"):
+        topi.searchsorted(te.placeholder((2, 8)), te.placeholder((3, 4)))
+
+
+def test_the_mean_of_what_is_there_and_an_update(run):
+    x, index = np.array([4, 8], "float32"), np.array([0, 0, 1], "int32")
+    got = run(
+        lambda a, i, u: topi.scatter_elements(a, i, u, 0, "mean"),
+        x, index, np.array([8, 2, 0], "float32"),
+    )  # fmt: skip
+    close(got, np.array([4, 4], "float32"))  # ((4 + 8) / 2 + 2) / 2, and (8 + 0) / 2
+
+
+def test_the_tag_says_whether_an_operand_is_broadcast():
+    a, b = te.placeholder((3, 4)), te.placeholder((4,))
+    assert topi.add(a, b).op.tag == "broadcast"
+    assert topi.add(a, 1).op.tag == topi.divide(2, a).op.tag == "elemwise"

@@ -282,3 +282,99 @@ def test_group_and_instance_norms_of_float16_sum_in_float32(run):
         lambda x, g, b: nn.instance_norm(x, g, b, 1, [2]),
     ):
         np.testing.assert_array_equal(run(build, x, ones, zeros)[0, 1, :2], [-1, 1])
+
+
+def blocked(x):
+    """NCHW as NCHW4c."""
+    n, c, h, w = x.shape
+    return x.reshape(n, c // 4, 4, h, w).transpose(0, 1, 3, 4, 2).copy()
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda a, layout: nn.pool2d(a, 2, 1, 1, (1, 0, 0, 1), "max", layout=layout),
+        lambda a, layout: nn.pool2d(a, 3, 2, 1, 1, "avg", True, layout, False),
+        lambda a, layout: nn.adaptive_pool(a, (3, 2), "avg", layout),
+        lambda a, layout: nn.global_pool(a, "max", layout),
+        lambda a, layout: nn.upsampling(a, 2, 3, layout, "bilinear", True),
+        lambda a, layout: topi.image.resize2d(a, None, (3, 9), layout, "cubic"),
+        lambda a, layout: topi.image.resize2d(a, None, (8, 4), layout, "nearest_neighbor"),
+    ],
+)
+def test_channels_in_blocks(run, random, operator):
+    x = random(2, 8, 5, 6)
+    want = run(lambda a: operator(a, "NCHW"), x)
+    close(run(lambda a: operator(a, "NCHW4c"), blocked(x)), blocked(want))
+
+
+def test_layouts_that_images_do_not_have():
+    x = te.placeholder((1, 2, 5, 6, 4))
+    for layout in ("NCHW4h", "NCHWc", "N4cCHW", "NCXW4c"):
+        with pytest.raises(TVMError, match="a layout is an order of the letters"):
+            nn.pool2d(x, 2, 1, 1, 0, "max", layout=layout)
+    with pytest.raises(TVMError, match="an image of the layout NCHW4c is expected"):
+        nn.global_pool(te.placeholder((1, 2, 5, 6)), "max", "NCHW4c")
+
+
+def test_means_of_integers_are_rounded_towards_zero(run):
+    x = np.array([[-7, 4, 2, 0], [1, 0, 1, 0]], "int8").reshape(1, 1, 2, 4)
+    got = run(lambda a: nn.pool2d(a, 2, 2, 1, 0, "avg"), x)
+    assert (got.dtype, got.ravel().tolist()) == ("int32", [0, 0])
+    x[0, 0, 0, 0] = -20
+    assert run(lambda a: nn.pool2d(a, 2, 2, 1, 0, "avg"), x).ravel().tolist() == [-3, 0]
+    assert run(lambda a: nn.global_pool(a, "avg"), x).ravel().tolist() == [-1]
+
+
+def test_nearest_neighbours_halfway_are_even(run):
+    x = np.arange(5, dtype="float32").reshape(1, 1, 5)
+    got = run(
+        lambda a: topi.image.resize1d(a, None, (9,), "NCW", "nearest_neighbor", "align_corners"), x
+    )
+    assert got.ravel().tolist() == [0, 0, 1, 2, 2, 2, 3, 4, 4]
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("extrapolation", [None, 0.25])
+def test_regions_of_images_at_one_size(run, random, layout, extrapolation):
+    images = random(2, 3, 5, 6)
+    boxes = np.array([[0, 0, 1, 1], [0.25, 0.2, 0.75, 1.2], [1, 0, 0, 1]], "float32")
+    which = np.array([1, 0, 1], "int32")
+    want = np.zeros((3, 3, 3, 4), "float32")
+    for n, y, x in np.ndindex(3, 3, 4):
+        top, left, bottom, right = boxes[n]
+        row = (top + (bottom - top) * y / 2) * 4
+        column = (left + (right - left) * x / 3) * 5
+        outside = row > 4 or column > 5.0001
+        if outside and extrapolation is not None:
+            want[n, :, y, x] = extrapolation
+            continue
+        for at, high in ((int(row), 1 - row % 1), (int(row) + 1, row % 1)):
+            for to, wide in ((int(column), 1 - column % 1), (int(column) + 1, column % 1)):
+                want[n, :, y, x] += high * wide * images[which[n], :, min(at, 4), min(to, 5)]
+    operator = topi.image.crop_and_resize
+    source = images if layout == "NCHW" else images.transpose(0, 2, 3, 1).copy()
+    got = run(
+        lambda a, b, i: operator(a, b, i, (3, 4), layout, extrapolation_value=extrapolation),
+        source, boxes, which,
+    )  # fmt: skip
+    close(got if layout == "NCHW" else got.transpose(0, 3, 1, 2), want, 1e-4)
+
+
+def test_a_scale_and_a_shift_for_channels_in_blocks(run, random):
+    x, scale, shift = random(1, 2, 3, 3, 4), random(2, 4), random(2, 4)
+    got = run(nn.scale_shift_nchwc, x, scale, shift)
+    close(got, x * scale[None, :, None, None] + shift[None, :, None, None])
+
+
+def test_regions_in_the_layouts_of_their_names(run, random):
+    x = random(2, 3, 8, 9)
+    rois = np.array([[0, 1, 1, 5, 5], [1, 0, 2, 6, 7]], "float32")
+    turned = x.transpose(0, 2, 3, 1).copy()
+    settings = ((3, 4), 0.5, "max", 2, True)
+    want = run(lambda a, r: topi.vision.roi_align(a, r, *settings), x, rois)
+    close(run(lambda a, r: topi.vision.roi_align_nchw(a, r, *settings), x, rois), want)
+    got = run(lambda a, r: topi.vision.roi_align_nhwc(a, r, *settings), turned, rois)
+    close(got.transpose(0, 3, 1, 2), want)
+    want = run(lambda a, r: topi.vision.roi_pool(a, r, 2, 0.5), x, rois)
+    close(run(lambda a, r: topi.vision.roi_pool_nchw(a, r, 2, 0.5), x, rois), want)

@@ -27,8 +27,8 @@ def pool_grad(
 ) -> Tensor:
     """The gradient of `pool` for its data, of that of its result. That of a maximum goes to the
     first of equal elements."""
-    operator = f"pool{len(layout) - 2}d_grad {pool_type}"
-    places = spatial_axes(operator, data, pool_type, layout)
+    places = spatial_axes(f"pool_grad {pool_type}", data, pool_type, layout)
+    operator = f"pool{len(places)}d_grad {pool_type}"
     windows = _Windows(operator, data, places, kernel, stride, dilation, padding)
     if pool_type == "max":
         return windows.distributed(grads, windows.first_greatest(grads.shape))

@@ -10,12 +10,13 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, reducers
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.tir.stmt import IterVar
 from mlcweb.topi import shapes, tags
 from mlcweb.topi.nn.pad import pad
-from mlcweb.topi.nn.window import SPATIAL, check_layout, count_inside, numbers, paddings
+from mlcweb.topi.nn.window import SPATIAL, count_inside, layout_letters, numbers, paddings
 from mlcweb.topi.shapes import Numbers, Padding
 
 
@@ -41,8 +42,8 @@ def pool(
         count_include_pad: a mean divides by the window's size, else by its elements inside.
     """
     layout = layout or f"NC{SPATIAL.get(data.ndim - 2, '')}"
-    operator = f"pool{len(layout) - 2}d {pool_type}"
-    places = spatial_axes(operator, data, pool_type, layout)
+    places = spatial_axes(f"pool {pool_type}", data, pool_type, layout)
+    operator = f"pool{len(places)}d {pool_type}"
     windows = Windows(operator, data, places, kernel, stride, dilation, padding)
     strides, low, high = windows.strides, windows.low, windows.high
     outputs, behind = [], []
@@ -120,7 +121,8 @@ def _pooled(
     name: str, pool_type: str, shape: list[PrimExpr], dtype: str, window: Callable[..., PrimExpr],
     axes: list[IterVar], count: Callable[[Sequence[PrimExpr]], PrimExpr],
 ) -> Tensor:  # fmt: skip
-    """The greatest element of the window at each index, or the sum of the window by its `count`."""
+    """The greatest element of the window at each index, or the sum of the window by its `count`: of
+    integers towards zero, in the wider of their types."""
     names = shapes.axis_names(len(shape))
     rule = {"schedule_rule": f"meta_schedule.{name}_{pool_type}"}
     is_max = pool_type == "max"
@@ -133,7 +135,10 @@ def _pooled(
         return pooled
 
     def mean(*index: PrimExpr) -> PrimExpr:
-        return pooled(*index) / arithmetic.cast(dtype, count(index))
+        total, number = pooled(*index), count(index)
+        if dtypes.is_float(dtype):
+            return total / arithmetic.cast(dtype, number)
+        return arithmetic.truncdiv(*arithmetic.match_types(total, number))
 
     return compute(
         shape, mean, f"{name}_avg", tag=tags.ELEMWISE, attrs=rule, varargs_names=names
@@ -258,10 +263,9 @@ def spatial_axes(operator: str, data: Tensor, pool_type: str, layout: str) -> li
     """The places of the spatial axes, after checks of the arguments."""
     if pool_type not in ("max", "avg"):
         raise DiagnosticError(f'{operator}: the kind of pooling is "max" or "avg"')
-    letters = SPATIAL.get(len(layout) - 2, "HW")
-    check_layout(operator, layout, f"NC{letters}")
-    shapes.need_rank(operator, data, len(layout), f"an image of the layout {layout}")
-    return [layout.index(letter) for letter in letters]
+    letters, spatial = layout_letters(operator, layout)
+    shapes.need_rank(operator, data, len(letters), f"an image of the layout {layout}")
+    return [letters.index(letter) for letter in spatial]
 
 
 def _whole(number: int | None) -> int:

@@ -40,11 +40,11 @@ def depth_to_space(
     """Channels become blocks of block_size x block_size pixels.
 
     The channels are those of the result inside of the positions in the block ("DCR"), or the
-    positions inside of the channels ("CRD").
+    positions inside of the channels ("CDR", and ONNX's name for it, "CRD").
     """
     extents = _extents("depth_to_space", data, layout)
-    if mode not in ("DCR", "CRD"):
-        raise DiagnosticError(f'depth_to_space: mode is "DCR" or "CRD", not {mode!r}')
+    if mode not in ("DCR", "CDR", "CRD"):
+        raise DiagnosticError(f'depth_to_space: mode is "DCR" or "CDR", not {mode!r}')
     size = block_size * block_size
     _check_divides("depth_to_space", extents["C"], size)
     channels = extents["C"] // size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,6 +66,16 @@ def check_layout(operator: str, layout: str, letters: str) -> None:
         raise DiagnosticError(
             f'{operator}: a layout is an order of the letters "{letters}", not {layout!r}'
         )
+
+
+def layout_letters(operator: str, layout: str) -> tuple[str, str]:
+    """One letter for each axis of a layout of images, and those of the spatial axes: "NCHWc" and
+    "HW" for NCHW4c, whose last axis is the channel inside a block of 4."""
+    match = re.fullmatch(r"([A-Z]*)(?:\d+(c))?", layout)
+    axes, block = match.groups("") if match else (layout, "")
+    spatial = SPATIAL.get(len(axes) - 2, "HW")
+    check_layout(operator, axes, f"NC{spatial}")
+    return axes + block, spatial
 
 
 class Window:

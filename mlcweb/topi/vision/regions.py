@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.te.operation import compute
@@ -90,6 +90,23 @@ def roi_align(
     )
 
 
+def _roi_align_of(layout: str) -> Callable[..., Tensor]:
+    def build(
+        data: Tensor, rois: Tensor, pooled_size: Sequence[int] | int, spatial_scale: float,
+        mode: str = "avg", sample_ratio: int = -1, aligned: bool = False,
+    ) -> Tensor:  # fmt: skip
+        return roi_align(
+            data, rois, pooled_size, spatial_scale, mode, sample_ratio, aligned, layout
+        )
+
+    build.__name__ = build.__qualname__ = f"roi_align_{layout.lower()}"
+    build.__doc__ = f"`roi_align` of images {layout}."
+    return build
+
+
+roi_align_nchw, roi_align_nhwc = map(_roi_align_of, ("NCHW", "NHWC"))
+
+
 def roi_pool(
     data: Tensor, rois: Tensor, pooled_size: Sequence[int] | int, spatial_scale: float,
     layout: str = "NCHW",
@@ -144,3 +161,10 @@ def roi_pool(
         return intrinsics.if_then_else(empty, zero, pooled(region, channel, *index))
 
     return compute(shape, element, "roi_pool_filled")
+
+
+def roi_pool_nchw(
+    data: Tensor, rois: Tensor, pooled_size: Sequence[int] | int, spatial_scale: float
+) -> Tensor:
+    """`roi_pool` of images NCHW."""
+    return roi_pool(data, rois, pooled_size, spatial_scale)
