@@ -384,9 +384,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     "topi": {"it is an operator of topi that is not here; write it with te.compute": "*"},
     "topi.nn": {"it is an operator of topi that is not here; write it with te.compute": "*"},
     "testing.topi_reference": {"compute the expected numbers with NumPy": "*"},
-    "te": {
-        "loops over the elements of a tensor are written with @T.prim_func": "scan ScanOp",
-    },
     "tir": {
         "tiles and layouts of tirx are for GPUs; write T.block and a tvm.tir.Schedule": (
             "TileLayout ComposeLayout ScopeIdDef ScopeIdDefStmt ExecScope DispatchContext "

@@ -1,8 +1,8 @@
 """Tensor expressions: tensors described by the expression of their elements.
 
-`placeholder`, `compute`, `extern` and `reduce_axis` (operation.py, reduction.py) describe; `sum`,
-`prod`, `max`, `min` (reducers.py) reduce; `create_prim_func` (prim_func.py) makes a TensorIR
-function of it. Everything elementwise comes from tir.
+`placeholder`, `compute`, `extern`, `scan` and `reduce_axis` (operation.py, scan.py, reduction.py)
+describe; `sum`, `prod`, `max`, `min` (reducers.py) reduce; `create_prim_func` (prim_func.py) makes
+a TensorIR function of it. Everything elementwise comes from tir.
 """
 
 from mlcweb.te import operation, tensor
@@ -11,6 +11,7 @@ from mlcweb.te.operation import (
 )  # fmt: skip
 from mlcweb.te.extern_primfunc import extern_primfunc
 from mlcweb.te.prim_func import create_prim_func
+from mlcweb.te.scan import ScanOp, scan
 from mlcweb.tir.reducers import max, min, prod, sum
 from mlcweb.tir.reduction import CommReducer, Reduce, comm_reducer, reduce_axis, thread_axis
 from mlcweb.te.tag import tag_scope

@@ -73,7 +73,7 @@ class ComputeOp(Operation):
     @property
     def input_tensors(self) -> Array[Tensor]:
         loads = (x for body in self.body for x in walk(body) if isinstance(x, ProducerLoad))
-        return _distinct(load.producer for load in loads)
+        return distinct(load.producer for load in loads)
 
     def output(self, index: int = 0) -> Tensor:
         extents = tuple(domain(axis).extent for axis in self.axis)
@@ -95,7 +95,7 @@ class ExternOp(Operation):
 
     @property
     def input_tensors(self) -> Array[Tensor]:
-        return _distinct(self.inputs)
+        return distinct(self.inputs)
 
     def output(self, index: int = 0) -> Tensor:
         buffer = self.output_buffers[index]
@@ -297,7 +297,7 @@ def domain(axis: IterVar) -> Range:
     return axis.dom
 
 
-def _distinct(tensors: Iterable[Tensor]) -> Array[Tensor]:
+def distinct(tensors: Iterable[Tensor]) -> Array[Tensor]:
     distinct: dict[tuple[int, int], Tensor] = {}
     for tensor in tensors:
         distinct.setdefault((id(tensor.op), tensor.value_index), tensor)

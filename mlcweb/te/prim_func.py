@@ -64,6 +64,12 @@ class _Builder:
 
     def function(self) -> PrimFunc:
         operations = _in_order([p.op for p in self.parameters if isinstance(p, Tensor)])
+        for operation in operations:
+            if not isinstance(operation, (PlaceholderOp, ComputeOp, ExternOp)):
+                raise ExpressionError(
+                    f'Unsupported Operation: {type(operation).__name__}. "{operation.name}" is no '
+                    "placeholder, compute or extern; write its loops with @T.prim_func"
+                )
         params: list[Var] = []
         buffer_map: dict[Var, Buffer] = {}
         for parameter in self.parameters:
