@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from mlcweb.ir.module import IRModule
@@ -71,8 +72,19 @@ class FreshCopy(Mutator):
         return replace(
             self.rewrite_children(node),
             alloc_buffers=tuple(self.buffer(buffer) for buffer in node.alloc_buffers),
+            annotations=self.annotation(node.annotations),
             identity=S.BlockIdentity(),
         )
+
+    def annotation(self, value: Any) -> Any:
+        """The value of an annotation, with the new objects for those that it names."""
+        if isinstance(value, Node):
+            return self.rewrite(value)
+        if isinstance(value, Mapping):
+            return {key: self.annotation(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.annotation(item) for item in value)
+        return value
 
 
 def each_once(module: IRModule) -> IRModule:

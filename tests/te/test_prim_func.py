@@ -289,13 +289,14 @@ def test_the_layout_of_intermediate_tensors_is_free_at_their_consumer():
     d = te.compute(
         (8, 8), lambda x, y: c[x, y] + 1, name="D", attrs={"layout_free_placeholders": [c]}
     )
-    func = te.create_prim_func([a, b, d])
-    assert func.attrs["layout_free_buffers"] == [1]
-    root = func.body.block
-    of_c, of_d = (nest.body.body for nest in root.body.seq)
-    assert "layout_free_placeholders" not in of_c.body.block.annotations
-    assert of_d.block.annotations["layout_free_placeholders"] == [root.alloc_buffers[0]]
-    tvm.ir.assert_structural_equal(func, tvm.script.from_source(func.script()))
+    for index_dtype in (None, "int64"):
+        func = te.create_prim_func([a, b, d], index_dtype)
+        assert func.attrs["layout_free_buffers"] == [1]
+        root = func.body.block
+        of_c, of_d = (nest.body.body for nest in root.body.seq)
+        assert "layout_free_placeholders" not in of_c.body.block.annotations
+        assert of_d.block.annotations["layout_free_placeholders"] == [root.alloc_buffers[0]]
+        tvm.ir.assert_structural_equal(func, tvm.script.from_source(func.script()))
 
 
 @pytest.mark.parametrize("order", [1, -1])
