@@ -9,7 +9,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, const
 from mlcweb.relax.op import infer, layout
-from mlcweb.relax.op.layout import Decision, Layout
+from mlcweb.relax.op.layout import Decision, InBlocks, Layout
 from mlcweb.relax.op.legalize import by, number, te, topi
 from mlcweb.relax.op.registry import FOLLOW, Infer, Legalize, call, may_write_in_place, operator
 from mlcweb.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
@@ -25,7 +25,7 @@ def unary(
     legalize = legalize or by(name, hint=None if "." in name else f"tir_{name}")
 
     @operator(
-        f"relax.{name}", infer=deduce, legalize=legalize, layout=layout.as_data, precision=FOLLOW
+        f"relax.{name}", infer=deduce, legalize=legalize, layout=layout.same, precision=FOLLOW
     )
     @also_named(data="x")
     def build(x: ExprLike) -> Call:
@@ -74,7 +74,7 @@ def _infer_astype(call: Call, context: Context) -> StructInfo:
 
 @operator(
     "relax.astype", "x",
-    infer=_infer_astype, legalize=by("cast", "dtype"), layout=layout.as_data, precision=FOLLOW,
+    infer=_infer_astype, legalize=by("cast", "dtype"), layout=layout.same, precision=FOLLOW,
 )  # fmt: skip
 def astype(x: ExprLike, dtype: object) -> Call:
     """The elements of a tensor, converted."""
@@ -83,7 +83,7 @@ def astype(x: ExprLike, dtype: object) -> Call:
 
 @operator(
     "relax.wrap_param", "data",
-    infer=_infer_astype, legalize=by("cast", "dtype"), layout=layout.as_data, precision=FOLLOW,
+    infer=_infer_astype, legalize=by("cast", "dtype"), layout=layout.same, precision=FOLLOW,
 )  # fmt: skip
 def wrap_param(data: ExprLike, dtype: object = "float32") -> Call:
     """The elements of a parameter of a model, converted."""
@@ -102,17 +102,28 @@ def _tensor(value: ExprLike, other: ExprLike) -> ExprLike:
 
 
 def _layout_binary(call: Call, layouts: Sequence[Layout]) -> Decision | None:
-    """The operand of fewer axes decides, the first of equals; numbers fit any layout."""
+    """The operand of fewer axes decides, the first of equals; numbers fit any layout. Of operands
+    of one rank, the one that lies in blocks decides."""
     first, second = layouts
     if not isinstance(first, tuple) or not isinstance(second, tuple):
         return None
     if not first or not second:
         return Decision([first, second], first or second)
+    if layout.blocks_of(first) or layout.blocks_of(second):
+        return _in_blocks(call, first if len(first) >= len(second) else second)
     few, many = (first, second) if len(first) <= len(second) else (second, first)
     new = len(many) - len(few)
-    result = (*range(new), *(axis + new for axis in few))
+    result = (*range(new), *(layout.axis_of(axis) + new for axis in few))
     inputs: list[Layout] = [few if len(each) == len(few) else result for each in (first, second)]
     return Decision(inputs, result)
+
+
+def _in_blocks(call: Call, order: layout.Order) -> Decision | None:
+    """Both operands in an order, if they have its axes and fill its blocks."""
+    axes = tuple(sorted(axis for axis in order if isinstance(axis, int)))
+    infos = map(layout.info_of, call.args)
+    fit = all(layout.initial(info) == axes and layout.whole_blocks(info, order) for info in infos)
+    return Decision([order, order], order) if fit else None
 
 
 def _binary(name: str, deduce: Infer = infer.elementwise) -> Callable[[ExprLike, ExprLike], Call]:
@@ -127,8 +138,8 @@ def _binary(name: str, deduce: Infer = infer.elementwise) -> Callable[[ExprLike,
         return builder.call_te(getattr(topi, name), left, right, primfunc_name_hint=name)
 
     @operator(
-        f"relax.{name}", infer=deduce, legalize=legalize, layout=_layout_binary, precision=FOLLOW,
-        differentiable=deduce is not infer.comparison,
+        f"relax.{name}", infer=deduce, legalize=legalize, layout=InBlocks(_layout_binary),
+        precision=FOLLOW, differentiable=deduce is not infer.comparison,
     )  # fmt: skip
     def build(x1: ExprLike, x2: ExprLike) -> Call:
         return call(build, _tensor(x1, x2), _tensor(x2, x1))

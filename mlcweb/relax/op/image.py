@@ -82,7 +82,7 @@ def _resize(letters: str, default_rounding: str) -> Callable[..., Call]:
     @operator(
         f"relax.image.{name}", "data", "size",
         infer=_infer_resize(letters), legalize=_legalize_resize(name),
-        layout=Lettered(("layout",)), precision=FOLLOW,
+        layout=Lettered(("layout",), in_blocks=False), precision=FOLLOW,
     )  # fmt: skip
     def build(
         data: ExprLike,

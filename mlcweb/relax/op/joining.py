@@ -9,7 +9,17 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, Tuple, constant_int
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.layout import Decision, Layout, data_order, moved
+from mlcweb.relax.op.layout import (
+    Decision,
+    InBlocks,
+    Layout,
+    Order,
+    blocks_of,
+    data_order,
+    info_of,
+    moved,
+    whole_blocks,
+)
 from mlcweb.relax.op.legalize import attribute, fields_of, topi
 from mlcweb.relax.op.registry import FOLLOW, Legalize, call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
@@ -80,18 +90,27 @@ def _legalize_joined(name: str) -> Legalize:
     return legalize
 
 
+def _whole_blocks(info: StructInfo | None, order: Order) -> bool:
+    """Whether all tensors of a tuple are whole numbers of blocks."""
+    fields = info.fields if isinstance(info, TupleStructInfo) else ()
+    return all(whole_blocks(field, order) for field in fields)
+
+
 def _layout_concat(call: Call, layouts: Sequence[Layout]) -> Decision | None:
     fields, axis = layouts[0], infer.attribute(call, "axis")
     if not isinstance(fields, list) or not isinstance(fields[0], tuple) or axis is None:
         return None
     order = fields[0]
+    alike = all(field == order for field in fields)
+    if blocks_of(fields) and not (alike and _whole_blocks(info_of(call.args[0]), order)):
+        return None
     together: Layout = [order for _ in fields]
     return Decision([together], order, {"axis": moved(call, "axis", order)})
 
 
 @operator(
     "relax.concat", "tensors",
-    infer=_infer_concat, legalize=_legalize_joined("concatenate"), layout=_layout_concat,
+    infer=_infer_concat, legalize=_legalize_joined("concatenate"), layout=InBlocks(_layout_concat),
     precision=FOLLOW,
 )  # fmt: skip
 def concat(tensors: ExprLike, axis: int | None = 0) -> Call:
@@ -160,14 +179,18 @@ def _legalize_split(builder: BlockBuilder, call: Call) -> Expr:
 def _layout_split(call: Call, layouts: Sequence[Layout]) -> Decision | None:
     if not isinstance(call.struct_info, TupleStructInfo):
         return None
-    order = data_order(layouts)
+    order, sections = data_order(layouts), infer.attribute(call, "indices_or_sections")
+    if blocks_of(order) and not (
+        isinstance(sections, int) and _whole_blocks(call.struct_info, order)
+    ):
+        return None
     parts: Layout = [order for _ in call.struct_info.fields]
     return Decision([order], parts, {"axis": moved(call, "axis", order)})
 
 
 @operator(
     "relax.split", "x",
-    infer=_infer_split, legalize=_legalize_split, layout=_layout_split, precision=FOLLOW,
+    infer=_infer_split, legalize=_legalize_split, layout=InBlocks(_layout_split), precision=FOLLOW,
 )  # fmt: skip
 def split(x: ExprLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> Call:
     """A tuple of parts along an axis: so many of one size (the last may be smaller), or cut before

@@ -1,25 +1,38 @@
 """Parts of which layout rules are made: what an operator does when axes lie in another order.
 
 The order (0, 2, 3, 1) of a tensor says that its axis 1 was axis 2 before, and so on: an image whose
-layout was NCHW is NHWC. The layout of a tuple is a list of layouts. Of values without axes that are
-known (shapes, tensors of unknown rank) the layout is None.
+layout was NCHW is NHWC. An axis may lie in blocks: then the order names it twice, once for the
+blocks and once, as a `Block`, for the elements of each: (0, 1, 2, 3, Block(1, 4)) is NCHW4c.
+The layout of a tuple is a list of layouts. Of values without axes that are known (shapes, tensors
+of unknown rank) the layout is None.
 
 A rule (`layout=` of `operator`) is asked with the layouts that the arguments of a call have, the
 first of them known, and decides those it wants, and that of the result, with the attributes that
-say the same of it. Operators without a rule get what they were written for.
+say the same of it. Operators without a rule get what they were written for, and so do those whose
+rule is not `InBlocks` or `Lettered` where an axis lies in blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from mlcweb.relax.expr import Call, Expr, RelaxExpr
+from mlcweb.relax import dims
+from mlcweb.relax.expr import Call, Expr, RelaxExpr, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from mlcweb.tir.data_layout import Layout as NamedLayout
 
-Order: TypeAlias = tuple[int, ...]
+
+class Block(NamedTuple):
+    """The elements within the blocks of an axis."""
+
+    axis: int
+    size: int
+
+
+Order: TypeAlias = tuple[int | Block, ...]
 Layout: TypeAlias = "Order | list[Layout] | None"
 
 
@@ -38,6 +51,16 @@ LayoutRule: TypeAlias = Callable[[Call, Sequence[Layout]], "Decision | None"]
 """What to do with a call whose arguments have these layouts; None to leave it."""
 
 
+def decided(rule: LayoutRule | None, call: Call, layouts: Sequence[Layout]) -> Decision | None:
+    """What a rule decides, if there is one. One that knows of no blocks gets none."""
+    if rule is None:
+        return None
+    knows = isinstance(rule, InBlocks) or (isinstance(rule, Lettered) and rule.in_blocks)
+    if not knows and any(map(blocks_of, layouts)):
+        layouts = [initial_of(arg) for arg in call.args]
+    return rule(call, layouts)
+
+
 def initial(info: StructInfo | None) -> Layout:
     """The layout of a value that was not converted."""
     if isinstance(info, TensorStructInfo):
@@ -47,20 +70,56 @@ def initial(info: StructInfo | None) -> Layout:
     return None
 
 
+def info_of(value: RelaxExpr) -> StructInfo | None:
+    """What is known of an argument."""
+    return value.struct_info if isinstance(value, Expr) else None
+
+
 def initial_of(value: RelaxExpr) -> Layout:
     """As `initial`, of an expression."""
-    return initial(value.struct_info) if isinstance(value, Expr) else None
+    return initial(info_of(value))
+
+
+def blocks_of(layout: Layout) -> list[Block]:
+    """The axes that lie in blocks, of all tensors of a value."""
+    if isinstance(layout, list):
+        return [block for field in layout for block in blocks_of(field)]
+    return [axis for axis in layout or () if isinstance(axis, Block)]
+
+
+def axis_of(axis: int | Block) -> int:
+    """The axis of the tensor as it was written, of one that an order names."""
+    return axis.axis if isinstance(axis, Block) else axis
+
+
+def whole_blocks(info: StructInfo | None, order: Order) -> bool:
+    """Whether a tensor is known to be a whole number of blocks along each axis that lies in
+    them."""
+    values = info.values if isinstance(info, TensorStructInfo) else None
+    blocks = blocks_of(order)
+    if values is None:
+        return not blocks
+    return all(constant_int(dims.simplify(values[axis] % size)) == 0 for axis, size in blocks)
 
 
 def renamed(layout: str, order: Order) -> str:
     """The letters of the axes of a tensor that lay as `layout` and now lie in an order."""
-    return "".join(layout[axis] for axis in order)
+    here = NamedLayout(layout)
+    names = [here[axis_of(axis)] for axis in order]
+    return "".join(
+        f"{axis.size}{name.lower()}" if isinstance(axis, Block) else name
+        for axis, name in zip(order, names, strict=True)
+    )
 
 
-def renumbered(order: Order, axes: list[int]) -> Order:
+def renumbered(order: Order, axes: Sequence[int]) -> Order:
     """The order of a tensor that has only some of the axes that an order names."""
-    kept = sorted(axes)
-    return tuple(kept.index(axis) for axis in order if axis in kept)
+    numbers = {axis: number for number, axis in enumerate(sorted(axes))}
+    return tuple(
+        Block(numbers[axis.axis], axis.size) if isinstance(axis, Block) else numbers[axis]
+        for axis in order
+        if axis_of(axis) in numbers
+    )
 
 
 def data_order(layouts: Sequence[Layout]) -> Order:
@@ -105,6 +164,20 @@ def together(call: Call, layouts: Sequence[Layout]) -> Decision | None:
 
 
 @dataclass(frozen=True)
+class InBlocks:
+    """A rule that also knows what to do where axes lie in blocks."""
+
+    rule: LayoutRule
+
+    def __call__(self, call: Call, layouts: Sequence[Layout]) -> Decision | None:
+        return self.rule(call, layouts)
+
+
+same = InBlocks(as_data)
+"""The rule of operators element by element."""
+
+
+@dataclass(frozen=True)
 class Lettered:
     """The rule of operators whose attributes name layouts by letters: those of the first arguments,
     and, last, of the result."""
@@ -114,8 +187,10 @@ class Lettered:
     """How many arguments have a layout."""
     may_be_wanted: bool = True
     """Whether the user may say in which layout it computes."""
+    in_blocks: bool = True
+    """Whether it computes where axes lie in blocks."""
 
-    def __call__(self, call: Call, layouts: Sequence[Layout]) -> Decision:
+    def __call__(self, call: Call, layouts: Sequence[Layout]) -> Decision | None:
         orders = [data_order(layouts)] * len(self.names)
         for position, layout in enumerate(layouts[: self.arguments]):
             if isinstance(layout, tuple):
@@ -126,7 +201,11 @@ class Lettered:
 
     def decision(
         self, call: Call, orders: Sequence[Order], attrs: Mapping[str, object]
-    ) -> Decision:
-        """What comes of the orders and the texts of the layouts that the attributes name."""
+    ) -> Decision | None:
+        """What comes of the orders and the texts of the layouts that the attributes name; None
+        where a tensor is no whole number of blocks."""
+        infos = [*map(info_of, call.args[: self.arguments]), call.struct_info]
+        if not all(map(whole_blocks, infos, orders)):
+            return None
         rest = [initial_of(arg) for arg in call.args[self.arguments :]]
         return Decision([*orders[: self.arguments], *rest], orders[-1], attrs)

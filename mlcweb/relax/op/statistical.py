@@ -8,7 +8,16 @@ from mlcweb.relax import dims
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.layout import Decision, Layout, axes_of, data_order, renumbered
+from mlcweb.relax.op.layout import (
+    Decision,
+    InBlocks,
+    Layout,
+    axes_of,
+    axis_of,
+    blocks_of,
+    data_order,
+    renumbered,
+)
 from mlcweb.relax.op.legalize import by, te, topi
 from mlcweb.relax.op.registry import call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
@@ -36,13 +45,17 @@ def infer_reduction(call: Call, context: Context, dtype: str | None = None) -> S
     return TensorStructInfo([info.values[i] for i in every if i not in gone], element)
 
 
-def _layout_reduction(call: Call, layouts: Sequence[Layout]) -> Decision:
+def _layout_reduction(call: Call, layouts: Sequence[Layout]) -> Decision | None:
     order = data_order(layouts)
-    axes = axes_of(call, "axis", len(order))
-    gone = list(range(len(order))) if axes is None else axes
-    places = sorted(order.index(axis) for axis in gone)
-    kept = [axis for axis in order if axis not in gone]
-    result = order if infer.attribute(call, "keepdims") else renumbered(order, kept)
+    every = [axis for axis in order if isinstance(axis, int)]
+    axes = axes_of(call, "axis", len(every))
+    gone = every if axes is None else axes
+    keepdims = infer.attribute(call, "keepdims")
+    if keepdims and any(block.axis in gone for block in blocks_of(order)):
+        return None  # one element is no block
+    places = [place for place, axis in enumerate(order) if axis_of(axis) in gone]
+    kept = [axis for axis in every if axis not in gone]
+    result = order if keepdims else renumbered(order, kept)
     return Decision([order], result, {"axis": places})
 
 
@@ -50,7 +63,11 @@ def _reduction(name: str, what: str, function: str | Callable[..., te.Tensor] | 
     legalize = by(function or name, "axis", "keepdims", hint=name)
 
     @operator(
-        f"relax.{name}", "x", infer=infer_reduction, legalize=legalize, layout=_layout_reduction
+        f"relax.{name}",
+        "x",
+        infer=infer_reduction,
+        legalize=legalize,
+        layout=InBlocks(_layout_reduction),
     )
     def build(x: ExprLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Call:
         axes = [axis] if isinstance(axis, int) else axis

@@ -209,6 +209,8 @@ def attribute_text(writer: Writer, value: Any) -> str:
 def _index_map(writer: Writer, value: IndexMap) -> str:
     inverse = value.inverse_index_map
     more = "" if inverse is None else f", inverse_index_map={_lambda(writer, inverse)}"
+    dtypes = {var.dtype for var in value.initial_indices} - {"int64"}
+    more += "".join(f", index_dtype={string(dtype)}" for dtype in dtypes)
     return f"T.index_map({_lambda(writer, value)}{more})"
 
 

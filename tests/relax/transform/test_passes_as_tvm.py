@@ -98,6 +98,11 @@ def test_of_tensors_on_two_devices_no_device_is_known() -> None:
     assert second.var.struct_info.vdevice is None
 
 
+def with_index_types(text: str) -> str:
+    """TVM's text with the type of the indices that ConvertLayout writes, which it leaves out."""
+    return re.sub(r"(T\.index_map\(.*?)\), pad_value", r'\1, index_dtype="int32"), pad_value', text)
+
+
 AS_TVM = [name for name in CASES if not is_otherwise(name)]
 
 
@@ -111,7 +116,9 @@ def test_refuses_what_tvm_refuses(name: str) -> None:
 def test_gives_what_tvm_gives(name: str) -> None:
     given = given_by(name)
     # Without the checks: some of TVM's passes leave what TVM itself would refuse.
-    expected = from_source(ANSWERS[name]["module"], check_well_formed=False)
+    text = ANSWERS[name]["module"]
+    text = with_index_types(text) if name.startswith("layout_blocks_") else text
+    expected = from_source(text, check_well_formed=False)
     transform = CASES[name][0]
     same = structural_equal(given, expected)
     assert same, f"{transform} gives\n{given.script()}\nand TVM's\n{expected.script()}"

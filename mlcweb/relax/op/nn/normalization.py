@@ -91,11 +91,15 @@ def _infer_over_axes(call: Call, context: Context) -> StructInfo:
     return infos[0]
 
 
-def _layout_over_axes(call: Call, layouts: Sequence[layout.Layout]) -> layout.Decision:
+def _layout_over_axes(call: Call, layouts: Sequence[layout.Layout]) -> layout.Decision | None:
     order = layout.data_order(layouts)
-    axes = layout.axes_of(call, "axes", len(order)) or []
+    blocks = layout.blocks_of(order)
+    axes = layout.axes_of(call, "axes", len(order) - len(blocks)) or []
     attrs: dict[str, object] = {"axes": [order.index(axis) for axis in axes]}
-    if "channel_axis" in (call.attrs or {}):
+    channels = "channel_axis" in (call.attrs or {})
+    if any(channels or block.axis in axes for block in blocks):
+        return None
+    if channels:
         attrs["channel_axis"] = layout.moved(call, "channel_axis", order)
     return layout.as_data(call, layouts, **attrs)
 
@@ -119,7 +123,7 @@ def _legalize_normalization(name: str, *attributes: str) -> Legalize:
 @operator(
     "relax.nn.layer_norm", "data", "gamma", "beta",
     infer=_infer_over_axes, legalize=_legalize_normalization("layer_norm", "axes", "epsilon"),
-    layout=_layout_over_axes, precision=FOLLOW,
+    layout=layout.InBlocks(_layout_over_axes), precision=FOLLOW,
 )  # fmt: skip
 def layer_norm(
     data: ExprLike, gamma: ExprLike, beta: ExprLike, axes: int | Sequence[int],
@@ -133,7 +137,7 @@ def layer_norm(
 @operator(
     "relax.nn.rms_norm", "data", "weight",
     infer=_infer_over_axes, legalize=by("nn.rms_norm", "axes", "epsilon"),
-    layout=_layout_over_axes, precision=FOLLOW,
+    layout=layout.InBlocks(_layout_over_axes), precision=FOLLOW,
 )  # fmt: skip
 def rms_norm(
     data: ExprLike, weight: ExprLike, axes: int | Sequence[int] = -1, epsilon: float = 1e-5
@@ -167,7 +171,7 @@ def _infer_per_channel(call: Call, context: Context) -> StructInfo:
     "relax.nn.group_norm", "data", "gamma", "beta",
     infer=_infer_per_channel,
     legalize=_legalize_normalization("group_norm", "num_groups", "channel_axis", "axes", "epsilon"),
-    layout=_layout_over_axes, precision=FOLLOW,
+    layout=layout.InBlocks(_layout_over_axes), precision=FOLLOW,
 )  # fmt: skip
 def group_norm(
     data: ExprLike, gamma: ExprLike, beta: ExprLike, num_groups: int, channel_axis: int,
@@ -183,7 +187,7 @@ def group_norm(
     "relax.nn.instance_norm", "data", "gamma", "beta",
     infer=_infer_per_channel,
     legalize=_legalize_normalization("instance_norm", "channel_axis", "axes", "epsilon"),
-    layout=_layout_over_axes, precision=FOLLOW,
+    layout=layout.InBlocks(_layout_over_axes), precision=FOLLOW,
 )  # fmt: skip
 def instance_norm(
     data: ExprLike, gamma: ExprLike, beta: ExprLike, channel_axis: int,

@@ -8,18 +8,34 @@ do the results of a block: only there axes are permuted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from string import ascii_uppercase
 
+from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
-from mlcweb.relax.op.layout import Decision, Layout, LayoutRule, Lettered, initial, initial_of
-from mlcweb.relax.op.manipulate import permute_dims
+from mlcweb.relax.op.layout import (
+    Decision,
+    Layout,
+    LayoutRule,
+    Lettered,
+    Order,
+    blocks_of,
+    decided,
+    initial,
+    initial_of,
+    renamed,
+)
+from mlcweb.relax.op.manipulate import layout_transform, permute_dims
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.relax.transform.layout.wanted import DesiredLayouts, check_wanted, decide
 from mlcweb.relax.transform.registration import unfused_pass
+from mlcweb.tir.data_layout import BijectiveLayout
+from mlcweb.tir.data_layout import Layout as NamedLayout
+from mlcweb.tir.expr import Var
 
 LayoutOf = Callable[[E.Call], Mapping[str, Sequence[str]]]
 
@@ -112,7 +128,7 @@ class _Conversion(PyExprMutator):
                 check_wanted(desired)
             if call.op.name in desired:
                 return decide(call, rule, desired[call.op.name])
-        return None if rule is None else rule(call, layouts)
+        return decided(rule, call, layouts)
 
     def rewritten(self, call: E.Call, decision: Decision) -> E.Call:
         args = [
@@ -151,9 +167,17 @@ def _permuted(info: StructInfo, layout: Layout) -> StructInfo | None:
     """What is known of a tensor when it lies in another layout; None of other values."""
     if not isinstance(info, TensorStructInfo) or not isinstance(layout, tuple):
         return None
-    if info.values is None or len(info.values) != len(layout):
+    axes = [axis for axis in layout if isinstance(axis, int)]
+    if info.values is None or len(info.values) != len(axes) or blocks_of(layout):
         return None
-    return TensorStructInfo([info.values[axis] for axis in layout], info.dtype)
+    return TensorStructInfo([info.values[axis] for axis in axes], info.dtype)
+
+
+def _index_map(here: Order, target: Order) -> IndexMap:
+    """Where an element of a tensor that lies as `here` lies in `target`."""
+    both = [NamedLayout(renamed(ascii_uppercase, order)) for order in (here, target)]
+    indices = [Var(f"i{axis}", "int32") for axis in range(len(here))]
+    return IndexMap(indices, BijectiveLayout(*both).forward_index(indices))
 
 
 def converted(value: E.Value, here: Layout, target: Layout) -> E.Value:
@@ -161,7 +185,10 @@ def converted(value: E.Value, here: Layout, target: Layout) -> E.Value:
     if here == target or here is None or target is None:
         return value
     if isinstance(here, tuple) and isinstance(target, tuple):
-        return permute_dims(value, [here.index(axis) for axis in target])
+        if set(here) == set(target):
+            return permute_dims(value, [here.index(axis) for axis in target])
+        assert isinstance(value, E.Expr)
+        return layout_transform(value, _index_map(here, target))
     assert isinstance(here, list) and isinstance(target, list)
     return E.Tuple([
         converted(E.TupleGetItem(value, index), *both)

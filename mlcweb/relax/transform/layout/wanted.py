@@ -8,7 +8,8 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import Op
 from mlcweb.relax.expr import Call
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.layout import Decision, Lettered, Order
+from mlcweb.relax.op.layout import Block, Decision, Lettered, Order
+from mlcweb.tir.data_layout import Layout
 
 DesiredLayouts = Mapping[str, Sequence[str]]
 """Layouts of data, weight and result (default: that of the data), by names of operators."""
@@ -38,8 +39,9 @@ def check_wanted(desired: DesiredLayouts) -> None:
             )
 
 
-def decide(call: Call, rule: Lettered, layouts: Sequence[str]) -> Decision:
-    """That an operator computes in these layouts, which `check_wanted` accepts."""
+def decide(call: Call, rule: Lettered, layouts: Sequence[str]) -> Decision | None:
+    """That an operator computes in these layouts, which `check_wanted` accepts; None where its
+    tensors are no whole numbers of blocks."""
     letters = [*layouts, *[layouts[0]] * (len(rule.names) - len(layouts))]
     attrs = dict(zip(rule.names, letters, strict=True))
     name = infer.op_of(call).name
@@ -48,12 +50,31 @@ def decide(call: Call, rule: Lettered, layouts: Sequence[str]) -> Decision:
 
 
 def _order(name: str, here: str, target: str) -> Order:
-    """The order of a tensor whose axes the letters of `here` name, when it lies as `target`."""
-    if sorted(target) != sorted(here):
-        blocked = any(letter.isdigit() for letter in target)
-        why = ": layouts with blocks of channels are not there" if blocked else ""
+    """The order of a tensor whose axes `here` names, when it lies as `target`."""
+    names = _names(Layout(here))
+    try:
+        layout = Layout(target)
+        order = [_axis(names, axis, layout.factors) for axis in _names(layout)]
+    except ValueError:
+        order = []
+    if sorted(axis for axis in order if isinstance(axis, int)) != list(range(len(names))):
         raise DiagnosticError(
             f'ConvertLayout: {name} lies as "{here}"; an order of these letters is wanted, '
-            f'not "{target}"{why}'
+            f'not "{target}"'
         )
-    return tuple(here.index(letter) for letter in target)
+    return tuple(order)
+
+
+def _names(layout: Layout) -> list[str]:
+    return [layout[position] for position in range(len(layout))]
+
+
+def _axis(names: list[str], name: str, factors: Mapping[str, int]) -> int | Block:
+    """The axis of a tensor with axes of these names that a layout calls `name`.
+
+    Raises: ValueError if there is none.
+    """
+    letter = name[-1].upper()
+    if name in names or name != f"{factors.get(letter)}{letter.lower()}":
+        return names.index(name)
+    return Block(names.index(letter), factors[letter])

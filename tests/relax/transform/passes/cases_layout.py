@@ -6,9 +6,14 @@ CASES: dict[str, tuple[str, str]] = {}
 _PASS = 'relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})'
 
 
-def _case(name: str, body: str, more: str = "", transform: str = _PASS) -> None:
+_COLOURS = "x: R.Tensor((2, 3, 28, 28), 'float32'), w: R.Tensor((4, 3, 3, 3), 'float32')"
+
+
+def _case(
+    name: str, body: str, more: str = "", transform: str = _PASS, first: str = _COLOURS
+) -> None:
     lines = "\n".join(f"            {line}" for line in body.strip().splitlines())
-    params = "x: R.Tensor((2, 3, 28, 28), 'float32'), w: R.Tensor((4, 3, 3, 3), 'float32')" + more
+    params = first + more
     CASES[f"layout_{name}"] = (
         transform,
         f"""
@@ -127,6 +132,39 @@ for _name, _body, _more in (
     ("like", "b = R.zeros_like(a)\ngv = R.add(a, b)", ""),
 ):  # fmt: skip
     _case(_name, f"a = R.nn.conv2d(x, w, out_dtype='float32')\n{_body}", _more)
+
+_EIGHT = "x: R.Tensor((2, 8, 9, 9), 'float32'), w: R.Tensor((8, 8, 3, 3), 'float32')"
+_LIKE = ", y: R.Tensor((2, 8, 7, 7), 'float32')"
+
+for _name, _body, _more, *_layouts in (
+    ("alone", "gv = a", ""),
+    ("kernels", "gv = R.nn.relu(a)", "", "NCHW4c", "OIHW2i8o"),
+    ("last", "b = R.nn.max_pool2d(a, pool_size=[2, 2])\ngv = R.nn.relu(b)", "", "NHWC4c", "OHWI4o"),
+    ("result", "b = R.nn.relu(a)\nd = R.nn.conv2d(b, w)\ngv = R.nn.relu(d)", "", "NCHW", "OIHW", "NCHW8c"),
+    ("uneven", "b = R.nn.conv2d(a, v)\ngv = R.nn.conv2d(b, u)", ", v: R.Tensor((6, 8, 3, 3), 'float32'), u: R.Tensor((8, 6, 1, 1), 'float32')"),
+    ("groups", "gv = R.nn.conv2d(a, v, groups=8)", ", v: R.Tensor((8, 1, 3, 3), 'float32')"),
+    ("bias", "b = R.add(y, a)\ngv = R.nn.relu(b)", ", y: R.Tensor((1, 8, 1, 1), 'float32')"),
+    ("bias_few", "b = R.add(a, y)\nd = R.nn.relu(a)\ngv = R.add(b, d)", ", y: R.Tensor((8, 1, 1), 'float32')"),
+    ("number", "b = R.add(a, R.const(1.0, 'float32'))\ngv = R.less(R.const(2.0, 'float32'), b)", ""),
+    ("residual", "b = R.nn.relu(a)\nd = R.nn.conv2d(b, w, padding=1)\ne = R.add(d, b)\ngv = R.astype(e, 'float16')", ""),
+    ("sums", "b = R.sum(a, axis=[2, 3])\nc = R.max(a, [2], keepdims=True)\nd = R.mean(a, [-3])\ne = R.min(a, [0])\nf = R.sum(e, [0, 2])\ngv = (b, c, d, e, f)", ""),
+    ("concat", "b = R.nn.relu(a)\nc = R.concat((a, b), axis=1)\nd = R.concat((b, y), axis=1)\ne = R.concat((y, b), axis=2)\ngv = (c, d, e)", _LIKE),
+    ("split", "b = R.split(a, 2, axis=1)\nc = b[1]\nf = R.split(a, [3], axis=1)\ng = f[1]\nh = R.split(a, 7, axis=2)\ni = h[3]\nj = R.nn.relu(c)\nk = R.add(g, g)\ngv = (j, k, i)", ""),
+    ("pools", "b = R.nn.avg_pool2d(a, pool_size=[2, 2])\nc = R.nn.adaptive_avg_pool2d(b, output_size=[1, 1])\ngv = R.squeeze(c, [2, 3])", ""),
+    ("layer_norm", "b = R.nn.layer_norm(a, g, g, axes=[-2, -1])\ngv = R.nn.relu(b)", ", g: R.Tensor((7, 7), 'float32')"),
+    ("left", "b = R.nn.softmax(a)\nc = R.permute_dims(b)\nd = R.strided_slice(a, axes=[1], begin=[0], end=[2])\ne = R.image.resize2d(a, (14, 14), layout='NCHW')\ngv = (c, d, e)", ""),
+    ("batch_norm", "b = R.nn.batch_norm(a, g, g, g, g, axis=1)\nd = b[0]\ngv = R.nn.relu(d)", ", g: R.Tensor((8,), 'float32')"),
+    ("where", "d = R.less(a, y)\nb = R.where(d, a, y)\ngv = R.ewise_fma(b, a, y)", _LIKE),
+    ("tuple", "b = (a, x)\nd = b[0]\ne = R.nn.relu(d)\ngv = (e, b)", ""),
+):  # fmt: skip
+    _desired = _layouts or ["NCHW4c", "OIHW4o"]
+    _case(
+        f"blocks_{_name}",
+        f"a = R.nn.conv2d(x, w, out_dtype='float32')\n{_body}",
+        _more,
+        f'relax.transform.ConvertLayout({{"relax.nn.conv2d": {_desired}}})',
+        _EIGHT,
+    )
 
 CASES["layout_two_blocks"] = (
     _PASS,
