@@ -17,12 +17,32 @@ from tests.relax.transform.running import arguments, run
 
 @pytest.mark.parametrize(
     "name",
-    ["tuple", "split_one_used", "conv", "batch_norm", "not_followed", "blocks", "shapes", "where"],
-)
+    [
+        "tuple", "split_one_used", "conv", "batch_norm", "not_followed", "blocks", "shapes",
+        "where", "wrapped", "wrapped_out16",
+    ],
+)  # fmt: skip
 def test_keeps_the_numbers_nearly(name):
     transform, program = CASES[f"precision_{name}"]
     before = from_source(program)
     after = eval(transform, {"relax": relax})(before)
+    refuse_ill_formed(after)
+    given = arguments(before["main"])
+    for ours, expected in zip(run(after, given), run(before, given), strict=True):
+        assert ours.dtype == expected.dtype
+        np.testing.assert_allclose(ours, expected, rtol=2e-2)
+
+
+def test_keeps_the_types_of_wrapped_values():
+    """Of those that are no parameters TVM makes programs that read undefined variables."""
+    program = CASES["precision_wrapped"][1].replace(
+        "gv = (d, g)",
+        "e = R.wrap_param(d, dtype='float16')\n"
+        "            h = R.wrap_param(R.astype(d, 'int8'), dtype='float32')\n"
+        "            gv = (R.nn.relu(e), R.add(h, g))",
+    )
+    before = from_source(program)
+    after = relax.transform.ToMixedPrecision(out_dtype="float16")(before)
     refuse_ill_formed(after)
     given = arguments(before["main"])
     for ours, expected in zip(run(after, given), run(before, given), strict=True):

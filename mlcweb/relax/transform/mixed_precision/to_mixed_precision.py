@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import IRModule
+from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.attrs import Attrs
@@ -128,7 +129,9 @@ class _Rewriting(PyExprMutator):
             super().visit_var_binding_(binding)
             return
         value, local = binding.value, isinstance(binding.var, E.DataflowVar)
-        if isinstance(value, E.Call) and policy_of(value) is not NEVER:
+        if local and isinstance(value, E.Call) and _is_wrapped(value):
+            self.bind(binding.var, self.now(value.args[0]))
+        elif isinstance(value, E.Call) and policy_of(value) is not NEVER:
             self.call(binding.var, value)
         elif isinstance(value, E.Tuple):
             self.bind(binding.var, self.now(value) if local else self.written(value))
@@ -162,3 +165,11 @@ class _Rewriting(PyExprMutator):
         new = self.builder_.normalize(value)
         assert isinstance(new, E.Expr)
         self.emit_rebound(var, var, new)
+
+
+def _is_wrapped(call: E.Call) -> bool:
+    """Whether a call only states the precision in which a parameter was written."""
+    infos = [arg.struct_info for arg in (*call.args, call) if isinstance(arg, E.Expr)]
+    tensors = [info.dtype for info in infos if isinstance(info, TensorStructInfo)]
+    wraps = isinstance(call.op, Op) and call.op.name == "relax.wrap_param"
+    return wraps and all(dtype in FLOATS for dtype in tensors)

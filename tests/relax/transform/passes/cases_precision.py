@@ -28,6 +28,14 @@ class Module:
 
 _OUT16 = 'relax.transform.ToMixedPrecision(out_dtype="float16")'
 
+for _name, _transform in {"wrapped": _PASS, "wrapped_out16": _OUT16}.items():
+    _case(
+        _name,
+        "a = R.wrap_param(w, dtype='float32')\nb = R.matmul(x, a)\nc = R.wrap_param(v, dtype='float32')\nd = R.add(b, c)\ng = R.nn.softmax(c)\ngv = (d, g)",
+        "x: R.Tensor((4, 4), 'float32'), w: R.Tensor((4, 4), 'float16'), v: R.Tensor((4,), 'float16')",
+        _transform,
+    )
+
 for _name, _body in {
     "alone": "gv = R.matmul(x, w)",
     "two": "a = R.matmul(x, w)\nb = R.matmul(a, w)\ngv = R.nn.relu(b)",
