@@ -436,6 +436,9 @@ class Analyzer:
             return lhs is rhs
         if lhs is rhs or self.can_prove(equal(lhs, rhs)):
             return True
+        factor = _constant_factor(lhs)
+        if factor is not None and factor == _constant_factor(rhs):
+            return self.can_prove_equal(lhs.a, rhs.a)  # type: ignore[union-attr]
         # Only the terms of a difference have products in one order.
         products = _is_symbolic_product(lhs) and _is_symbolic_product(rhs)
         return products and is_const_int(self.simplify(subtract(lhs, rhs)), 0)
@@ -487,6 +490,13 @@ def _no_z3(method: str) -> TVMError:
 
 def _is_symbolic_product(expression: E.PrimExpr | int) -> bool:
     return isinstance(expression, E.Mul) and not isinstance(expression.b, E.IntImm)
+
+
+def _constant_factor(expression: E.PrimExpr | int) -> int | None:
+    """The number that an expression multiplies another by, if it does."""
+    if isinstance(expression, E.Mul) and isinstance(expression.b, E.IntImm):
+        return expression.b.value or None
+    return None
 
 
 def conjuncts(condition: E.PrimExpr) -> Iterator[E.PrimExpr]:

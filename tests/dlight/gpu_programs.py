@@ -145,6 +145,9 @@ PROGRAMS: dict[str, Callable[[], PrimFunc]] = {
     "matvec_matmul": lambda: _func(topi.matmul, (1, 256), (256, 80)),
     "matvec_dense": lambda: _func(lambda a, b: topi.nn.dense(a, b), (1, 256), (80, 256)),
     "matmul": lambda: _func(topi.matmul, (70, 33), (33, 50)),
+    "batch_matmul_symbolic": lambda: _func(
+        lambda a, b: topi.nn.relu(topi.matmul(a, b)), (3, _n(), 16), (3, 16, te.var("m"))
+    ),
     "matmul_relu": lambda: _func(
         lambda a, b: topi.nn.relu(topi.matmul(a, b)), (128, 64), (64, 128)
     ),

@@ -139,3 +139,26 @@ def main(A: T.Buffer((16,), "int32"), C: T.Buffer((16,), "int32")):
         return
     with pytest.raises(ScheduleError, match="and would be lost in it"):
         sch.reverse_compute_inline("C")
+
+
+def test_an_iterator_of_one_value_becomes_the_index_at_its_place():
+    """As in TVM, also where the index of the producer is that value, and no iterator."""
+
+    mod = module(
+        """
+@T.prim_func
+def main(a: T.Buffer((1, 8), "float32"), c: T.Buffer((1, 8), "float32")):
+    b = T.alloc_buffer((1, 8))
+    for i, j in T.grid(1, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            b[0, vj] = a[vi, vj] * T.float32(2)
+    for i, j in T.grid(1, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            c[vi, vj] = b[vi, vj] + T.float32(1)
+"""
+    )
+    sch = Schedule(mod)
+    sch.compute_inline("B")
+    assert "c[vi, vj] = a[vi, vj] * T.float32(2) + T.float32(1)" in sch.mod.script()

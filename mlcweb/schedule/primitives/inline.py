@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, conjunction, conjuncts, same_expressions
+from mlcweb.arith.equality import same_expression
 from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
 from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import Node, replace
@@ -37,7 +38,7 @@ from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import with_accesses
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.arithmetic import equal
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore
 from mlcweb.tir.substitute import substitute, variables_in
@@ -85,7 +86,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
             f"a body of the form {buffer.name}[f(i, j, …)] = g(i, j, …)",
         )
     check_no_declared_view(place, scope.block, buffer)
-    inliner = _Inliner(buffer, store, inverse, unit_iterators(place.block.domains))
+    inliner = _Inliner(buffer, store, inverse, place.block.domains)
     for reader in (*blocks.readers.get(buffer, ()), *blocks.undeclared_readers.get(buffer, ())):
         check_within_guards(place, reader, f'the {reader.title} reads "{buffer.name}" without it')
         check_own_threads(place, place, reader)
@@ -195,19 +196,31 @@ class _Inliner(Mutator):
         buffer: Buffer,
         store: BufferStore,
         inverse: InverseMap,
-        units: Mapping[Var, PrimExpr],
+        domains: Mapping[Var, Range],
     ) -> None:
         self.buffer = buffer
         self.store = store
         self.inverse = inverse
-        self.units = units
+        self.domains = domains
+        self.units = unit_iterators(domains)
+        pairs = list(zip(domains, store.indices, strict=False))
+        same = all(index is var or self._is_only_value(var, index) for var, index in pairs)
+        self.by_position = same and len(pairs) == len(domains) == len(store.indices)
+
+    def _is_only_value(self, var: Var, index: PrimExpr) -> bool:
+        value = self.units.get(var)
+        return value is not None and same_expression(value, index)
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> PrimExpr:
         new = self.rewrite_children(node)
         if node.buffer is not self.buffer:
             return new
-        return substitute(self.store.value, {**self.units, **self.inverse(new.indices)})
+        if self.by_position:
+            values = dict(zip(self.domains, new.indices, strict=True))
+        else:
+            values = {**self.units, **self.inverse(new.indices)}
+        return substitute(self.store.value, values)
 
     @on(Block)
     def block(self, node: Block) -> Block:

@@ -119,7 +119,7 @@ def fuse(
     values: dict[Var, PrimExpr] = {}
     total: PrimExpr = const(1, fused.dtype)
     for place in reversed(places):
-        covered = total * place.loop.extent
+        covered = place.loop.extent * total
         if is_const_int(place.loop.extent, 1):
             value = const(0, fused.dtype)
         elif place is first:
