@@ -18,7 +18,8 @@ from tvm.s_tir import dlight
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     module = tvm.script.from_source(question["module"])
-    rules = [getattr(dlight.gpu, name)() for name in question["rules"]]
+    rules_of_target = dlight.cpu if question["target"] == "llvm" else dlight.gpu
+    rules = [getattr(rules_of_target, name)() for name in question["rules"]]
     with tvm.target.Target(question["target"]):
         try:
             scheduled = dlight.ApplyDefaultSchedule(*rules)(module)

@@ -1,6 +1,11 @@
 """The pass that applies rules, what a rule is, and what rules have in common."""
 
-from mlcweb.dlight.base.common_schedules import try_inline, try_inline_contiguous_spatial
+from mlcweb.dlight.base.common_schedules import (
+    main_and_epilogue,
+    try_inline,
+    try_inline_contiguous_spatial,
+    unroll,
+)
 from mlcweb.dlight.base.schedule_rule import ScheduleRule
 from mlcweb.dlight.base.transform import ApplyDefaultSchedule
 from mlcweb.dlight.base.utils import (
@@ -17,8 +22,10 @@ __all__ = [
     "auto_vectorize",
     "get_bytes",
     "get_extent",
+    "main_and_epilogue",
     "max_threads_per_block",
     "suggest_threads_per_block",
     "try_inline",
     "try_inline_contiguous_spatial",
+    "unroll",
 ]

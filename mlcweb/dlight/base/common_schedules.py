@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from mlcweb.dlight.analysis import BlockInfo
-from mlcweb.schedule import BlockRV, Schedule, ScheduleError
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 
 
 def try_inline(sch: Schedule, blocks: Sequence[BlockInfo]) -> list[BlockInfo]:
@@ -45,3 +45,20 @@ def _first_inlined(
             continue
         return info
     return None
+
+
+def main_and_epilogue(
+    infos: Sequence[BlockInfo] | None,
+) -> tuple[BlockInfo, BlockInfo | None] | None:
+    """The only block and None, or two blocks of which the second is spatial; else None."""
+    if infos is None or len(infos) not in (1, 2):
+        return None
+    if len(infos) == 1:
+        return infos[0], None
+    return (infos[0], infos[1]) if infos[1].is_injective() else None
+
+
+def unroll(sch: Schedule, block_or_loop: BlockRV | LoopRV, steps: int) -> None:
+    """Let code generators unroll up to `steps` iterations of the loops inside."""
+    sch.annotate(block_or_loop, "pragma_auto_unroll_max_step", steps)
+    sch.annotate(block_or_loop, "pragma_unroll_explicit", 1)

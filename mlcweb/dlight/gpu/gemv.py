@@ -15,9 +15,15 @@ from mlcweb.dlight.analysis import (
     normalize,
     normalize_prim_func,
 )
-from mlcweb.dlight.base import get_bytes, get_extent, try_inline_contiguous_spatial
+from mlcweb.dlight.base import (
+    get_bytes,
+    get_extent,
+    main_and_epilogue,
+    try_inline_contiguous_spatial,
+    unroll,
+)
 from mlcweb.dlight.base.utils import largest_factor
-from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue, unroll
+from mlcweb.dlight.gpu.base import GPUScheduleRule
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.tir.arithmetic import constant_value

@@ -8,8 +8,8 @@ from typing import Any
 from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.dlight.analysis import BlockInfo, normalize_prim_func
-from mlcweb.dlight.base import get_extent, try_inline_contiguous_spatial
-from mlcweb.dlight.gpu.base import GPUScheduleRule, unroll
+from mlcweb.dlight.base import get_extent, try_inline_contiguous_spatial, unroll
+from mlcweb.dlight.gpu.base import GPUScheduleRule
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import LoopRV, Schedule
 from mlcweb.schedule.analysis.block_facts import extent_of, place_of

@@ -12,8 +12,8 @@ from mlcweb.dlight.analysis import (
     is_broadcast_epilogue,
     normalize_prim_func,
 )
-from mlcweb.dlight.base import get_extent, try_inline_contiguous_spatial
-from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue
+from mlcweb.dlight.base import get_extent, main_and_epilogue, try_inline_contiguous_spatial
+from mlcweb.dlight.gpu.base import GPUScheduleRule
 from mlcweb.dlight.gpu.gemv import Product, Tiles, elements_per_thread, fit_shared_memory
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlcweb.dlight.gpu.base import GPUScheduleRule, unroll
+from mlcweb.dlight.base import unroll
+from mlcweb.dlight.gpu.base import GPUScheduleRule
 from mlcweb.dlight.gpu.matmul_tensor_cores import tensorized
 from mlcweb.dlight.gpu.products import (
     in_product_form,

@@ -13,8 +13,13 @@ from mlcweb.dlight.analysis import (
     is_broadcast_epilogue,
     normalize_prim_func,
 )
-from mlcweb.dlight.base import suggest_threads_per_block, try_inline_contiguous_spatial
-from mlcweb.dlight.gpu.base import GPUScheduleRule, main_and_epilogue, unroll
+from mlcweb.dlight.base import (
+    main_and_epilogue,
+    suggest_threads_per_block,
+    try_inline_contiguous_spatial,
+    unroll,
+)
+from mlcweb.dlight.gpu.base import GPUScheduleRule
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.tir.arithmetic import constant_value, is_const_int

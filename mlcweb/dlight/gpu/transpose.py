@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.dlight.analysis import dominant_access, normalize_prim_func
-from mlcweb.dlight.base import try_inline_contiguous_spatial
-from mlcweb.dlight.gpu.base import GPUScheduleRule, unroll
+from mlcweb.dlight.base import try_inline_contiguous_spatial, unroll
+from mlcweb.dlight.gpu.base import GPUScheduleRule
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.tir.arithmetic import constant_value
