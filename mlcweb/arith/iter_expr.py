@@ -91,7 +91,8 @@ def split_to_expr(split: IterSplit, scale: E.PrimExpr, analyzer: Analyzer) -> E.
     if split.is_whole:
         return multiply(text, scale)
     innermost = is_const_int(split.lower_factor, 1)
-    covered = multiply(split.extent, split.lower_factor)
+    factors = split.extent, split.lower_factor
+    covered = multiply(*(reversed(factors) if isinstance(factors[0], E.IntImm) else factors))
     if innermost and analyzer.can_prove_equal(split.extent, mark.extent):
         return multiply(text, scale)
     if is_const_int(split.extent, 1):
