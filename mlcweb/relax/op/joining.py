@@ -92,8 +92,9 @@ def _legalize_joined(name: str) -> Legalize:
 
 def _whole_blocks(info: StructInfo | None, order: Order) -> bool:
     """Whether all tensors of a tuple are whole numbers of blocks."""
-    fields = info.fields if isinstance(info, TupleStructInfo) else ()
-    return all(whole_blocks(field, order) for field in fields)
+    return isinstance(info, TupleStructInfo) and all(
+        whole_blocks(field, order) for field in info.fields
+    )
 
 
 def _layout_concat(call: Call, layouts: Sequence[Layout]) -> Decision | None:

@@ -8,8 +8,8 @@ of unknown rank) the layout is None.
 
 A rule (`layout=` of `operator`) is asked with the layouts that the arguments of a call have, the
 first of them known, and decides those it wants, and that of the result, with the attributes that
-say the same of it. Operators without a rule get what they were written for, and so do those whose
-rule is not `InBlocks` or `Lettered` where an axis lies in blocks.
+say the same of it. Operators without a rule get what they were written for; those whose rule is
+neither `InBlocks` nor `Lettered` get no blocks.
 """
 
 from __future__ import annotations
