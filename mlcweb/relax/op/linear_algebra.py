@@ -8,7 +8,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import Call, Expr, ExprLike
+from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.elementwise import add
 from mlcweb.relax.op.legalize import attribute, by, fields_of, te, topi
@@ -59,9 +59,26 @@ def _product(x1: te.Tensor, x2: te.Tensor, out_dtype: str) -> te.Tensor:
     return topi.matmul(x1, x2, out_dtype=out_dtype)
 
 
+def _legalize_matmul(builder: BlockBuilder, call: Call) -> Expr:
+    """Extents of the sum that are not seen to be equal are compared in a run."""
+    infos = [infer.tensor(call, index, builder.context) for index in (0, 1)]
+    args = list(call.args)
+    shapes = [list(info.values) for info in infos if info.values is not None]
+    if len(shapes) == 2:
+        places = (-1, -2 if len(shapes[1]) > 1 else -1)
+        left, right = (shape[place] for shape, place in zip(shapes, places, strict=True))
+        if not dims.equal(left, right):
+            side = int(constant_int(left) is not None)
+            shapes[side][places[side]] = left if side else right
+            info = TensorStructInfo(shapes[side], infos[side].dtype)
+            args[side] = builder.match_cast(args[side], info)
+    return builder.call_te(
+        _product, *args, attribute(call, "out_dtype"), primfunc_name_hint="matmul"
+    )
+
+
 @operator(
-    "relax.matmul", "x1", "x2",
-    infer=_infer_matmul, legalize=by(_product, "out_dtype", hint="matmul"), precision=ALWAYS,
+    "relax.matmul", "x1", "x2", infer=_infer_matmul, legalize=_legalize_matmul, precision=ALWAYS
 )  # fmt: skip
 def matmul(x1: ExprLike, x2: ExprLike, out_dtype: str | None = None) -> Call:
     """The product of matrices in the last two axes; the others are broadcast.

@@ -172,3 +172,36 @@ def test_boxes_are_chosen_when_the_model_runs():
     limits = {"most": np.array([4]), "iou": np.float32([0.3]), "least": np.float32([0.2])}
     scores = np.random.default_rng(3).random((2, 3, 9)).astype("float32")
     check(nodes, {"x": boxes, "s": scores}, {"y": INT}, limits)
+
+
+LENGTHS = np.array([[1, 1, 1, 0], [1, 1, 0, 0]], "int32")
+
+
+@pytest.mark.parametrize(
+    ("optional", "attributes", "columns"),
+    [
+        ({}, {"unidirectional": 1}, 24),
+        ({"mask": LENGTHS}, {"scale": 0.3}, 24),
+        ({"mask": np.tril(np.ones((2, 4, 4), "int32"))}, {}, 24),
+        ({"bias": random(2, 2, 4, 4)}, {}, 24),
+        ({}, {"qkv_hidden_sizes": [8, 8, 12]}, 28),
+    ],
+)
+def test_attention_of_a_sequence_to_itself(optional, attributes, columns):
+    inputs = {"x": random(2, 4, 8), "w": random(8, columns), "b": random(columns), **optional}
+    names = ["x", "w", "b", "mask" if "mask" in optional else "", "", "bias"]
+    names = names if "bias" in optional else names[:4]
+    node = helper.make_node("Attention", names, ["y"], domain=MICROSOFT, num_heads=2, **attributes)
+    check([node], inputs, {"y": FLOAT})
+
+
+def test_forms_of_attention_that_are_not_there():
+    names = {"x": random(2, 4, 8), "w": random(8, 24), "b": random(24), "p": random(2, 2, 2, 1, 4)}
+    node = helper.make_node(
+        "Attention", ["x", "w", "b", "", "p"], ["y"], domain=MICROSOFT, num_heads=2
+    )
+    with pytest.raises(OpNotImplemented, match="the input past"):
+        from_onnx(model_of([node], names, {"y": FLOAT}))
+    node = helper.make_node("Attention", ["x", "w"], ["y"], domain=MICROSOFT, num_heads=5)
+    with pytest.raises(OnnxError, match="24 columns are not those of 5 heads"):
+        from_onnx(model_of([node], names, {"y": FLOAT}))

@@ -5,7 +5,10 @@ import math
 import numpy as np
 import pytest
 
+import mlcweb
+from mlcweb import relax
 from mlcweb.relax import op
+from mlcweb.script import relax as R
 from tests.relax.op.references import convolution, convolution_transpose, normalized, pool
 
 erf = np.vectorize(math.erf, otypes=["float64"])
@@ -287,6 +290,20 @@ MATMULS = [
 def test_matmul(a, b, check, random):
     x, y = random(*a), random(*b)
     check(op.matmul, [x, y], np.asarray(np.matmul(x, y)), rtol=1e-4)
+
+
+def test_extents_of_a_sum_are_compared_in_a_run(random):
+    n, m = (mlcweb.tir.Var(name, "int64") for name in "nm")
+    builder = relax.BlockBuilder()
+    x, y = relax.Var("x", R.Tensor((2, n), "float32")), relax.Var("y", R.Tensor((m, 3), "float32"))
+    with builder.function("main", [x, y]):
+        builder.emit_func_output(builder.emit(op.matmul(x, y)))
+    machine = relax.VirtualMachine(relax.build(builder.get(), "llvm"), mlcweb.cpu())
+    a, b = random(2, 4), random(4, 3)
+    result = machine["main"](*map(mlcweb.nd.array, (a, b))).numpy()
+    np.testing.assert_allclose(result, a @ b, rtol=1e-4)
+    with pytest.raises(ValueError, match=r"should be R\.Tensor\(\(2, m\)"):
+        machine["main"](*map(mlcweb.nd.array, (random(2, 5), b)))
 
 
 def test_products(check, random):

@@ -18,6 +18,7 @@ from mlcweb.relax.frontend.onnx.node import (
     Node,
     TensorSequence,
     Value,
+    Weight,
     as_expression,
     converter,
     title,
@@ -126,7 +127,7 @@ class Graph:
             there = f"; there is {' and '.join(similar)}" if similar else ""
             raise OpNotImplemented(f"{node}: the operator {name} is not supported{there}")
         result = convert(node)
-        if result is None or isinstance(result, (E.Expr, Known, TensorSequence)):
+        if result is None or isinstance(result, (E.Expr, Known, TensorSequence, Weight)):
             return (result,)
         return result
 
@@ -134,7 +135,7 @@ class Graph:
         """A value that can be used many times: calls are bound to variables."""
         if isinstance(result, Known) and min(result.shape, default=0) < 0:
             raise node.wrong(f"the result has a negative extent: {result.shape}")
-        if isinstance(result, (Known, E.Var, E.Constant)) or result is None:
+        if isinstance(result, (Known, E.Var, E.Constant, Weight)) or result is None:
             return result
         if isinstance(result, TensorSequence):
             return TensorSequence(tuple(self._bound(each, node) for each in result.values))

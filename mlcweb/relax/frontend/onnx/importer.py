@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import operator
 import os
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,15 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.names import unique_name
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.constant_data import ArrayData
 from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx.errors import OnnxError, importing
 from mlcweb.relax.frontend.onnx.graph import Graph
+from mlcweb.relax.frontend.onnx.node import Weight
 from mlcweb.relax.frontend.onnx.schema import DECODER, Proto
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.relax.frontend.onnx.wire import WireError
 from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.tir.arithmetic import floordiv
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
@@ -65,14 +68,16 @@ def from_onnx(
     Args:
         model: the contents of a file as bytes, its path, or an `onnx.ModelProto`.
         shape_dict: shapes of inputs, by name, in place of those that the model says. An extent that
-            is a name, here or there, is symbolic: the same name is the same extent.
+            is a name, here or there, is symbolic: the same name is the same extent. So are
+            formulas of them, as "n + 1"; "?" is another extent each time.
         dtype_dict: element types of inputs by name in place of those of the model; or the type of
             inputs of which the model says none.
         opset: read the operators as this version of the operator set has them, whatever the model
             says.
         keep_params_in_input: make the weights parameters of `main`, behind the inputs. They are in
-            its attribute "params"; `relax.frontend.detach_params` takes them out. Without it they
-            are constants.
+            its attribute "params"; `relax.frontend.detach_params` takes them out. Those that only
+            operators read that need their elements here, as the scales of Resize, stay in the
+            model. Without it all are constants.
         sanitize_input_names: make the names of inputs names that a script can have.
 
     Returns:
@@ -101,31 +106,28 @@ def _imported(
     )
     importer.initializers(graph.initializer)
     weights = list(importer.values)[1:]
-    params = []
-    for value_info in graph.input:
-        if value_info.name not in importer.values:
-            var = inputs.variable(value_info)
-            params.append(var)
-            importer.values[value_info.name] = var
+    fed = [value_info for value_info in graph.input if value_info.name not in importer.values]
+    params = inputs.variables(fed)
+    importer.values.update(zip((value_info.name for value_info in fed), params, strict=True))
     inputs.check_names([value_info.name for value_info in graph.input])
-    arrays: list[ArrayData] = []
     attrs = {"num_input": len(params)}
     if keep_params:
         for name in weights:
             constant = importer.values[name]
             if isinstance(constant, E.Constant) and _is_weight(constant):
                 var = E.Var(inputs.name_of(name), constant.struct_info)
-                params.append(var)
-                arrays.append(constant.data)
-                importer.values[name] = var
-    with builder.function("main", params, attrs=attrs):
+                importer.values[name] = Weight(var, constant)
+    with builder.function("main", attrs=attrs):
         with builder.dataflow():
             importer.nodes(graph.node)
             outputs = [importer.expression(output.name) for output in graph.output]
             result = builder.emit_output(outputs[0] if len(outputs) == 1 else E.Tuple(outputs))
-        builder.emit_func_output(result)
+        kept = [value for value in importer.values.values() if isinstance(value, Weight)]
+        kept = [weight for weight in dict.fromkeys(kept) if weight.used or not weight.read]
+        builder.emit_func_output(result, [*params, *(weight.var for weight in kept)])
     module = builder.get()
     if keep_params:
+        arrays = [weight.constant.data for weight in kept]
         module["main"] = module["main"].with_attr("params", arrays)
     return module
 
@@ -133,6 +135,13 @@ def _imported(
 def _is_weight(constant: E.Constant) -> bool:
     """Whether a constant is to be a parameter: integers are shapes and indices, which must stay."""
     return str(constant.data.dtype) in ("float32", "float16", "float64", "bfloat16")
+
+
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: floordiv, ast.Div: floordiv,
+}  # fmt: skip
+"""Of extents, which are whole numbers."""
 
 
 class _Inputs:
@@ -148,6 +157,7 @@ class _Inputs:
         self.dtypes = dtypes
         self.sanitize = sanitize
         self.extents: dict[str, PrimVar] = {}
+        self.names: set[str] = set()
         self.taken: set[str] = set()
 
     def check_names(self, names: Sequence[str]) -> None:
@@ -156,7 +166,12 @@ class _Inputs:
                 if name not in names:
                     raise OnnxError(f'The model has no input "{name}"; it has {", ".join(names)}')
 
-    def variable(self, value_info: Proto) -> E.Var:
+    def variables(self, value_infos: Sequence[Proto]) -> list[E.Var]:
+        shapes = [self.shapes.get(info.name, _said_shape(info)) for info in value_infos]
+        self.names = {extent for shape in shapes for extent in shape if isinstance(extent, str)}
+        return [self._variable(info) for info in value_infos]
+
+    def _variable(self, value_info: Proto) -> E.Var:
         tensor = value_info.type.tensor_type if value_info.type else None
         if tensor is None and value_info.type is not None:
             raise OnnxError(f'The input "{value_info.name}" is not a tensor')
@@ -173,20 +188,39 @@ class _Inputs:
                 f'pass shape_dict={{"{value_info.name}": (…)}}'
             )
         else:
-            shape = [dim.dim_param or dim.dim_value for dim in tensor.shape.dim]
+            shape = _said_shape(value_info)
         extents = [self._extent(extent, value_info.name, axis) for axis, extent in enumerate(shape)]
         return E.Var(self.name_of(value_info.name), TensorStructInfo(extents, dtype or "float32"))
 
     def _extent(self, extent: int | str | PrimExpr, name: str, axis: int) -> Extent:
         if isinstance(extent, PrimExpr) or (isinstance(extent, int) and extent >= 0):
             return extent
-        if isinstance(extent, str):
+        if isinstance(extent, str) and extent.strip("?"):
+            formula = self._formula(extent)
+            if formula is not None:
+                return formula
             key = _plain(extent)
         else:  # no number and no name: an extent of its own
             key = f"{_plain(name)}_{axis}"
         if not key.isidentifier():
             key = f"n_{key}"
         return self.extents.setdefault(key, PrimVar(key, "int64"))
+
+    def _formula(self, text: str) -> PrimExpr | None:
+        """What "a + b" computes of extents that inputs have; None where it is a name."""
+        try:
+            return self._computed(ast.parse(text.strip(), mode="eval").body)
+        except (SyntaxError, LookupError):
+            return None
+
+    def _computed(self, tree: ast.expr) -> Any:
+        if isinstance(tree, ast.BinOp):
+            return _OPERATORS[type(tree.op)](self._computed(tree.left), self._computed(tree.right))
+        if isinstance(tree, ast.Constant) and isinstance(tree.value, int):
+            return tree.value
+        if not isinstance(tree, ast.Name) or tree.id not in self.names:
+            raise LookupError
+        return self.extents.setdefault(tree.id, PrimVar(tree.id, "int64"))
 
     def name_of(self, name: str) -> str:
         if not self.sanitize:
@@ -195,6 +229,13 @@ class _Inputs:
         if not plain.isidentifier():
             plain = f"input_{plain}"
         return unique_name(plain, self.taken)
+
+
+def _said_shape(value_info: Proto) -> Sequence[int | str]:
+    tensor = value_info.type.tensor_type if value_info.type else None
+    if tensor is None or tensor.shape is None:
+        return ()
+    return [dim.dim_param or dim.dim_value for dim in tensor.shape.dim]
 
 
 def _plain(name: str) -> str:

@@ -6,11 +6,13 @@ level, or tensors that are known (known.py). `@converter("Add")` registers one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlcweb.relax import expr as E
+from mlcweb.relax import op
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import ArrayLike
 from mlcweb.relax.frontend.common import Extent, as_extents
@@ -19,9 +21,10 @@ from mlcweb.relax.frontend.onnx.errors import ConstantNeeded, OnnxError, OpNotIm
 from mlcweb.relax.frontend.onnx.known import Element, Known, as_known
 from mlcweb.relax.frontend.onnx.schema import Proto
 from mlcweb.relax.frontend.onnx.tensors import host_tensor
-from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr, Select
+from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
     from mlcweb import te
@@ -34,7 +37,22 @@ class TensorSequence:
     values: tuple[Value, ...]
 
 
-Value: TypeAlias = E.Expr | Known | TensorSequence | None
+@dataclass(eq=False, slots=True)
+class Weight:
+    """A weight that is a parameter of the function, and what it is in the model. An operator that
+    needs its elements when the model is imported reads them there."""
+
+    var: E.Var
+    constant: E.Constant
+    read: bool = False
+    used: bool = False
+
+    def use(self) -> E.Var:
+        self.used = True
+        return self.var
+
+
+Value: TypeAlias = E.Expr | Known | TensorSequence | Weight | None
 """A value of the graph; None for an optional input that is left out."""
 
 Converter: TypeAlias = Callable[["Node"], Value | Sequence[Value]]
@@ -125,19 +143,26 @@ class Node:
             raise self.wrong(f"input {index} is missing")
         if isinstance(value, TensorSequence):
             raise self.wrong(f"input {index} is a sequence; it must be a tensor")
-        return value
+        return value.var if isinstance(value, Weight) else value
 
     def tensor(self, index: int) -> E.Expr:
         """An input as an expression."""
-        return as_expression(self.required(index), self.builder)
+        self.required(index)
+        return as_expression(self.inputs[index], self.builder)
 
     def tensors(self) -> list[E.Expr]:
         return [self.tensor(index) for index in range(len(self.inputs))]
 
+    def can_know(self, index: int) -> bool:
+        """Whether `needed` gives an input's elements."""
+        return self.known(index) is not None or isinstance(self.inputs[index], Weight)
+
     def needed(self, index: int, what: str) -> Known:
         """An input that must be known; `what` it is, for messages. Raises: ConstantNeeded."""
         self.required(index)
-        tensor = self.known(index)
+        value, tensor = self.inputs[index], self.known(index)
+        if isinstance(value, Weight):
+            value.read, tensor = True, as_known(value.constant)
         if tensor is None:
             name = self.input_names[index]
             raise ConstantNeeded(
@@ -158,6 +183,24 @@ class Node:
         """An input as a list of integers and symbolic extents."""
         return list(self.needed(index, what).elements)
 
+    def elements(self, index: int, what: str) -> list[Extent]:
+        """An input of integers as numbers, or where they come with a run, as extents that are read
+        from the tensor. Raises: ConstantNeeded if it is not known how many there are."""
+        value = self.required(index)
+        count = math.prod(self.shape(index)) if isinstance(value, E.Expr) else None
+        if self.known(index) is not None or not isinstance(count, int):
+            return self.extents(index, what)
+        return self.extents_in(op.reshape(self.tensor(index), [count]), count, what)
+
+    def extents_in(self, vector: E.Expr, count: int, what: str) -> list[Extent]:
+        """The elements of a vector of integers as extents, which a run reads."""
+        name = self.builder.get_unique_name(what.replace(" ", "_"))
+        extents = [PrimVar(f"{name}_{place}", "int64") for place in range(count)]
+        whole = self.emit(op.astype(self.emit(vector), "int64"))
+        shape = self.emit(op.tensor_to_shape(whole))
+        self.builder.match_cast(shape, ShapeStructInfo(extents))
+        return list(extents)
+
     def number(self, index: int, what: str) -> Element:
         """An input of one element as a number."""
         tensor = self.needed(index, what)
@@ -168,7 +211,8 @@ class Node:
     # What is known of inputs
 
     def info(self, index: int) -> TensorStructInfo:
-        return self.info_of(self.tensor(index))
+        value = self.required(index)
+        return self.info_of(value if isinstance(value, E.Expr) else self.tensor(index))
 
     def info_of(self, value: E.Expr) -> TensorStructInfo:
         info = value.struct_info
@@ -243,13 +287,16 @@ def as_expression(value: Value, builder: BlockBuilder) -> E.Expr:
     """A value of the graph as an expression."""
     if value is None:
         raise OnnxError("A value is needed that is left out")
+    if isinstance(value, Weight):
+        return value.use()
     if isinstance(value, TensorSequence):
         return E.Tuple([as_expression(each, builder) for each in value.values])
     if not isinstance(value, Known):
         return value
     if not value.symbolic:
         return value.constant()
-    return builder.emit_te(_tensor_of, list(value.elements), value.dtype)
+    vector = builder.emit_te(_tensor_of, list(value.elements), value.dtype)
+    return vector if len(value.shape) == 1 else builder.emit(op.reshape(vector, value.shape))
 
 
 def _tensor_of(elements: Sequence[Element], dtype: str) -> te.Tensor:

@@ -12,6 +12,7 @@ from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.known import Known, known
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
 
 
@@ -143,7 +144,7 @@ def _triangle(node: Node) -> Expr:
 
 @converter("EyeLike")
 def _eye_like(node: Node) -> Expr:
-    rows, columns = node.static_shape(0)
+    rows, columns = node.shape(0)
     dtype = node.dtype(0)
     if "dtype" in node.attrs:
         dtype = dtype_name(node.attrs["dtype"], f"{node}: the result")
@@ -152,7 +153,18 @@ def _eye_like(node: Node) -> Expr:
 
 @converter("Range")
 def _range(node: Node) -> Expr:
-    start, limit, delta = (
-        node.number(i, name) for i, name in enumerate(("start", "limit", "delta"))
-    )
-    return op.arange(start, limit, delta, node.dtype(0))
+    names = ("start", "limit", "delta")
+    dtype = node.dtype(0)
+    if all(node.can_know(index) for index in range(3)):
+        start, limit, delta = (node.number(index, name) for index, name in enumerate(names))
+        return op.arange(start, limit, delta, dtype)
+    start, limit, delta = (op.reshape(node.tensor(index), [1]) for index in range(3))
+    way = node.emit(limit - start)
+    if dtypes.is_float(dtype):
+        count = op.ceil(op.astype(way, "float64") / op.astype(delta, "float64"))
+    else:
+        count = op.negative(op.floor_divide(op.negative(way), delta))
+    count = op.maximum(op.astype(node.emit(count), "int64"), node.const([0], "int64"))
+    (size,) = node.extents_in(count, 1, "count")
+    steps = op.astype(node.emit(op.arange(0, size, 1, "int64")), dtype)
+    return start + steps * delta

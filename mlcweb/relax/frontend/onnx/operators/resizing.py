@@ -10,8 +10,10 @@ import math
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
+from mlcweb.relax.frontend.common import Extent
 from mlcweb.relax.frontend.onnx.arguments import normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
+from mlcweb.tir.expr import PrimExpr
 
 MAX_EXTENT = 1 << 16
 """Places are lists of numbers when a model is imported."""
@@ -27,40 +29,77 @@ def _upsample(node: Node) -> Expr:
         scales = [float(s) for s in node.needed(1, "scales").elements]
     node.attrs.setdefault("coordinate_transformation_mode", "asymmetric")
     node.attrs.setdefault("nearest_mode", "floor")
-    shape = node.static_shape(0)
-    sizes = [math.floor(n * s) for n, s in zip(shape, scales, strict=True)]
-    return _resized(node, shape, sizes, list(scales))
+    return _scaled(node, list(range(node.ndim())), scales)
 
 
 @converter("Resize")
 def _resize(node: Node) -> Expr:
-    shape = node.static_shape(0)
     if node.opset < 11:
         node.attrs.setdefault("coordinate_transformation_mode", "asymmetric")
         node.attrs.setdefault("nearest_mode", "floor")
-    axes = [normalized(node, a, len(shape)) for a in node.attrs.get("axes", range(len(shape)))]
-    sizes, scales = list(shape), [1.0] * len(shape)
+    axes = [normalized(node, a, node.ndim()) for a in node.attrs.get("axes", range(node.ndim()))]
     index, factor = (None, 1) if node.opset < 11 else (3, 2)
-    if index is not None and node.has(index) and node.ints(index, "sizes"):
-        requested = node.ints(index, "sizes")
-        ratios = [size / shape[axis] for axis, size in zip(axes, requested, strict=True)]
-        policy = node.attrs.get("keep_aspect_ratio_policy", "stretch")
-        if policy != "stretch":
-            ratio = min(ratios) if policy == "not_larger" else max(ratios)
-            ratios = [ratio] * len(axes)
-            requested = [math.floor(ratio * shape[axis] + 0.5) for axis in axes]
-        for axis, size, ratio in zip(axes, requested, ratios, strict=True):
-            sizes[axis], scales[axis] = size, ratio
-    else:
-        requested = node.needed(factor, "scales").elements
-        for axis, scale in zip(axes, requested, strict=True):
-            sizes[axis], scales[axis] = math.floor(shape[axis] * scale), float(scale)
-    return _resized(node, shape, sizes, scales)
+    if index is None or not node.has(index) or not node.ints(index, "sizes"):
+        scales = [float(scale) for scale in node.needed(factor, "scales").elements]
+        return _scaled(node, axes, scales)
+    requested = node.ints(index, "sizes")
+    policy = node.attrs.get("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        shape = node.shape()
+        changed = [place for place, axis in enumerate(axes) if shape[axis] != requested[place]]
+        axes, requested = ([values[p] for p in changed] for values in (axes, requested))
+        if any(isinstance(shape[axis], PrimExpr) for axis in axes):
+            return _symbolic(node, dict(zip(axes, requested, strict=True)))
+    extents = node.static_shape(0, axes)
+    ratios = [size / extent for extent, size in zip(extents, requested, strict=True)]
+    if policy != "stretch":
+        ratio = min(ratios) if policy == "not_larger" else max(ratios)
+        ratios = [ratio] * len(axes)
+        requested = [math.floor(ratio * extent + 0.5) for extent in extents]
+    return _resized(node, axes, extents, requested, ratios)
 
 
-def _resized(node: Node, shape: list[int], sizes: list[int], scales: list[float]) -> Expr:
-    x = node.tensor(0)
-    for axis, (extent, size, scale) in enumerate(zip(shape, sizes, scales, strict=True)):
+def _scaled(node: Node, axes: list[int], scales: list[float]) -> Expr:
+    changed = [place for place, scale in enumerate(scales) if scale != 1]
+    axes, scales = [axes[place] for place in changed], [scales[place] for place in changed]
+    shape = node.shape()
+    if any(isinstance(shape[axis], PrimExpr) for axis in axes):
+        if any(scale != int(scale) for scale in scales):
+            raise node.unsupported(f"symbolic extents times {scales}, which are not whole")
+        sizes = [shape[axis] * int(scale) for axis, scale in zip(axes, scales, strict=True)]
+        return _symbolic(node, dict(zip(axes, sizes, strict=True)))
+    extents = node.static_shape(0, axes)
+    sizes = [math.floor(extent * scale) for extent, scale in zip(extents, scales, strict=True)]
+    return _resized(node, axes, extents, sizes, scales)
+
+
+def _symbolic(node: Node, sizes: dict[int, Extent]) -> Expr:
+    """An image (n, c, h, w) of symbolic extents at other `sizes`, by axis, by the operator that
+    finds the neighbours in a run."""
+    shape = node.shape()
+    mode = node.attrs.get("mode", "nearest")
+    if len(shape) != 4 or not sizes.keys() <= {2, 3} or node.attrs.get("antialias", 0):
+        raise node.unsupported(f"axes other than the two of images, of the shape {shape}")
+    transformation = node.attrs.get("coordinate_transformation_mode", "half_pixel")
+    if transformation not in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
+        raise node.unsupported(f'coordinate_transformation_mode="{transformation}"')
+    return op.image.resize2d(
+        node.tensor(0),
+        [sizes.get(axis, shape[axis]) for axis in (2, 3)],
+        layout="NCHW",
+        method={"nearest": "nearest_neighbor"}.get(mode, mode),
+        coordinate_transformation_mode=transformation,
+        rounding_method=node.attrs.get("nearest_mode", "round_prefer_floor"),
+        cubic_alpha=node.attrs.get("cubic_coeff_a", -0.75),
+        cubic_exclude=node.attrs.get("exclude_outside", 0),
+    )
+
+
+def _resized(
+    node: Node, axes: list[int], extents: list[int], sizes: list[int], scales: list[float]
+) -> Expr:
+    x, ndim = node.tensor(0), node.ndim()
+    for axis, extent, size, scale in zip(axes, extents, sizes, scales, strict=True):
         if scale == 1.0 and size == extent:
             continue
         if size > MAX_EXTENT:
@@ -71,8 +110,8 @@ def _resized(node: Node, shape: list[int], sizes: list[int], scales: list[float]
             term = op.take(x, node.const(indices, "int64"), axis)
             if weights is not None:
                 column = node.const(weights, node.dtype(0))
-                if axis < len(shape) - 1:
-                    column = op.expand_dims(column, [1 + i for i in range(len(shape) - 1 - axis)])
+                if axis < ndim - 1:
+                    column = op.expand_dims(column, [1 + i for i in range(ndim - 1 - axis)])
                 term = term * column
             terms.append(node.emit(term))
         x = terms[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlcweb.relax import dims, op
 from mlcweb.relax.expr import Expr, TupleGetItem
@@ -11,7 +11,12 @@ from mlcweb.relax.frontend.onnx import arguments
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.operators.padding import by_index
+from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
+
+if TYPE_CHECKING:
+    from mlcweb import te
 
 
 @converter("Reshape", "Squeeze", "Unsqueeze", "Flatten")
@@ -53,6 +58,8 @@ def _split(node: Node) -> Expr | list[TupleGetItem]:
 
 @converter("Slice")
 def _slice(node: Node) -> Expr:
+    if any(node.has(index) and not node.can_know(index) for index in (1, 2, 4)):
+        return _dynamic_slice(node)
     starts, ends, axes, steps = arguments.slice_arguments(node, node.ndim(0))
     shape = node.shape(0)
     sliced = [
@@ -78,6 +85,33 @@ def _slice(node: Node) -> Expr:
     return op.strided_slice(node.tensor(0), *chosen, assume_inbound=symbolic)
 
 
+def _dynamic_slice(node: Node) -> Expr:
+    """By positions that come with a run."""
+    shape = node.shape(0)
+    (count,) = node.static_shape(1)
+    axes = node.ints(3, "axes") if node.has(3) else list(range(count))
+    axes = [normalized(node, axis, len(shape)) for axis in axes]
+
+    def vector(index: int, other: int) -> Expr:
+        """An input as a vector for all axes, `other` for those that are not sliced."""
+        if not node.has(index):
+            return node.const([1] * len(shape), "int64")
+        whole = node.emit(op.astype(node.tensor(index), "int64"))
+        parts: list[Expr] = [node.const([other], "int64")] * len(shape)
+        for place, axis in enumerate(axes):
+            parts[axis] = node.emit(op.strided_slice(whole, [0], [place], [place + 1]))
+        return node.emit(op.concat(parts, 0))
+
+    positions = vector(1, 0), vector(2, 2**63 - 1), vector(4, 1)
+    result = node.emit(op.dynamic_strided_slice(node.tensor(0), *positions))
+    name = node.builder.get_unique_name("sliced")
+    extents = [
+        PrimVar(f"{name}_{axis}", "int64") if axis in axes else extent
+        for axis, extent in enumerate(shape)
+    ]
+    return node.builder.match_cast(result, TensorStructInfo(extents, node.dtype(0)))
+
+
 def _reaches(end: Extent, extent: Extent) -> bool:
     """Whether a slice goes on to the end of an axis; symbolic extents are below 2**31 - 1."""
     if isinstance(end, PrimExpr):
@@ -87,13 +121,17 @@ def _reaches(end: Extent, extent: Extent) -> bool:
 
 @converter("Expand")
 def _expand(node: Node) -> Expr:
-    target = list(node.needed(1, "shape").elements)
+    target = node.elements(1, "shape")
     shape = node.shape(0)
     ndim = max(len(shape), len(target))
     shape = [1] * (ndim - len(shape)) + shape
     target = [1] * (ndim - len(target)) + target
+    runtime = not node.can_know(1)
+    if runtime and any(isinstance(extent, PrimExpr) for extent in shape):
+        raise node.unsupported(f"a shape that comes with a run, for a tensor of the shape {shape}")
+    # An extent other than 1 stays as it is, whether 1 or itself is asked for.
     full = [
-        old if not isinstance(new, PrimExpr) and new == 1 else new
+        old if arguments.is_number(new, 1) or (runtime and old != 1) else new
         for old, new in zip(shape, target, strict=True)
     ]
     return op.broadcast_to(node.tensor(0), full)
@@ -102,13 +140,26 @@ def _expand(node: Node) -> Expr:
 @converter("ConstantOfShape")
 def _constant_of_shape(node: Node) -> Expr:
     fill = arguments.fill_value(node)
-    shape = list(node.needed(0, "shape").elements)
+    shape = node.elements(0, "shape")
     return op.full(shape, node.const(fill.elements[0], fill.dtype), fill.dtype)
 
 
 @converter("Tile")
 def _tile(node: Node) -> Expr:
-    return op.tile(node.tensor(0), node.ints(1, "repeats"))
+    if node.can_know(1):
+        return op.tile(node.tensor(0), node.ints(1, "repeats"))
+    return node.builder.emit_te(_tiled, node.tensor(0), node.elements(1, "repeats"))
+
+
+def _tiled(x: te.Tensor, repeats: list[Extent]) -> te.Tensor:
+    from mlcweb import te, tir
+
+    shape = [extent * count for extent, count in zip(x.shape, repeats, strict=True)]
+    return te.compute(
+        shape,
+        lambda *index: x(*(tir.floormod(i, n) for i, n in zip(index, x.shape, strict=True))),
+        name="tile",
+    )
 
 
 @converter("Pad")
