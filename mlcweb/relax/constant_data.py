@@ -101,6 +101,8 @@ def host_array(value: ArrayLike, dtype: str | None = None) -> ArrayData:
     element type, except float64 and int64, which become float32 and int32 as in TVM unless `dtype`
     says otherwise. An NDArray is kept where its type is the one asked for.
     """
+    if isinstance(value, str) and value in ("inf", "-inf", "nan"):  # as TVM prints them
+        value = float(value)
     if isinstance(value, (bool, int, float, list, tuple)):
         return _from_numbers(value, dtype)
     array = detached(value)

@@ -20,6 +20,8 @@ from mlcweb.relax.constant_data import HostArray
         (1e6, "float16", np.float16(np.inf)),
         (-1, "uint8", np.uint8(255)),
         (float("nan"), None, np.float32(np.nan)),
+        ("-inf", "float32", np.float32(-np.inf)),
+        ("nan", "float16", np.float16(np.nan)),
         (np.arange(3.0), None, np.float32([0, 1, 2])),
         (np.arange(3), None, np.int32([0, 1, 2])),
         (np.arange(3), "int64", np.int64([0, 1, 2])),

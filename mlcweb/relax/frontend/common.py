@@ -31,7 +31,7 @@ def as_extents(values: Sequence[PrimExpr]) -> list[Extent]:
 
 def per_channel(value: Expr, ndim: int) -> Expr:
     """A vector (c,) to be broadcast against (n, c, …)."""
-    return op.expand_dims(value, list(range(1, ndim - 1))) if ndim > 2 else value
+    return op.reshape(value, [1, -1, *[1] * (ndim - 2)]) if ndim > 2 else value
 
 
 def with_bias(value: Expr, bias: Expr | None, ndim: int) -> Expr:

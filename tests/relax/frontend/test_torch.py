@@ -443,3 +443,56 @@ def test_weights_that_are_sparse_become_dense():
             return torch.sparse.mm(self.weight, x)
 
     same(Sparse(), torch.arange(6.0).reshape(3, 2))
+
+
+def forms(mod):
+    """The calls of `main`, an operator and its attributes each."""
+    values = [binding.value for block in mod["main"].body.blocks for binding in block.bindings]
+    return [
+        (value.op.name.removeprefix("relax."), value.attrs or {})
+        for value in values
+        if isinstance(value, relax.Call)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "operators"),
+    [
+        (lambda x: x.clamp(min=0.5), "clip"),
+        (lambda x: F.elu(x), "exp subtract nn.relu multiply nn.relu add"),
+        (lambda x: x[1], "take"),
+        (lambda x: torch.stack((x, x), 1), "stack"),
+        (lambda x: (x > 0) | (x < 1), "greater less bitwise_or"),
+        (lambda x: x.reshape(4, 4), ""),
+        (lambda x: x.expand(4, -1), ""),
+        (lambda x: torch.zeros_like(x), "zeros_like"),
+        (lambda x: torch.argmax(x, 1), "argmax"),
+        (lambda x: x.roll(1, 0), "strided_slice strided_slice concat"),
+        (lambda x: torch.norm(x), "multiply sum sqrt"),
+    ],
+)
+def test_functions_have_the_forms_that_tvm_gives_them(function, operators):
+    mod = from_fx(fx.symbolic_trace(function), [((4, 4), "float32")])
+    assert " ".join(name for name, _ in forms(mod)) == operators
+
+
+def test_products_and_running_sums_say_their_types():
+    def calculate(x, w):
+        return (x @ w).cumsum(1, dtype=torch.float64)
+
+    mod = from_fx(fx.symbolic_trace(calculate), [((4, 4), "float32")] * 2)
+    (_, product), (_, running) = forms(mod)
+    assert product["out_dtype"] == "float32" and running["dtype"] == "float64"
+
+
+def test_a_bias_is_reshaped_and_what_nobody_asks_for_is_left_out():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).eval()
+    program = torch.export.export(model, (torch.randn(1, 3, 8, 8),))
+    mod = from_exported_program(program)
+    assert [name for name, _ in forms(mod)] == ["nn.conv2d", "reshape", "add", "nn.batch_norm"]
+    assert str(mod["main"]).count("[0]\n") <= 1 and "[1]\n" not in str(mod["main"])
+
+
+def test_an_element_that_is_not_there_is_refused():
+    with pytest.raises(TorchError, match="no element 7 on axis 1, which has 4"):
+        from_fx(fx.symbolic_trace(lambda x: x[:, 7]), [((3, 4), "float32")])

@@ -63,6 +63,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Inputs]] = {
         lambda x: torch.clamp_min(x, -0.5) + torch.clamp_max(x, 0.5) + x.clamp(x - 1, x + 1),
         X,
     ),
+    "clamped on one side": (lambda x: x.clamp(min=-0.5) + x.clamp(max=0.5), X),
+    "clamped integers": (lambda x: x.clamp(min=-1) + x.clamp(max=2), whole((3, 4))),
+    "bits of truth": (lambda x, y: ((x > 0) & (y > 0)) | ((x < 0) ^ (y < 1)), XY),
     "lerp": (lambda x, y: torch.lerp(x, y, 0.3) + torch.lerp(x, y, torch.sigmoid(x)), XY),
     "isin": (lambda x: torch.isin(x, torch.tensor([1, 3, 5])), whole((3, 4))),
     "fused": (
@@ -73,6 +76,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Inputs]] = {
     "0-dim kinds": (lambda x: x + torch.tensor(1.5), whole((3, 4))),
     "remainders": (lambda x: x % 3 + torch.fmod(x, 3) + x // 2, whole((3, 4))),
     # activations
+    "steep celu": (lambda x: F.celu(x, -0.5) + F.elu(x * 60, -0.5), X),
     "selu": (lambda x: F.selu(x) + F.celu(x, 0.7) + F.elu(x, 1.3), X),
     "shrunk": (
         lambda x: F.softshrink(x) + F.softshrink(x, 0.2) + F.hardshrink(x) + F.tanhshrink(x),
@@ -85,6 +89,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Inputs]] = {
     "glu": (lambda x: F.glu(x, 1), X),
     # norms and losses
     "norms": (lambda x: torch.linalg.vector_norm(x, 3.0, dim=1) + x.norm(dim=1) + x.norm(1, 1), X),
+    "a norm of all": (lambda x: torch.norm(x) + torch.norm(x, dim=1), X),
     "norms of all": (lambda x: torch.linalg.vector_norm(x) + x.norm(math.inf), X),
     "instance norm": (lambda x, w: F.instance_norm(x, weight=w, bias=w), both(IMAGE, normal((4,)))),
     "group norm": (lambda x, w: F.group_norm(x, 2, w, w), both(IMAGE, normal((4,)))),
@@ -155,6 +160,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Inputs]] = {
     ),
     # moved
     "rolled": (lambda x: x.roll(2) + x.roll((1, -2), (0, 2)), X),
+    "rolled around": (lambda x: x.roll(3, 0) + x.roll(-9, 1), X),
+    "the same shape": (lambda x: x.reshape(3, 4, 5) + x.expand(3, -1, 5), X),
+    "from behind": (lambda x: x[-2, 1] + x[:, :, -3:-1].select(0, -1).sum(), X),
     "tiled": (lambda x: x.tile(2, 1, 2), X),
     "spread": (lambda x: torch.broadcast_to(x[:, :1], (3, 4, 5)) + x, X),
     "like another": (lambda x, y: x.reshape_as(y) + y, normal((3, 8), (4, 6))),
@@ -224,11 +232,20 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Inputs]] = {
     ),
     # sums
     "running product": (lambda x: x.cumprod(1) + x.cumsum(2), X),
+    "running sum of a scalar": (lambda x: x.cumsum(0) + x.cumprod(0), lambda: (torch.randn(()),)),
+    "running sums of a type": (lambda x: x.cumsum(1, dtype=torch.float64), X),
     "running count": (lambda x: (x > 0).cumsum(1), X),
     # new
     "spaced": (lambda x: x + torch.linspace(-1, 2, 5), X),
     "identity": (lambda x: x + torch.eye(4, 5), X),
     "one hot": (lambda x: F.one_hot(x, 6), whole((3, 4), low=0)),
+    "new of several extents": (lambda x: x.new_ones(3, 4, 5) + x.new_zeros((3, 4, 5)) + x, X),
+    "like": (
+        lambda x: (
+            torch.ones_like(x, dtype=torch.int64) + torch.full_like(x, 2) + torch.zeros_like(x)
+        ),
+        X,
+    ),
     "filled": (lambda x: x + torch.full_like(x, 2).fill_(3) + x.new_full((5,), 4.0), X),
     "window": (lambda x: x * torch.hamming_window(5) + torch.hamming_window(5, periodic=False), X),
     "scalar": (lambda x: x + torch.scalar_tensor(2.5) + torch.tensor([1, 2, 3, 4, 5]), X),

@@ -26,10 +26,12 @@ def elu(
     inplace: bool = False,
 ) -> Expr:  # fmt: skip
     """scale x where x is positive, scale alpha (exp(input_scale x) - 1) elsewhere."""
-    dtype = t.dtype(input)
-    below = _scaled(t, op.minimum(input, t.const(0, dtype)), input_scale)
-    below = _scaled(t, op.exp(below) - t.const(1, dtype), alpha)
-    return _scaled(t, op.nn.relu(input) + below, scale)
+    one, zero = (t.const(value, t.dtype(input)) for value in (1, 0))
+    if input_scale == 1:
+        below = t.const(-alpha, t.dtype(input)) * op.nn.relu(one - op.exp(input))
+        return _scaled(t, below + op.nn.relu(input), scale)
+    below = op.exp(_scaled(t, op.minimum(input, zero), input_scale)) - one
+    return _scaled(t, op.nn.relu(input) + _scaled(t, below, alpha), scale)
 
 
 def _scaled(t: Translator, value: Expr, factor: Number) -> Expr:

@@ -143,11 +143,10 @@ def _bits(name: str, of_bits: Callable[..., E.Expr], of_truth: Callable[..., E.E
 
     @function(name, f"{name}_", f"i{name}", f"bitwise_{name}")
     def convert(t: Translator, input: Operand, other: Operand) -> Operand:
-        """Of truth values; of the bits of integers."""
+        """Of the bits of integers, and of truth values."""
         if not isinstance(input, E.Expr) and not isinstance(other, E.Expr):
             return compute(input, other)
-        operands = promoted(t, input, other)
-        return (of_truth if t.dtype(operands[0]) == "bool" else of_bits)(*operands)
+        return of_bits(*promoted(t, input, other))
 
     @function(f"logical_{name}")
     def convert_truth(t: Translator, input: E.Expr, other: E.Expr) -> E.Expr:
@@ -326,6 +325,11 @@ def clamp(
         and not isinstance(high, E.Expr)
     ):
         return op.clip(input, low, high)
+    if dtypes.is_float(t.dtype(input)):  # so that infinity is no bound
+        if low is None and isinstance(high, (int, float)):
+            return op.clip(input, -math.inf, high)
+        if high is None and isinstance(low, (int, float)):
+            return op.clip(input, low, math.inf)
     if low is not None:
         input = op.maximum(*promoted(t, input, low))
     return input if high is None else op.minimum(*promoted(t, input, high))

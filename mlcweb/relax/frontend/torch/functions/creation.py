@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mlcweb.relax import expr as E
 from mlcweb.relax import op
@@ -26,6 +26,9 @@ def _constant(t: Translator, shape: Sequence[Extent], value: Number, dtype: obje
     return op.full(list(shape), t.const(value, name), name)
 
 
+_LIKE: dict[float, Callable[..., E.Expr]] = {0.0: op.zeros_like, 1.0: op.ones_like}
+
+
 def _filled(value: float, names: Sequence[str], like_names: Sequence[str]) -> None:
     @function(*names)
     def convert(t: Translator, *size: Shape, dtype: object = None, **ignored: object) -> E.Expr:
@@ -33,11 +36,11 @@ def _filled(value: float, names: Sequence[str], like_names: Sequence[str]) -> No
 
     @function(*like_names)
     def convert_like(
-        t: Translator, input: E.Expr, size: Sequence[Extent] | None = None, dtype: object = None,
-        **ignored: object,
-    ) -> E.Expr:  # fmt: skip
-        shape = t.shape(input) if size is None else size
-        return _constant(t, shape, value, dtype or t.dtype(input))
+        t: Translator, input: E.Expr, *size: Shape, dtype: object = None, **ignored: object
+    ) -> E.Expr:
+        if size:
+            return _constant(t, sequence(size), value, dtype or t.dtype(input))
+        return _LIKE[value](input, None if dtype is None else dtype_name(dtype))
 
 
 _filled(0.0, ("zeros", "empty"), ("zeros_like", "new_zeros", "empty_like", "new_empty"))
@@ -64,7 +67,8 @@ def full(
 def full_like(
     t: Translator, input: E.Expr, fill_value: Number, dtype: object = None, **_: object
 ) -> E.Expr:
-    return _constant(t, t.shape(input), fill_value, dtype or t.dtype(input))
+    name = t.dtype(input) if dtype is None else dtype_name(dtype)
+    return op.full_like(input, t.const(fill_value, name), None if dtype is None else name)
 
 
 @function("arange")
@@ -111,7 +115,7 @@ def tensor(
     if dtype is None:
         kinds = {type(value) for value in _flat(data)}
         dtype = "bool" if kinds == {bool} else "int64" if kinds <= {bool, int} else "float32"
-    return t.const(data, dtype_name(dtype))
+    return t.emit(t.const(data, dtype_name(dtype)))
 
 
 @function("eye")

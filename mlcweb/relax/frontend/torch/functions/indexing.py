@@ -23,8 +23,15 @@ from mlcweb.tir.expr import Var as PrimVar
 
 @function("select")
 def select(t: Translator, input: E.Expr, dim: int, index: int) -> E.Expr:
-    axis = dim % len(t.shape(input))
-    return op.squeeze(_sliced(t, input, axis, index, None if index == -1 else index + 1, 1), [axis])
+    shape = t.shape(input)
+    axis = dim % len(shape)
+    extent = shape[axis]
+    if isinstance(extent, PrimExpr) or not isinstance(index, int):
+        last = None if isinstance(index, int) and index == -1 else index + 1
+        return op.squeeze(_sliced(t, input, axis, index, last, 1), [axis])
+    if not -extent <= index < extent:
+        raise TorchError(f"There is no element {index} on axis {axis}, which has {extent}")
+    return op.take(input, t.const(index % extent, "int64"), axis)
 
 
 @function("slice")
@@ -49,10 +56,8 @@ def _sliced(
     start, step = start or 0, step or 1
     if start == 0 and step == 1 and (end is None or (isinstance(end, int) and end >= whole)):
         return input
-    if not isinstance(extent, PrimExpr):
-        taken = range(*slice(start, end, step).indices(extent))
-        start, end = taken.start, taken.stop
-    end = extent if end is None else end
+    if end is None:
+        end = extent
     return op.strided_slice(input, [axis], [start], [end], [step])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.relax import op
-from mlcweb.relax.expr import Expr
+from mlcweb.relax.expr import Expr, TupleGetItem
 from mlcweb.relax.frontend.common import (
     AVERAGE_POOLS,
     CONVOLUTIONS,
@@ -20,22 +20,28 @@ from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
 from mlcweb.relax.frontend.torch.translator import Number, TorchError, Translator, function
 from mlcweb.relax.op.nn.layouts import Extents
 from mlcweb.relax.op.registry import several
+from mlcweb.tir import dtype as dtypes
 
 
 @function("matmul", "bmm", "mm", "mv", "_sparse_mm")
 def matmul(t: Translator, input: Expr, other: Expr) -> Expr:
-    return op.matmul(input, other)
+    return op.matmul(input, other, _sum_dtype(t, input))
+
+
+def _sum_dtype(t: Translator, input: Expr) -> str | None:
+    """What sums of products are written to be of: the type of floats."""
+    return t.dtype(input) if dtypes.is_float(t.dtype(input)) else None
 
 
 @function("addmm", "baddbmm", "_sparse_addmm")
 def addmm(
     t: Translator, input: Expr, mat1: Expr, mat2: Expr, *, beta: Number = 1, alpha: Number = 1
 ) -> Expr:
-    product = op.matmul(mat1, mat2)
+    product = t.emit(op.matmul(mat1, mat2, _sum_dtype(t, mat1)))
     if alpha != 1:
-        product = op.multiply(*promoted(t, t.emit(product), alpha))
+        product = t.emit(op.multiply(*promoted(t, product, alpha)))
     if beta != 1:
-        input = op.multiply(*promoted(t, input, beta))
+        input = t.emit(op.multiply(*promoted(t, input, beta)))
     return input + product
 
 
@@ -49,7 +55,7 @@ def einsum(t: Translator, equation: str, *operands: Expr | Sequence[Expr]) -> Ex
 
 @function("linear")
 def linear(t: Translator, input: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
-    return op.linear(input, weight, bias)
+    return op.linear(input, weight, bias, _sum_dtype(t, input))
 
 
 @function("conv1d", "conv2d", "conv3d")
@@ -69,7 +75,9 @@ def conv(
             padding = [w // 2 for w in widths] + [w - w // 2 for w in widths]
     else:
         padding = several(padding, rank) * 2
-    result = CONVOLUTIONS[rank](input, weight, stride, padding, dilation, groups)
+    result = CONVOLUTIONS[rank](
+        input, weight, stride, padding, dilation, groups, out_dtype=_sum_dtype(t, input)
+    )
     return with_bias(result, bias, ndim)
 
 
@@ -88,6 +96,7 @@ def conv_transpose(
         output_padding=several(output_padding, rank),
         dilation=several(dilation, rank),
         groups=groups,
+        out_dtype=_sum_dtype(t, input),
     )
     return with_bias(result, bias, ndim)
 
@@ -196,7 +205,7 @@ def batch_norm(
     result = op.nn.batch_norm(
         input, weight, bias, running_mean, running_var, axis=1, epsilon=eps, training=False
     )
-    return t.bound(result)[0]
+    return TupleGetItem(t.emit(result), 0)
 
 
 @function("aten.batch_norm")

@@ -38,7 +38,9 @@ def sequence(values: Sequence[T | Sequence[T]]) -> list[T]:
 def reshape(
     t: Translator, input: E.Expr, *shape: Shape, size: Sequence[Extent] | None = None
 ) -> E.Expr:
-    return op.reshape(input, sequence(shape) if size is None else list(size))
+    target = sequence(shape) if size is None else list(size)
+    same = dims.same_shape(extents(target), extents(t.shape(input)))
+    return input if same else op.reshape(input, target)
 
 
 @function("flatten")
@@ -101,8 +103,7 @@ def cat(
 
 @function("stack")
 def stack(t: Translator, tensors: Sequence[E.Expr], dim: int = 0) -> E.Expr:
-    ndim = len(t.shape(tensors[0])) + 1
-    return op.concat([op.expand_dims(x, dim % ndim) for x in promoted(t, *tensors)], dim % ndim)
+    return op.stack(promoted(t, *tensors), dim % (t.ndim(tensors[0]) + 1))
 
 
 @function("split", "split_with_sizes")
@@ -127,7 +128,8 @@ def expand(t: Translator, input: E.Expr, *size: Shape, implicit: bool = False) -
         old if not isinstance(new, PrimExpr) and new == -1 else new
         for old, new in zip(shape, target, strict=True)
     ]
-    return op.broadcast_to(input, full)
+    same = dims.same_shape(extents(full), extents(t.shape(input)))
+    return input if same else op.broadcast_to(input, full)
 
 
 @function("expand_as")
@@ -172,9 +174,12 @@ def roll(t: Translator, input: E.Expr, shifts: Extents, dims: Axes = None) -> E.
     for shift, axis in zip(several(shifts, len(axes)), axes, strict=True):
         extent = t.shape(input)[axis]
         cut = (extent - shift) if isinstance(extent, PrimExpr) else -shift % max(extent, 1)
-        ends = ((cut, extent), (0, cut)) if cut != 0 else ((0, extent),)
-        parts = [op.strided_slice(input, [axis], [low], [high]) for low, high in ends]
-        input = t.bound(op.concat(parts, axis))
+        if cut != 0:
+            front, behind = (
+                t.emit(op.strided_slice(input, [axis], [low], [high], [1]))
+                for low, high in ((0, cut), (cut, extent))
+            )
+            input = t.emit(op.concat([behind, front], axis))
     return input
 
 

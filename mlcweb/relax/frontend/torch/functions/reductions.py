@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import Expr
+from mlcweb.relax.frontend.torch.functions.arithmetic import as_type
 from mlcweb.relax.frontend.torch.translator import (
     Axes,
     TorchError,
@@ -21,7 +22,7 @@ Reduction: TypeAlias = Callable[..., Expr]
 
 
 def _typed(t: Translator, input: Expr, dtype: object) -> Expr:
-    return input if dtype is None else op.astype(input, dtype_name(dtype))
+    return input if dtype is None else as_type(t, input, dtype_name(dtype))
 
 
 @function("sum")
@@ -49,7 +50,7 @@ def _of_truth(name: str, reduce: Reduction) -> None:
     def convert(t: Translator, input: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
         """Of what is not 0; the result of uint8 stays uint8, any other is bool."""
         dtype = "uint8" if t.dtype(input) == "uint8" else "bool"
-        truth = op.astype(op.astype(input, "bool"), "int8")
+        truth = op.astype(as_type(t, input, "bool"), "int8")
         return op.astype(reduce(truth, _axes(dim), keepdim), dtype)
 
 
@@ -64,7 +65,7 @@ def _extremum(name: str, reduce: Reduction, find: Reduction, elementwise: Reduct
 
     @function(f"arg{name}")
     def place(t: Translator, input: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
-        return op.astype(find(input, dim, keepdim), "int64")
+        return as_type(t, find(input, dim, keepdim), "int64")
 
     @function(name)
     def convert(
@@ -110,9 +111,12 @@ def std(t: Translator, input: Expr, *args: Any, **kwargs: Any) -> Expr:
 def _running(name: str, scan: Reduction) -> None:
     @function(name)
     def convert(t: Translator, input: Expr, dim: int, *, dtype: object = None) -> Expr:
-        if dtype is None and not dtypes.is_float(t.dtype(input)):
+        element = t.dtype(input)
+        if dtype is None and not dtypes.is_float(element) and element != "int64":
             dtype = "int64"
-        return scan(_typed(t, input, dtype), dim)
+        if not t.ndim(input):
+            return _typed(t, input, dtype)
+        return scan(input, dim, None if dtype is None else dtype_name(dtype))
 
 
 _running("cumsum", op.cumsum)
@@ -122,17 +126,18 @@ _running("cumprod", op.cumprod)
 @function("norm", "linalg_vector_norm", "vector_norm")
 def norm(
     t: Translator, input: Expr, p: float | str | None = 2, dim: Axes = None, keepdim: bool = False,
-    dtype: object = None,
+    out: None = None, dtype: object = None,
 ) -> Expr:  # fmt: skip
     """The p-th root of the sum of the p-th powers of absolute values."""
     input = t.bound(_typed(t, input, dtype))
-    axes, size, element = _axes(dim), t.bound(op.abs(input)), t.dtype(input)
-    if p in (math.inf, -math.inf):
-        return (op.max if p == math.inf else op.min)(size, axes, keepdim)
+    axes, element = _axes(dim), t.dtype(input)
     if p in (None, "fro", 2):
         return op.sqrt(op.sum(input * input, axes, keepdim))
     if p == 0:
         return op.sum(op.astype(op.not_equal(input, t.const(0, element)), element), axes, keepdim)
+    size = t.bound(op.abs(input))
+    if p in (math.inf, -math.inf):
+        return (op.max if p == math.inf else op.min)(size, axes, keepdim)
     if p == 1:
         return op.sum(size, axes, keepdim)
     if isinstance(p, str):
