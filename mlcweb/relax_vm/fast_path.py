@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.ir.array import Array
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.runtime.device import Device
 from mlcweb.runtime.direct_call import PointerCall
@@ -45,7 +46,7 @@ class NotKernelSequence(Exception):
 class KernelSequence:
     """What a function does: `calls` are the positions of its kernels among the steps, `allocated`
     the registers of tensors that each call makes anew, `results` the registers of what it gives: a
-    tensor, or a list of them."""
+    tensor, or an array of them."""
 
     calls: tuple[int, ...]
     allocated: tuple[vm.Register, ...]
@@ -176,7 +177,8 @@ def fast_path_call(
         return where.get(register) or f"frame.fixed[{register}]"
 
     results = sequence.results
-    text = f"[{', '.join(map(name, results))}]" if isinstance(results, tuple) else name(results)
+    several = isinstance(results, tuple)
+    text = f"Array([{', '.join(map(name, results))}])" if several else name(results)
 
     def bind_frame(frame: Frame) -> FastPath:
         frame.fast_path = FastPath(frame, sequence)
@@ -231,6 +233,6 @@ def written(machine, free, make, bind_frame, otherwise, {", ".join((*makers, *la
             free.append(frame)
     return call
 """
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"Array": Array}
     exec(compile(text, "<fast_path call>", "exec"), names)
     return names["written"]

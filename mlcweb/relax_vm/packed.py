@@ -1,8 +1,8 @@
 """Calls of registered functions: what they are given, and what they may give back.
 
-They get NDArrays, integers, strings, shapes, and lists for tuples. Where Python cannot reach the
-memory of arrays in place, in a page, they get stand-ins: arrays whose elements are copied out when
-the function first looks at them in place, and copied back when it returns.
+They get NDArrays, integers, strings, shapes, and `Array`s for tuples. Where Python cannot reach the
+memory of NDArrays in place, in a page, they get stand-ins: arrays whose elements are copied out
+when the function first looks at them in place, and copied back when it returns.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
+from mlcweb.ir.array import Array
 from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentTypeError
 from mlcweb.runtime.module import PackedFunc
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.runtime.storage import Storage, allocate_on_host
+
+SEQUENCES = (tuple, list, Array)
+"""The types of tuples outside of the machine; shapes are of none of these."""
 
 PYTHON_FUNCTIONS = "vm.py_func."
 """What is before the names of Python functions, which `R.call_py_func` calls, in the registry."""
@@ -39,13 +43,13 @@ def call_packed(
 
 
 def outward(value: object) -> object:
-    """A value as programs see it: tuples are lists."""
-    return [outward(item) for item in value] if type(value) is tuple else value
+    """A value as programs see it: tuples are TVM's arrays."""
+    return Array([outward(item) for item in value]) if type(value) is tuple else value
 
 
 def nested(value: object) -> object:
-    """A value of a program as the machine has it: lists are tuples."""
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+    """A value of a program as the machine has it: lists and arrays are tuples."""
+    if isinstance(value, (tuple, list)) and type(value) in SEQUENCES:
         return tuple([nested(item) for item in value])
     return value
 
@@ -54,7 +58,7 @@ def inward(
     value: object, name: str, lent: dict[int, tuple[NDArray, NDArray]] | None = None
 ) -> object:
     """What a function gave, as a value of the virtual machine."""
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+    if isinstance(value, (tuple, list)) and type(value) in SEQUENCES:
         return tuple(inward(item, name, lent) for item in value)
     if type(value).__module__.partition(".")[0] in ("numpy", "torch"):
         raise ArgumentTypeError(
@@ -68,10 +72,10 @@ def inward(
 
 
 def _lent(value: object, lent: dict[int, tuple[NDArray, NDArray]]) -> object:
-    if isinstance(value, list):
+    if isinstance(value, (list, Array)):
         items = [_lent(item, lent) for item in value]
         # A list of the caller's stays one: what is written to it is.
-        return value if all(map(is_, items, value)) else items
+        return value if all(map(is_, items, value)) else type(value)(items)
     if not isinstance(value, NDArray) or value.storage.visible:
         return value
     key = id(value.storage)

@@ -249,7 +249,7 @@ class VirtualMachine:
 class VMFunction:
     """A graph function that can be called: `vm["main"](x)`.
 
-    It is called with NDArrays, numbers, shapes and tuples; tuples of results are lists. An
+    It is called with NDArrays, numbers, shapes and tuples; tuples of results are `Array`s. An
     ArgumentTypeError or ArgumentValueError tells which argument does not fit its parameter.
     """
 

@@ -7,6 +7,7 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb import relax
+from mlcweb.ir.array import Array
 from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
 from mlcweb.runtime.host.engine import available
 from mlcweb.script import ir as I
@@ -100,7 +101,9 @@ def test_tuples_and_arguments_come_out():
     (x,) = arrays((4, 4))
     given = tvm.nd.array(x)
     for _ in range(2):
-        square, double, same = vm["two"](given)
+        results = vm["two"](given)
+        assert isinstance(results, Array)
+        square, double, same = results
         np.testing.assert_allclose(square.numpy(), x * x, rtol=1e-6)
         np.testing.assert_allclose(double.numpy(), x + x, rtol=1e-6)
         assert same is given

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
+from mlcweb.ir.array import Array
 from mlcweb.relax_vm.packed import call_packed
 from mlcweb.runtime import storage
 from mlcweb.runtime.ndarray import NDArray
@@ -100,7 +101,7 @@ def test_what_functions_get_and_give():
     assert vm_of(Calls)["packed"](x) == [x, 5]
     tensor, pair, shape, number, text, dtype = seen
     assert tensor is x
-    assert isinstance(pair, list)
+    assert isinstance(pair, Array)
     assert pair[0] is x
     assert pair[1].numpy() == 1
     assert (shape, number, text, dtype) == ((2, 3), 7, "text", "float16")
