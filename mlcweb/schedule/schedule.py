@@ -6,9 +6,14 @@ them is in `schedule.pyi`, which `python -m tests.schedule.stub` writes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 import mlcweb.schedule.primitives  # noqa: F401, which registers them
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.schedule.argument_types import checked
+from mlcweb.schedule.arguments import ROLES
 from mlcweb.schedule.base import ScheduleBase
 from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.instruction import KINDS, BlockRV, LoopRV, kind_of
@@ -46,7 +51,26 @@ def _add_methods() -> None:
     for kind in KINDS.values():
         name = dialect_of(kind.dialect).of(kind.method)
         if name not in vars(Schedule):
-            setattr(Schedule, name, method_of(kind))
+            method = method_of(kind)
+            takes_buffer = any(role is ROLES["AccessedBuffer"] for _, role, _ in kind.parameters)
+            setattr(Schedule, name, _by_index_and_type(method) if takes_buffer else method)
+
+
+def _by_index_and_type(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a method take a buffer as TVM before 0.10 does: `sch.reindex(block, 0, "read")`, which
+    is `sch.reindex(block, ("read", 0))`."""
+
+    @wraps(method)
+    def call(self: Schedule, *args: Any, **options: Any) -> Any:
+        parameters = ("block", "buffer_index", "buffer_index_type")
+        named: dict[str, Any] = {**dict(zip(parameters, args, strict=False)), **options}
+        index, access = named.get("buffer_index"), named.get("buffer_index_type")
+        if isinstance(index, int) and isinstance(access, str):
+            del named["buffer_index"], named["buffer_index_type"]
+            return method(self, named.pop("block", None), (access, index), *args[3:], **named)
+        return method(self, *args, **options)
+
+    return call
 
 
 _add_methods()

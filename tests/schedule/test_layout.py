@@ -73,6 +73,37 @@ def test_parameters_change_their_shape():
     np.testing.assert_array_equal(got.transpose(1, 0, 2).reshape(16, 24), wanted)
 
 
+def test_buffers_are_named_as_before_tvm_0_10():
+    def steps(*orders):
+        sch = Schedule(module(CHAIN))
+        for method, *arguments, options in orders:
+            getattr(sch, method)(*arguments, **options)
+        return sch
+
+    swap = lambda i, j: [j, i]  # noqa: E731
+    older = steps(
+        ("transform_layout", "B", 0, "write", {"index_map": swap}),
+        ("transform_layout", "B", 0, "read", swap, {}),
+        ("transform_layout", "C", 0, {"buffer_index_type": "write", "index_map": swap}),
+        ("set_axis_separator", "B", 0, "write", [1], {}),
+        (
+            "reindex",
+            {"block": "C", "buffer_index": 0, "buffer_index_type": "read"},
+        ),
+    )
+    newer = steps(
+        ("transform_layout", "B", ("write", 0), swap, {}),
+        ("transform_layout", "B", ("read", 0), swap, {}),
+        ("transform_layout", "C", ("write", 0), swap, {}),
+        ("set_axis_separator", "B", ("write", 0), [1], {}),
+        ("reindex", "C", ("read", 0), {}),
+    )
+    assert structural_equal(older.mod, newer.mod)
+    assert str(older.trace) == str(newer.trace)
+    with pytest.raises(TypeError, match="buffer"):
+        Schedule(module(CHAIN)).transform_layout("B", 0, swap)
+
+
 def test_padding_of_an_output_is_filled_by_a_block_after_the_writer():
     before = module(LINE)
     sch = Schedule(before)

@@ -123,7 +123,8 @@ def cache_write(
             f'The {place.title} reads the elements of "{buffer.name}" that it updates, and the '
             "copy does not hold their first values",
             [place.realize],
-            "cache before decompose_reduction, or write the update as a reduction with T.init",
+            "cache before decompose_reduction or blockize, or write the update as a reduction "
+            "with T.init",
         )
     consumers = _scope_children(state, scope, consumer_blocks or ())
     cached = {consumer.block.identity for consumer in consumers}
