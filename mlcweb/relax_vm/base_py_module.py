@@ -90,24 +90,28 @@ class BasePyModule:
 
     @also_named(out_ty="out_sinfo")
     def call_tir(
-        self, tir_func: str | GlobalVar | PrimFunc, args: Sequence[object] | object,
+        self, tir_func: str | GlobalVar | PrimFunc | PackedFunc, args: Sequence[object] | object,
         out_sinfo: object,
     ) -> Any:  # fmt: skip
-        """What a function of TensorIR writes to its last parameters. `out_sinfo` is the struct
-        info (or shape) of one result, or a list; symbolic extents are those of an argument."""
+        """What a function of TensorIR (`self.add`, or its name) writes to its last parameters.
+        `out_sinfo` is the struct info (or shape) of one result, or a list; symbolic extents are
+        those of an argument."""
         name = self._name_of(tir_func)
         if name not in self.compiled_tir_funcs:
             there = ", ".join(self.compiled_tir_funcs) or "none"
             raise ArgumentValueError(f"There is no function {tir_func} of TensorIR; there: {there}")
         return self._call_dps(self.compiled_tir_funcs[name], args, out_sinfo)
 
-    def _name_of(self, func: str | GlobalVar | PrimFunc) -> str:
+    def _name_of(self, func: str | GlobalVar | PrimFunc | PackedFunc) -> str:
+        for name, compiled in self.compiled_tir_funcs.items():
+            if compiled is func:
+                return name
         for var, function in self.ir_mod.functions.items():
             if function is func:
                 return var.name_hint
         if isinstance(func, PrimFunc):
             return str(func.attrs.get("global_symbol", ""))
-        return func.name_hint if isinstance(func, GlobalVar) else func
+        return func.name_hint if isinstance(func, GlobalVar) else str(func)
 
     @also_named(out_ty="out_sinfo")
     def call_dps_packed(
@@ -172,6 +176,16 @@ class BasePyModule:
             f"Cannot infer concrete output shape from {list(shape)}: no argument has "
             f"{len(extents)} dimension(s); give a shape of integers"
         )
+
+    def _convert_pytorch_to_tvm(self, tensors: Any) -> Any:
+        """Arrays of the module's device that share the memory of tensors; of a list, a list."""
+        if isinstance(tensors, (list, tuple)):
+            return [self._convert_pytorch_to_tvm(each) for each in tensors]
+        return _taken(tensors)
+
+    def _convert_tvm_to_pytorch(self, tvm_tensors: Any) -> Any:
+        """Arrays as tensors of PyTorch, where it is installed; of a list, a list."""
+        return _given(tvm_tensors)
 
     def add_python_function(self, name: str, func: Callable[..., Any]) -> None:
         """Let the module have a Python function. Where its first parameter is `self`, that is the

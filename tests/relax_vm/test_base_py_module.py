@@ -59,6 +59,19 @@ def test_python_functions_call_compiled_ones(model):
     assert numbers(model.call_dps_packed("plain", X, None)) == (X + 1).tolist()
 
 
+def test_tensors_are_converted_in_both_directions(model):
+    pair = model._convert_pytorch_to_tvm([X, array(X)])
+    assert [type(each) for each in pair] == [type(array(X))] * 2
+    assert numbers(pair[0]) == X.tolist()
+    assert numbers(model._convert_tvm_to_pytorch(pair)[1]) == X.tolist()
+    assert type(model._convert_tvm_to_pytorch(pair[0])) is type(model.main(X))
+
+
+def test_compiled_functions_are_called_as_attributes_of_the_module(model):
+    info = R.Tensor((len(X),), "float32")
+    assert numbers(model.call_tir(model.scale, [X], info)) == (X * 2.5).tolist()
+
+
 def test_functions_are_attributes(model):
     assert numbers(model.total(X, X)) == (X * 2).tolist()
     assert model.list_functions() == {"tir": ["scale"], "relax": ["total"], "extern": []}
