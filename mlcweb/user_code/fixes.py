@@ -24,6 +24,11 @@ IMPORTS = {
 """What names stand for in all courses."""
 
 
+MIN_LIKENESS = 0.7
+"""How alike to an undefined name one is that it may be a misspelling of: more often it is of a cell
+that has not run, and `sch` is not `chr`."""
+
+
 @dataclass(slots=True)
 class TextRange:
     """A range of a program's text: lines from 1, columns from 0, the end exclusive."""
@@ -67,7 +72,8 @@ def suggest(
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
         if error.name in IMPORTS:
             return _import(IMPORTS[error.name], lines)
-        return _replacement(error.name, [*known, *dir(builtins)], place, lines)
+        names = [*known, *dir(builtins)]
+        return _replacement(error.name, names, place, lines, MIN_LIKENESS)
     if isinstance(error, AttributeError) and error.name:
         names = [name for name in dir(error.obj) if not name.startswith("_")]
         return _replacement(error.name, names, place, lines)
@@ -91,9 +97,11 @@ def _replacement(
     candidates: Iterable[str],
     place: tuple[int, int, int, int],
     lines: Sequence[str],
+    min_likeness: float = 0.6,
 ) -> Fix | None:
     """`wrong`, where it stands in the place at fault, replaced by what it looks most like."""
-    closest = difflib.get_close_matches(wrong or "", [n for n in candidates if n != wrong], n=1)
+    others = [name for name in candidates if name != wrong]
+    closest = difflib.get_close_matches(wrong or "", others, n=1, cutoff=min_likeness)
     if not wrong or not closest:
         return None
     line, column, end_line, end_column = place

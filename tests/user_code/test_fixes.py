@@ -42,6 +42,7 @@ def test_the_fix_mends_the_program(wrong: str, title: str) -> None:
     [
         "1 / 0",
         "qqqq",
+        "sch.reorder",
         "MyModule.zzzz",
         "raise ValueError('a \"b\" c')",
         "import mlcweb.nothing_here",
