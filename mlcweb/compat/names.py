@@ -235,6 +235,7 @@ _FILES: dict[tuple[str, ...], str] = {
         "driver.tvmc.autotuner driver.tvmc.main driver.tvmc.result_utils"
     ),
     ("dlight.analysis",): "dlight.base.analysis",
+    ("compat.local_session",): "rpc rpc.client",
     ("compat.support",): "support.libinfo",
     ("testing.marks",): "testing.locking",
     ("testing.te_workload",): "meta_schedule.testing",
@@ -330,6 +331,9 @@ ATTRIBUTES: dict[str, str] = {
         }.items()
     },
     "meta_schedule.logging.get_logger": "meta_schedule.utils.get_logger",
+    "meta_schedule.logging.get_loggers_from_work_dir": (
+        "meta_schedule.utils.get_loggers_from_work_dir"
+    ),
     **{
         f"topi.{name}": f"topi.utils.{name}"
         for name in ("InvalidShapeError", "const_vector", "make_idx", "within_index")
@@ -387,7 +391,7 @@ ATTRIBUTES: dict[str, str] = {
     "runtime.String": "compat.containers.String",
     "runtime.const": "tir.const",
     "runtime.ObjectPath": "ir.access_path.ObjectPath",
-    "runtime.enabled": "testing.device_enabled",
+    "runtime.enabled": "testing.marks.enabled",
     "runtime.convert": "compat.containers.convert",
     "ir.BaseExpr": "tir.PrimExpr",
     "ir.is_prim_expr": "compat.containers.is_prim_expr",

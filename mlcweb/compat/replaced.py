@@ -76,7 +76,11 @@ _ROWS: dict[str, str] = {
         "relax.frontend.torch.relax_dynamo relax.frontend.torch.dynamo_capture_subgraphs "
         "relax.frontend.torch.BaseFXGraphImporter relax.frontend.torch.TorchFXImporter "
         "relax.frontend.torch.ExportedProgramImporter relax.frontend.nn.torch "
-        "relax.frontend.nn.TorchModule relax.relax_to_pyfunc_converter"
+        "relax.frontend.nn.TorchModule"
+    ),
+    "run the module with relax.VirtualMachine(relax.build(mod), dev), and compare with what "
+    "PyTorch computes; classes below relax.BasePyModule mix both": (
+        "relax.relax_to_pyfunc_converter"
     ),
     "mark the parameters: pytest.param(..., marks=pytest.mark.skip)": (
         "testing.skip_parameterizations testing.xfail_parameterizations testing.plugin"
@@ -92,7 +96,9 @@ _ROWS: dict[str, str] = {
     'microTVM was removed in TVM 0.20; tvm.build(mod, target="wasm") makes small modules': "micro",
     "programs run in this process; call what tvm.build gives, or measure it with "
     "lib.time_evaluator": (
-        "rpc testing.local_run testing.rpc_run vpi runtime.vpi sdaccel "
+        "rpc.* rpc.connect rpc.connect_tracker rpc.Server rpc.RPCSession rpc.TrackerSession "
+        "rpc.PopenSession rpc.with_minrpc testing.local_run testing.rpc_run vpi runtime.vpi "
+        "sdaccel "
         "meta_schedule.testing.custom_builder_runner runtime.RPC_SESS_MASK "
         "relax_vm.RPC_SESS_MASK"
     ),
@@ -182,7 +188,7 @@ _HARDWARE = "it is for libraries of other hardware; relax.build compiles every f
 _ROWS_IN: dict[str, dict[str, str]] = {
     "meta_schedule": {
         "a search prints its progress, and keeps its records in the database": (
-            "logging.get_loggers_from_work_dir logging.create_loggers logging.get_logging_func"
+            "logging.create_loggers logging.get_logging_func"
         ),
         "rules for a target: ms.ScheduleRule.create(kind)": "testing.schedule_rule",
         "the models are ms.cost_model.XGBModel and RandomModel": "cost_model.mlp_model.*",

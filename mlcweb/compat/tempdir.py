@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -11,15 +13,15 @@ class TempDirectory:
     """A folder that goes with this object, or with the end of a `with`."""
 
     def __init__(self, custom_path: str | None = None, keep_for_debug: bool | None = None) -> None:
-        self._folder = None
+        self._delete: Callable[[], object] | None = None
         if custom_path:
             Path(custom_path).mkdir(parents=True)
             self.temp_dir = custom_path
         elif keep_for_debug:
             self.temp_dir = tempfile.mkdtemp()
         else:
-            self._folder = tempfile.TemporaryDirectory()
-            self.temp_dir = self._folder.name
+            self.temp_dir = tempfile.mkdtemp()
+            self._delete = weakref.finalize(self, shutil.rmtree, self.temp_dir, ignore_errors=True)
 
     @property
     def path(self) -> Path:
@@ -33,8 +35,8 @@ class TempDirectory:
         return sorted(entry.name for entry in self.path.iterdir())
 
     def remove(self) -> None:
-        if self._folder is not None:
-            self._folder.cleanup()
+        if self._delete is not None:
+            self._delete()
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name

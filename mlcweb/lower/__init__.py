@@ -28,13 +28,15 @@ class _Lowering(ModuleType):
 
         Args:
             inp: a module, or a function, which gets the name.
+            args, binds, simple_mode: what schedules of tensor expressions needed; TVM, too, takes
+                no notice of them for modules and functions.
 
         Raises:
             TypeError: something else is given, such as the schedule of a tensor expression.
         """
         if isinstance(inp, PrimFunc):
             inp = IRModule({name: inp.with_attr("global_symbol", name)})
-        if not isinstance(inp, IRModule) or args is not None:
+        if not isinstance(inp, IRModule):
             raise TypeError(
                 f"lower takes an IRModule or a PrimFunc, not {type(inp).__name__}: schedules of "
                 "tensor expressions were removed in TVM 0.20; te.create_prim_func([A, B]) makes a "

@@ -8,7 +8,7 @@ import gc
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,6 +56,12 @@ def shash2hex(mod: IRModule) -> str:
 def get_logger(name: str) -> logging.Logger:
     """Python's logger of a name."""
     return logging.getLogger(name)
+
+
+def get_loggers_from_work_dir(work_dir: str, task_names: Sequence[str]) -> list[logging.Logger]:
+    """A logger for each of the tasks, as `TuneContext` takes one. Searches report to listeners,
+    so that none writes a file in `work_dir`."""
+    return [get_logger(f"{__name__}.task_{i}_{name}") for i, name in enumerate(task_names)]
 
 
 def cpu_count(logical: bool = True) -> int:

@@ -44,6 +44,7 @@ NAMES: dict[str, Any] = {
     "ptr": HandleType(),
     "Ptr": older.PointerType(),
     "Buffer": BufferType(),
+    "buffer": BufferType(),
     "Range": loops.loop_range,
     "var": lambda dtype="int32", name="": E.Var(name, str(dtype)),
     "Var": expressions.variable,

@@ -67,5 +67,10 @@ __all__ = [
     "shared_32x16_to_ldmatrix_32x16_layout",
 ]
 
-for _module in (tensor_cores, warp_matrices):
-    globals().update((name, value) for name, value in vars(_module).items() if "_INTRIN" in name)
+_INTRINSICS = {
+    name: value
+    for module in (tensor_cores, warp_matrices)
+    for name, value in vars(module).items()
+    if "_INTRIN" in name
+}
+globals().update(_INTRINSICS, __all__=[*__all__, *_INTRINSICS])

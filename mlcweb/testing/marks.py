@@ -80,6 +80,11 @@ def device_enabled(target: str | Target) -> bool:
     return Target(target).kind.name in target_names()
 
 
+def enabled(target: str) -> bool:
+    """Whether a kind of device runs programs here; "gpu" means CUDA's, as in TVM."""
+    return device_enabled({"gpu": "cuda", "cl": "opencl", "mtl": "metal"}.get(target, target))
+
+
 def parametrize_targets(*targets: Any) -> Callable[..., Any]:
     """Runs a test, which takes `target` and `dev`, once for each of the targets that are here."""
     import pytest

@@ -1,5 +1,6 @@
 """The tables of names: each row leads somewhere, and TVM's spellings of 2022 to 2026 resolve."""
 
+import gc
 import importlib
 import os
 
@@ -149,7 +150,8 @@ from tvm.ir.supply import UniqueNameSupply, NameSupply
 from tvm.ir.instrument import DumpIR
 from tvm.tir.block_scope import StmtSRef, DepKind
 from tvm.script.highlight import cprint
-from tvm.meta_schedule.logging import get_logger
+from tvm.meta_schedule.logging import get_logger, get_loggers_from_work_dir
+from tvm import rpc; from tvm.rpc import LocalSession, connect, Server
 from tvm.dlight.base import normalize_prim_func
 from tvm.driver.tvmc.model import TVMCModel; from tvm.driver.tvmc.frontends import load_model
 from tvm.topi.utils import prod, ravel_index; from tvm.topi.tag import is_injective
@@ -167,6 +169,9 @@ tvm.tir.usmp.utils.BufferInfo: StaticPlanBlockMemory
 tvm.runtime.profiling.profile_function: time_evaluator
 tvm.relax.testing.transform.dataflow_inplace_analysis: reuses memory by itself
 tvm.testing.rpc_run: programs run in this process
+tvm.rpc.connect: programs run in this process
+tvm.rpc.server.Server: programs run in this process
+tvm.relax.relax_to_pyfunc_converter.RelaxToPyFuncConverter: relax.VirtualMachine
 tvm.tirx.cuda.op.ptx: functions whose loops are bound to threads
 tvm.tirx.BitwiseAnd: tvm.tir.bitwise_and
 tvm.relax.frontend.nn.Exporter: module.export_tvm
@@ -189,6 +194,7 @@ def test_imports(statement):
         ("runtime", "NDArray load_module"),
         ("relax", "VirtualMachine build BlockBuilder"),
         ("tir.stmt_functor", "post_order_visit ir_transform"),
+        ("tir.tensor_intrin.cuda", "WMMA_SYNC_16x16x16_f16f16f32_INTRIN get_mma_intrin"),
     ],
 )
 def test_all_public_names_of_a_module_are_imported_by_a_star(tvm, module, names):
@@ -269,6 +275,10 @@ def test_data_types(tvm):
 def test_devices_and_errors(tvm):
     assert str(tvm.cuda(1)) == "cuda:1" and tvm.rocm().device_type == 10
     assert not tvm.rocm().exist
+    assert tvm.runtime.enabled("cpu")
+    assert tvm.runtime.enabled("gpu") == tvm.runtime.enabled("cuda")
+    with pytest.raises(ValueError, match="fpga"):
+        tvm.runtime.enabled("fpga")
     assert issubclass(tvm.error.OpNotImplemented, (tvm.error.OpError, tvm.TVMError))
 
 
@@ -282,6 +292,12 @@ def test_a_folder_for_a_while(tvm):
         assert folder.listdir() == ["a.txt"]
     with pytest.raises(FileNotFoundError):
         os.stat(path)
+    folder = utils.tempdir()
+    path = folder.temp_dir
+    assert os.path.isdir(path)
+    del folder
+    gc.collect()
+    assert not os.path.exists(path)
 
 
 def test_relay_names_its_successor(tvm):
@@ -306,6 +322,17 @@ def test_a_function_that_is_absent_names_what_there_is(tvm, name, message):
         value = getattr(value, part)
     with pytest.raises(AbsentError, match=rf"\.{name.rpartition('.')[2]} is not here: {message}"):
         value()
+
+
+def test_loggers_of_tasks(tvm):
+    ms = tvm.meta_schedule
+    first, second = ms.logging.get_loggers_from_work_dir("logs", ["add", "add"])
+    assert first is not second
+    assert "add" in first.name
+    x = tvm.te.placeholder((2,))
+    func = tvm.te.create_prim_func([x, tvm.te.compute((2,), lambda i: x[i] + 1)])
+    context = ms.TuneContext(mod=tvm.IRModule({"main": func}), logger=first)
+    assert context.logger is first
 
 
 def test_names_of_2022(tvm):

@@ -51,6 +51,12 @@ def test_blocks_that_list_their_axes_are_read() -> None:
     assert structural_equal(parse(OLDER), parse(TODAY))
 
 
+def test_buffers_are_parameters_by_the_name_of_the_function_too() -> None:
+    older = TODAY.replace('T.Buffer((8, 4), "float32")', 'T.buffer(shape=(8, 4), dtype="float32")')
+    assert older != TODAY
+    assert structural_equal(parse(older), parse(TODAY))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

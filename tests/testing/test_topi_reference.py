@@ -7,6 +7,7 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb import te, topi
+from mlcweb.ir import structural_equal
 from mlcweb.testing import topi_reference as reference
 from tests.testing.record_references import ANSWERS, calls, summary
 
@@ -90,7 +91,12 @@ def test_lower_is_called():
     assert mod["add_one"].attrs["global_symbol"] == "add_one"
     assert "T.block" not in mod.script() and "for i in range(8)" in mod.script()
     assert "T.block" not in tvm.lower(tvm.IRModule({"main": func})).script()
-    with pytest.raises(TypeError, match=r"te\.create_prim_func"):
+    # As in TVM, lists of tensors and the like are for schedules of tensor expressions alone.
+    assert structural_equal(tvm.lower(func, [], name="add_one", simple_mode=True), mod)
+    assert structural_equal(
+        tvm.lower(tvm.IRModule({"add_one": func}), [x])["add_one"].body, mod["add_one"].body
+    )
+    with pytest.raises(TypeError, match=r"not list: .*te\.create_prim_func"):
         tvm.lower([x])
 
 
