@@ -26,12 +26,20 @@ _PATTERN = re.compile(
 
 _OF_32_BITS = ("int", "uint", "float")
 
+_OLDER_FLOATS = re.compile(r"(e4m3|e5m2)_float8(x\d+)?")
+"""The spelling of TVM before 0.20."""
+
 
 def full_name(dtype: Any) -> str:
-    """A type by the name that nodes have: "int", "uint" and "float" are of 32 bits, as for TVM, and
-    the node `ir.PrimType` is what it describes."""
+    """A type by the name that nodes have: "int", "uint" and "float" are of 32 bits, as for TVM,
+    "e4m3_float8" is "float8_e4m3fn", and the node `ir.PrimType` is what it describes."""
     name = str(getattr(dtype, "dtype", dtype) if hasattr(dtype, "matches_code") else dtype)
-    return f"{name}32" if name in _OF_32_BITS else name
+    if name in _OF_32_BITS:
+        return f"{name}32"
+    older = _OLDER_FLOATS.fullmatch(name)
+    if older is None:
+        return name
+    return f"float8_{older[1]}{'fn' if older[1] == 'e4m3' else ''}{older[2] or ''}"
 
 
 @cache

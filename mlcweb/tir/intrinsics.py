@@ -161,12 +161,14 @@ def likely(cond: Any) -> PrimExpr:
 
 def min_value(dtype: str) -> PrimExpr:
     """The least finite value of a type."""
-    return const(dtypes.min_value(dtype), dtype)
+    name = dtypes.full_name(dtype)
+    return const(dtypes.min_value(name), name)
 
 
 def max_value(dtype: str) -> PrimExpr:
     """The greatest finite value of a type."""
-    return const(dtypes.max_value(dtype), dtype)
+    name = dtypes.full_name(dtype)
+    return const(dtypes.max_value(name), name)
 
 
 def reinterpret(dtype: str, value: Any) -> PrimExpr:

@@ -99,7 +99,8 @@ def test_types_that_there_are_none_of():
     [
         ("int", "int32"), ("uint", "uint32"), ("float", "float32"), ("int8", "int8"),
         ("floatx4", "floatx4"), (np.dtype("float16"), "float16"),
-        (PrimStructInfo("bfloat16"), "bfloat16"),
+        (PrimStructInfo("bfloat16"), "bfloat16"), ("e4m3_float8", "float8_e4m3fn"),
+        ("e5m2_float8x4", "float8_e5m2x4"),
     ],
 )  # fmt: skip
 def test_full_names(given: object, name: str) -> None:

@@ -45,6 +45,7 @@ def test_bits_and_limits() -> None:
     with pytest.raises(DiagnosticError, match="widths differ"):
         intrinsics.reinterpret("int64", x)
     assert str(intrinsics.min_value("int8")) == "T.int8(-128)"
+    assert intrinsics.max_value("int").value == 2**31 - 1
     assert intrinsics.isnan(x).dtype == "bool"
 
 

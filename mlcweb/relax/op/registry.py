@@ -35,6 +35,7 @@ from mlcweb.relax.expr import (
 )
 from mlcweb.relax.op.layout import LayoutRule
 from mlcweb.relax.struct_info import ShapeLike, StructInfo
+from mlcweb.tir.dtype import full_name
 from mlcweb.tir.expr import PrimExpr
 
 Infer = Callable[[Call, Context], StructInfo]
@@ -154,10 +155,16 @@ def builder(name: str) -> Callable[[Function], Function]:
     return decorate
 
 
+_TYPE_ATTRIBUTES = {"dtype", "out_dtype"}
+
+
 def call(target: Op | Builder, *args: ExprLike, **attrs: object) -> Call:
     """A call of an operator, given itself or by its builder. Tuples, strings and numbers become
-    expressions; `attrs` are kept in the order in which they are to be printed."""
+    expressions; `attrs` are kept in the order in which they are to be printed, and types by their
+    full names."""
     op = target if isinstance(target, Op) else getattr(target, "op")  # noqa: B009
+    for name in _TYPE_ATTRIBUTES & attrs.keys():
+        attrs[name] = full_name(attrs[name])
     return Call(op, [convert_to_expr(arg) for arg in args], Attrs(attrs) if attrs else None)
 
 
@@ -172,7 +179,7 @@ def as_shape(shape: ShapeLike) -> Expr:
 
 def as_dtype(dtype: Expr | tuple[()] | object) -> Expr | tuple[()]:
     """A type of elements as an expression, also of its name."""
-    return dtype if isinstance(dtype, (Expr, tuple)) else DataTypeImm(str(dtype))
+    return dtype if isinstance(dtype, (Expr, tuple)) else DataTypeImm(full_name(dtype))
 
 
 def whole(value: SupportsIndex) -> int:

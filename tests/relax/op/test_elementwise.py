@@ -134,6 +134,13 @@ def test_astype(dtype, check, random):
     check(lambda v: op.astype(v, dtype), [x], x.astype(dtype))
 
 
+def test_types_of_results_have_their_full_names():
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float16"))
+    calls = [op.astype(x, "float"), op.arange(3, dtype="int"), op.matmul(x, x, out_dtype="float")]
+    names = [call.attrs["out_dtype" if "out_dtype" in call.attrs else "dtype"] for call in calls]
+    assert names == ["float32", "int32", "float32"]
+
+
 def test_scalar_constants_are_written_into_the_function(check, random):
     x = random(2, 3)
     check(lambda v: v + relax.const(1.5), [x], x + np.float32(1.5))

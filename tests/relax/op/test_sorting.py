@@ -115,7 +115,7 @@ def run(build, *arrays):
         builder.emit_func_output(builder.emit(build(*params)))
     vm = relax.VirtualMachine(relax.build(builder.get()), tvm.cpu())
     result = vm["main"](*map(tvm.nd.array, arrays))
-    return [part.numpy() for part in (result if isinstance(result, list) else [result])]
+    return [part.numpy() for part in ([result] if isinstance(result, tvm.nd.NDArray) else result)]
 
 
 @given(arrays(("int32", "float32")))
