@@ -13,7 +13,7 @@ from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.linear import LinearForm
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.arithmetic import cast, is_const_int
 from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply
 
 
@@ -85,18 +85,22 @@ def mark_to_expr(mark: IterMark, analyzer: Analyzer) -> E.PrimExpr:
 
 def split_to_expr(split: IterSplit, scale: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     """The expression of a split times a scale: no remainder where it is the outermost digit, no
-    quotient where it is the innermost."""
+    quotient where it is the innermost; in the type of the scale."""
+    return multiply(cast(scale.dtype, _digit_to_expr(split, analyzer)), scale)
+
+
+def _digit_to_expr(split: IterSplit, analyzer: Analyzer) -> E.PrimExpr:
     mark = split.source
     text = mark_to_expr(mark, analyzer)
     if split.is_whole:
-        return multiply(text, scale)
+        return text
     innermost = is_const_int(split.lower_factor, 1)
     factors = split.extent, split.lower_factor
     covered = multiply(*(reversed(factors) if isinstance(factors[0], E.IntImm) else factors))
     if innermost and analyzer.can_prove_equal(split.extent, mark.extent):
-        return multiply(text, scale)
+        return text
     if is_const_int(split.extent, 1):
         return integer(0, split.extent.dtype)
     if not analyzer.can_prove_equal(mark.extent, covered):
         text = floormod(text, covered)
-    return multiply(floordiv(text, split.lower_factor), scale)
+    return floordiv(text, split.lower_factor)

@@ -25,6 +25,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
+from mlcweb.tir.dtype import is_integer, max_value, min_value
 from mlcweb.tir.folding import floordiv, floormod, integer
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
@@ -436,6 +437,21 @@ def _multiply(detector: _Detector, expression: Any) -> Value:
     return detector.simplified(a.times(b, multiply)) if isinstance(a, LinearForm) else expression
 
 
+def _cast(detector: _Detector, expression: Any) -> Value:
+    """A sum as a number of another type, which has all its values."""
+    value = detector.value(expression.value)
+    if not isinstance(value, LinearForm):
+        return expression
+    dtype = expression.dtype
+    if not is_integer(dtype):
+        raise NotAffine(f"an iterator as {dtype}: {expression!r}")
+    bound = detector.analyzer.const_int_bound(expression.value)
+    if bound.min_value < min_value(dtype) or bound.max_value > max_value(dtype):
+        raise NotAffine(f"an iterator that may not fit {dtype}: {expression!r}")
+    terms = {split: cast(dtype, scale) for split, scale in value.items()}
+    return iter_sum(terms, detector.simple(cast(dtype, value.constant)))
+
+
 def _division(
     divide: Callable[[_Detector, IterSum, E.PrimExpr], IterSum],
 ) -> Callable[[_Detector, Any], Value]:
@@ -517,6 +533,7 @@ _RULES: dict[type, Callable[[_Detector, Any], Value]] = {
     E.Add: _add,
     E.Sub: _add,
     E.Mul: _multiply,
+    E.Cast: _cast,
     E.FloorDiv: _division(_floordiv),
     E.FloorMod: _division(_floormod),
 }

@@ -19,7 +19,7 @@ from mlcweb.arith.iter_map import (
     is_iter_map,
     iter_map_simplify,
 )
-from mlcweb.tir import IntImm, const
+from mlcweb.tir import Cast, IntImm, Var, const
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.substitute import variables_in
 from tests.arith.expressions import Chance, Names, assignments, evaluate
@@ -241,6 +241,18 @@ def test_accepted_maps_are_what_they_claim(seed: int) -> None:
             for split in index.terms:
                 extents *= int(split.extent)
         assert len(set(images)) == extents
+
+
+@pytest.mark.parametrize(("extent", "fits"), [(48, True), (2**32, False)])
+def test_casts_that_keep_all_values_are_seen_through(extent: int, fits: bool) -> None:
+    i = Var("i", "int64")
+    domains = {i: Range(const(0, "int64"), const(extent, "int64"))}
+    indices = [Cast("int32", i // const(8, "int64")), i % const(8, "int64")]
+    whole = [Cast("int32", i)]
+    assert detect_iter_map(indices, domains, True, BIJECTIVE).indices is not None
+    assert (detect_iter_map(whole, domains, True, BIJECTIVE).indices is not None) is fits
+    simple = iter_map_simplify([Cast("int32", i // const(8, "int64")) * 8 + 1], domains)
+    assert [index.dtype for index in simple] == ["int32"]
 
 
 @examples(300)

@@ -394,3 +394,26 @@ def main(A: T.Buffer(({extent},), "int32"), B: T.Buffer(({extent},), "int32")):
     guard = f"T.where(i_0 * (T.vscale() * 4) + i_1 < {extent})"
     assert guard in sch.mod.script()
     assert "T.grid((T.vscale() * 4 +" in sch.mod.script()
+
+
+def test_loops_of_two_types_are_fused_in_the_wider_one():
+    """As relax makes them, whose symbolic extents are of 64 bits."""
+    program = """
+@T.prim_func
+def main(A: T.Buffer((6, T.int64(8)), "float32"), B: T.Buffer((6, T.int64(8)), "float32")):
+    for i, j in T.grid(6, T.int64(8)):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+"""
+    sch = Schedule(module(program))
+    fused = sch.fuse(*sch.get_loops("B"))
+    assert sch.get(fused).loop_var.dtype == "int64"
+    assert 'T.axis.spatial(6, T.Cast("int32", i_j_fused // T.int64(8)))' in sch.mod.script()
+    outer, inner = sch.split(fused, [None, 5])
+    sch.parallel(outer)  # which asks whether the iterators are bound one to one
+    sch.vectorize(inner)
+    array = np.arange(48, dtype="float32").reshape(6, 8)
+    for target in ("interpreter", "numpy", "wasm"):
+        result = outputs(sch.mod, [array, np.zeros((6, 8), "float32")], target)[1]
+        np.testing.assert_array_equal(result, array + 1)

@@ -3,7 +3,7 @@ space, never which iterations run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import pairwise
 from math import prod
@@ -34,9 +34,9 @@ from mlcweb.schedule.state import (
     with_substatements,
 )  # fmt: skip
 from mlcweb.tir import arithmetic
-from mlcweb.tir.arithmetic import const, constant_value, floordiv, floormod, is_const_int
+from mlcweb.tir.arithmetic import cast, const, constant_value, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range
-from mlcweb.tir.dtype import max_value
+from mlcweb.tir.dtype import bits, max_value
 from mlcweb.tir.expr import Add, Call, FloorDiv, IntImm, PrimExpr, Var
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import operator_name
@@ -115,7 +115,7 @@ def fuse(
         _check_symbolic_fits(state.function(places[0].function), places)
     first = places[0]
     name = "_".join(loop.name for loop in loops) + "_fused"
-    fused = Var(name, loops[0].dtype)
+    fused = Var(name, _widest(place.loop for place in places))
     values: dict[Var, PrimExpr] = {}
     total: PrimExpr = const(1, fused.dtype)
     for place in reversed(places):
@@ -126,7 +126,7 @@ def fuse(
             value = floordiv(fused, total)
         else:
             value = floordiv(floormod(fused, covered), total)
-        values[place.loop.loop_var] = value
+        values[place.loop.loop_var] = cast(place.loop.loop_var.dtype, value)
         total = covered
     iterations = reduce(mul, (place.loop.extent for place in places))
     extent = Analyzer(loop_ranges(first.loops)).simplify(iterations)
@@ -292,7 +292,7 @@ def _check_extent_fits(
     extent = constant_value(first.extent)
     if with_inferred and isinstance(extent, int):
         total = -(-extent // total) * total
-    dtype = first.loop_var.dtype
+    dtype = _widest(loops)
     if total > max_value(dtype):
         names = ", ".join(f'"{loop.loop_var.name}"' for loop in loops)
         raise FactorError(
@@ -303,11 +303,16 @@ def _check_extent_fits(
         )
 
 
+def _widest(loops: Iterable[For]) -> str:
+    """The type among those of loop variables that all values of the others fit."""
+    return max((loop.loop_var.dtype for loop in loops), key=bits)
+
+
 def _check_symbolic_fits(function: PrimFunc, places: Sequence[LoopPlace]) -> None:
     """Raise FactorError where a product of symbolic extents may not fit int32. Arrays of as many
     elements as that counts are refused, so a product that a parameter's shape has does fit."""
     loops = [place.loop for place in places]
-    dtype = loops[0].loop_var.dtype
+    dtype = _widest(loops)
     analyzer = Analyzer(places[0].domains_around)
     bounds = [analyzer.const_int_bound(loop.extent).max_value for loop in loops]
     if prod(max(bound, 0) for bound in bounds) <= max_value(dtype):
