@@ -17,6 +17,7 @@ from mlcweb.schedule.analysis.block_facts import (
     TILING_STRUCTURE,
     extent_of,
     inputs_of,
+    is_reduction_block,
     is_write_cache,
     needs_multi_level_tiling,
     place_of,
@@ -142,7 +143,8 @@ class MultiLevelTiling(ScheduleRule):
         """Whether a block is to be tiled."""
         if self.filter_fn is not None and self.filter_fn(sch, sch.get_sref(block)):
             return True
-        return needs_multi_level_tiling(place_of(sch, block))
+        place = place_of(sch, block)
+        return needs_multi_level_tiling(place) and is_reduction_block(sch.state, place)
 
     def tilings(self, state: Tiled) -> Iterable[Tiled]:
         """The ways to tile a block and to copy what it accesses."""

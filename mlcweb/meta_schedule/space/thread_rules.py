@@ -26,6 +26,7 @@ from mlcweb.schedule.analysis.block_facts import (
     place_of,
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.stmt import For, ForKind
 
 Factor = Callable[[int], "int | ExprRV"]
@@ -155,9 +156,9 @@ class CrossThreadReduction(ScheduleRule):
         threads: Any,
     ) -> Any:
         """Compute a block at a loop around a consumer, whose threads are its: how many."""
-        bound = [axis_of(loop) for loop in place_of(sch, consumer).loops]
+        has_threads = _has_threads(place_of(sch, consumer))
         sch.get_loops(consumer)
-        if any(axis.startswith("threadIdx") for axis in bound):
+        if has_threads:
             threads = _threads_bound(sch)
         else:
             outer, inner = sch.split(innermost, [None, threads])
@@ -170,13 +171,15 @@ class CrossThreadReduction(ScheduleRule):
 
 def _where_to_compute(sch: Schedule, block: BlockRV) -> tuple[BlockRV, LoopRV, LoopRV] | None:
     """The first consumer of a block, its loop that the block may be computed at, and its innermost
-    loop; None where there is none."""
+    loop; None where there is none, or where it is not known how many threads the consumer has."""
     if len(place_of(sch, block).block.writes) != 1:
         return None
     consumers = sch.get_consumers(block)
     if not consumers or needs_multi_level_tiling(place_of(sch, consumers[0])):
         return None
     places = [place_of(sch, consumer) for consumer in consumers]
+    if _has_threads(places[0]) and _threads_bound(sch) is None:
+        return None
     common = places[0].loops
     for place in places[1:]:
         common = tuple(loop for loop in common if loop in place.loops)
@@ -198,12 +201,17 @@ def _where_to_compute(sch: Schedule, block: BlockRV) -> tuple[BlockRV, LoopRV, L
     return (consumers[0], loops[position], loops[-1]) if position >= 0 else None
 
 
+def _has_threads(place: BlockPlace) -> bool:
+    return any(axis_of(loop).startswith("threadIdx") for loop in place.loops)
+
+
 def _threads_bound(sch: Schedule) -> Any:
-    """The factor of the split whose inner loop the first step bound to threadIdx.x."""
+    """The factor of the first split one of whose loops is bound to threadIdx.x; None where there is
+    none, as in tiles, whose loops of threads are fused."""
     insts = sch.trace.insts
     for inst in insts:
         if inst.kind.name == "Bind" and inst.attrs[0] == "threadIdx.x":
             for split in insts:
                 if split.kind.name == "Split" and inst.inputs[0] in split.outputs:
                     return split.inputs[1 + list(split.outputs).index(inst.inputs[0])]
-    raise AssertionError("no step binds threadIdx.x")
+    return None

@@ -2,14 +2,17 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import mlcweb as tvm
 from mlcweb import meta_schedule as ms
+from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.postproc import RewriteUnboundBlock, VerifyGPUCode
 from mlcweb.meta_schedule.schedule_rule import AutoBind, CrossThreadReduction
 from mlcweb.meta_schedule.space_generator import PostOrderApply
 from mlcweb.runtime.target import Target
+from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.gpu import compile_cuda, nvrtc
 from tests.meta_schedule.schedule_rule.small import PROGRAMS, check, module
@@ -92,6 +95,48 @@ def test_targets_without_limits_have_no_common_reductions():
     sch = Schedule(module("columns"))
     rule = told(CrossThreadReduction([4, 8]), sch.mod, "llvm")
     assert rule.apply(sch, sch.get_block("B")) == [sch]
+
+
+def test_a_sum_that_a_tiled_block_reads_has_threads_of_its_own():
+    """How many threads the tiles have is no factor of one split."""
+    product = """
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"),
+         C: T.Buffer((16, 16), "float32")):
+    S = T.alloc_buffer((16,))
+    for i, k in T.grid(16, 16):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+    for i, j, k in T.grid(16, 16, 16):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * S[vi] * B[vk, vj]
+"""
+    mod = IRModule.from_expr(from_source(product))
+    space = PostOrderApply()
+    space._initialize_with_tune_context(
+        SimpleNamespace(mod=mod, target=Target(TARGET), rand_state=5)
+    )
+    a, b = np.random.default_rng(3).random((2, 16, 16), dtype="float32")
+    designs = space.generate_design_space(mod)
+    assert any(map(reduces_in_threads, designs))
+    for sch in designs:
+        sch.enter_postproc()
+        for each in space.postprocs or ():
+            each.apply(sch)
+        c = tvm.nd.empty((16, 16))
+        tvm.build(sch.mod, "wasm")["main"](tvm.nd.array(a), tvm.nd.array(b), c)
+        np.testing.assert_allclose(c.numpy(), a * a.sum(1, keepdims=True) @ b, 1e-4)
+
+
+def reduces_in_threads(sch):
+    loops = [sch.get(loop) for loop in sch.get_loops("S")]
+    return loops[-1].thread_binding is not None
 
 
 def test_tuning_for_a_gpu_that_is_not_here(tmp_path):
