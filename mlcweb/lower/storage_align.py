@@ -19,6 +19,10 @@ from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import BufferMutator
 
+_MARK = "storage_align"
+"""The attribute that says it in lowered programs. Those of TVM have "buffer_dim_align" still where
+rows are apart already."""
+
 Alignment = tuple[int, int, int]
 """An axis, whose stride is to be `offset` modulo `factor`: axis, factor, offset."""
 
@@ -38,7 +42,7 @@ class _Marks(Mutator):
             index, axis, factor, offset = _checked(entry, block)
             data = block.writes[index].buffer.data
             text = E.StringImm(f"{axis} {factor} {offset}")
-            body = S.AttrStmt(data, BUFFER_DIM_ALIGN, text, body)
+            body = S.AttrStmt(data, _MARK, text, body)
         return new if body is new.body else replace(new, body=body)
 
 
@@ -57,7 +61,7 @@ def align_shared_storage(func: PrimFunc) -> PrimFunc:
     """Give marked buffers in shared memory their strides, and take the marks away. A buffer that is
     used by its address, or through a view, stays as it is."""
     alignments: dict[E.Var, list[Alignment]] = {}
-    for part in S.find_attributes(func.body, BUFFER_DIM_ALIGN):
+    for part in S.find_attributes(func.body, _MARK):
         assert isinstance(part.value, E.StringImm)
         axis, factor, offset = map(int, part.value.value.split())
         alignments.setdefault(part.node, []).append((axis, factor, offset))
@@ -88,7 +92,7 @@ class _Alignment(BufferMutator):
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
-        if statement.attr_key == BUFFER_DIM_ALIGN:
+        if statement.attr_key == _MARK:
             return self.rewrite(statement.body)
         return self.rewrite_children(statement)
 

@@ -100,3 +100,19 @@ def test_an_annotation_that_is_none_is_refused():
     func = from_source(text.replace("[[0, 0, 32, 1]]", "[[3, 0, 32, 1]]"))
     with pytest.raises(TVMError, match="a buffer that the block writes, axis, factor, offset"):
         tvm.build(func, target="cuda")
+
+
+def test_memory_whose_rows_lie_apart_already_stays():
+    """TVM prints what the rows were to be with memory that it has laid out so."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    shared = T.alloc_shared((72,), annotations={"buffer_dim_align": [[-1, 1, 8, 2]]})
+    with T.launch_thread("threadIdx.x", 64) as tx:
+        shared[tx // 8 * 9 + tx % 8] = A[tx]
+        T.tvm_storage_sync("shared")
+        B[tx] = shared[tx % 8 * 9 + tx // 8]
+""")
+    a, b = tvm.nd.array(np.arange(64, dtype="float32")), tvm.nd.empty((64,))
+    tvm.build(func, "simulated")["main"](a, b)
+    np.testing.assert_array_equal(b.numpy(), a.numpy().reshape(8, 8).T.ravel())
