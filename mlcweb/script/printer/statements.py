@@ -196,7 +196,9 @@ def _attribute(writer: Writer, stmt: S.AttrStmt, last: bool) -> None:
             _body(writer, f"with T.launch_thread({tag}, {value}) as {name}:", stmt.body)
         return
     if isinstance(stmt.node, E.Var) and not writer.names.knows(stmt.node):
-        # A pragma is about the variable of a loop below it.
+        # A pragma is about the variable of a loop below it, or that of threads, which are declared
+        # at the start.
+        writer.names.has_undefined = True
         writer.write(writer.names.declaration(stmt.node))
     thing = literal(writer.names, stmt.node)
     _body(writer, f"with T.attr({thing}, {string(stmt.attr_key)}, {value}):", stmt.body)
