@@ -69,7 +69,7 @@ def splat(selector: Selector, value: str, dtype: str) -> str:
 def ramp(selector: Selector, expression: E.Ramp) -> str:
     dtype, kind = expression.dtype, typed(expression)
     element = value_type(expression.base.dtype)
-    steps = ", ".join(f"{element} {lane}" for lane in range(expression.lanes))
+    steps = ", ".join(f"{element} {lane}" for lane in range(dtypes.lanes(dtype)))
     base = splat(selector, selector.value(expression.base), dtype)
     stride = splat(selector, selector.value(expression.stride), dtype)
     moved = selector.builder.value(f"mul {kind} {stride}, <{steps}>")

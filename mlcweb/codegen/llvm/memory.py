@@ -147,7 +147,7 @@ def _lanes(selector: Selector, access: Access) -> Iterator[tuple[int, str]]:
     """Each lane and the address of its element."""
     index, buffer = access.indices[0], access.buffer
     if isinstance(index, E.Ramp):
-        for lane in range(index.lanes):
+        for lane in range(dtypes.lanes(index.dtype)):
             place = E.Add(index.base, E.Mul(index.stride, E.IntImm(index.stride.dtype, lane)))
             yield lane, address(selector, buffer.data, place, buffer.dtype)
         return

@@ -71,7 +71,7 @@ def _pushed_lanes(
         raise UnsupportedError("WebAssembly has no gathering access", access.span)
     size = dtypes.size_in_bytes(access.buffer.dtype)
     place, step = selector.addresses.place(access), index.stride
-    for lane in range(index.lanes):
+    for lane in range(dtypes.lanes(index.dtype)):
         selector.addresses.push(place)
         if isinstance(step, E.IntImm) and step.value >= 0:
             yield lane, place.offset + lane * step.value * size

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 def _broadcast(selector: FunctionSelector, expression: E.Broadcast) -> None:
     value, dtype = expression.value, expression.value.dtype
+    lanes = dtypes.lanes(expression.dtype)
     check_vector(expression.dtype)
     if isinstance(value, (E.IntImm, E.FloatImm)):
-        push_constant(selector, constant_bytes(value.value, dtype, expression.lanes))
+        push_constant(selector, constant_bytes(value.value, dtype, lanes))
         return
     bits = dtypes.bits(dtype)
     if isinstance(value, E.BufferLoad) and selector.options.load_splat and bits >= 8:
@@ -51,7 +52,7 @@ def _broadcast(selector: FunctionSelector, expression: E.Broadcast) -> None:
             return
     selector.push(value)
     if dtypes.is_bool(dtype):
-        _splat_mask(selector, expression.lanes)
+        _splat_mask(selector, lanes)
     else:
         selector.emit(f"{vector_shape(dtype)}.splat")
 
@@ -71,7 +72,8 @@ def _ramp(selector: FunctionSelector, expression: E.Ramp) -> None:
     step = expression.stride
     factor = step.value if isinstance(step, E.IntImm) else 1
     content = b"".join(
-        (lane * factor & mask).to_bytes(size, "little") for lane in range(expression.lanes)
+        (lane * factor & mask).to_bytes(size, "little")
+        for lane in range(dtypes.lanes(expression.dtype))
     )
     shape = vector_shape(dtype)
     push_constant(selector, content.ljust(16, b"\0"))

@@ -290,7 +290,7 @@ class _Collector(Visitor):
             return
         index = self.resolved(index)
         if isinstance(index, E.Ramp):
-            lanes, index = index.lanes, index.base
+            lanes, index = dtypes.lanes(index.dtype), index.base
         counted = [c for c in self.conditions if not reads_memory(c)]
         loops = tuple(self.loops)
         split = len(loops) if self.in_tile is None else self.in_tile

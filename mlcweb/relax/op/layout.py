@@ -129,6 +129,11 @@ def data_order(layouts: Sequence[Layout]) -> Order:
     return first
 
 
+def data_axes(layouts: Sequence[Layout]) -> tuple[int, ...]:
+    """The same for rules that get no blocks."""
+    return tuple(map(axis_of, data_order(layouts)))
+
+
 def axes_of(call: Call, name: str, rank: int) -> list[int] | None:
     """The axes that an attribute names, counted from the front; None if it names none."""
     axes: Sequence[int] | None = infer.attribute(call, name)

@@ -11,7 +11,7 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, ShapeExpr, constant_int
 from mlcweb.relax.op import infer, layout
-from mlcweb.relax.op.layout import Decision, Layout, axes_of, data_order, renumbered
+from mlcweb.relax.op.layout import Decision, Layout, axes_of, data_axes, data_order, renumbered
 from mlcweb.relax.op.legalize import attribute, by, shape_of, te, to_result_shape, topi
 from mlcweb.relax.op.registry import FOLLOW, as_shape, call, operator, whole
 from mlcweb.relax.struct_info import ShapeLike, StructInfo, TensorStructInfo, extent, extents
@@ -165,7 +165,7 @@ def _legalize_expand_dims(builder: BlockBuilder, call: Call) -> Expr:
 
 def _layout_expand_dims(call: Call, layouts: Sequence[Layout]) -> Decision:
     """New axes stay at their positions, and those there were around them."""
-    order = data_order(layouts)
+    order = data_axes(layouts)
     axes = infer.attribute(call, "axis")
     rank = len(order) + len(axes)
     new = {axis % rank for axis in axes}
@@ -214,7 +214,7 @@ def _legalize_squeeze(builder: BlockBuilder, call: Call) -> Expr:
 
 
 def _layout_squeeze(call: Call, layouts: Sequence[Layout]) -> Decision | None:
-    order = data_order(layouts)
+    order = data_axes(layouts)
     axes = axes_of(call, "axis", len(order))
     if axes is None:
         data = call.args[0]
@@ -279,7 +279,7 @@ def _infer_tile(call: Call, context: Context) -> StructInfo:
 
 def _layout_tile(call: Call, layouts: Sequence[Layout]) -> Decision:
     """Axes that are new stand before all others."""
-    order, repeats = data_order(layouts), infer.attribute(call, "repeats")
+    order, repeats = data_axes(layouts), infer.attribute(call, "repeats")
     whole = [1] * (len(order) - len(repeats)) + repeats
     new = len(whole) - len(order)
     result = (*range(new), *(axis + new for axis in order))
