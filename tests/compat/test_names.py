@@ -376,7 +376,6 @@ def test_functions_that_are_modules_too(tvm):
         ("topi", "no_such_operator", "it is an operator of topi that is not here; write it with"),
         ("tir.transform", "NoSuchPass", "write the pass with @tvm.tir.transform.prim_func_pass"),
         ("tir.tensor_intrin.cuda", "MMA_bf16bf16f32_INTRIN", "describe the instruction"),
-        ("te", "no_such_function", "write the elements of the tensor with te.compute"),
     ],
 )
 def test_any_other_name_of_a_kind_can_be_imported_and_is_refused_where_it_is_used(
