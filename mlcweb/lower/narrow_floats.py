@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
@@ -69,10 +70,22 @@ def emulate_narrow_floats(*formats: NarrowFormat) -> LoweringPass:
     return LoweringPass(run, "EmulateNarrowFloats", needed=True, removes=removes)
 
 
-def _emulated(func: PrimFunc, formats: tuple[NarrowFormat, ...]) -> PrimFunc:
-    buffers = *func.buffer_map.values(), *_buffers_in(func.body)
+def has_narrow_floats(func: PrimFunc) -> bool:
+    """Whether a function has floats of less than 32 bits."""
+    types = filter(None, _types_in(func))  # calls for their effects have none
+    return any(dtypes.is_float(dtype) and dtypes.bits(dtype) < 32 for dtype in types)
+
+
+def _types_in(func: PrimFunc) -> set[str]:
+    """The types of what a function is given, keeps, and computes with."""
+    declared = map(S.declared_buffers, S.statements_in(func.body))
+    buffers = chain(func.buffer_map.values(), *declared)
     values = find_nodes(func.body, *_SOURCES)
-    types = {node.dtype for node in (*buffers, *func.params, *values)}
+    return {node.dtype for node in (*buffers, *func.params, *values)}
+
+
+def _emulated(func: PrimFunc, formats: tuple[NarrowFormat, ...]) -> PrimFunc:
+    types = _types_in(func)
     for format in formats:
         if any(_is_of(format, dtype) for dtype in types):
             func = _without(format, func)

@@ -11,6 +11,7 @@ from mlcweb.codegen.processor.checks import Check, check_accesses
 from mlcweb.codegen.processor.domain_checks import CHECK_DOMAINS
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.lower.narrow_floats import has_narrow_floats
 from mlcweb.lower.optimize.accesses import of_distinct_arrays, of_overlapping_arrays
 from mlcweb.lower.optimize.rewriter import normalize
 from mlcweb.lower.pipeline import TO_FLAT_LOOPS, TO_SERIAL_LOOPS, Observer, run_pipeline
@@ -38,7 +39,8 @@ def lower_for_machine(
         bounds_check: whether the code checks accesses, and axes of blocks.
         checks: receives what the code will check, where the options ask for that.
         expansion: what replaces instructions that the processor lacks.
-        emulation: what replaces types that it lacks, once it is known what stays in registers.
+        emulation: what replaces narrow types that it lacks, once it is known what stays in
+            registers.
         distinct: for functions that are called with arrays: whether those share no memory. None for
             micro-kernels, called with pointers, which share what the function says.
         observe: hears of each pass.
@@ -46,15 +48,16 @@ def lower_for_machine(
     entry = [expansion]
     if distinct is not None:
         entry += [CALLED_WITH_ARRAYS, OF_DISTINCT if distinct else OF_OVERLAPPING]
+    emulations = (emulation,) if has_narrow_floats(func) else ()
     if bounds_check:
         checking = partial(check_accesses, checks=checks)
         checked = LoweringPass(checking, "InstrumentBoundCheckers", needed=True)
         # Nothing is left out or moved, so that what is wrong is found where it stands.
         lowering = *entry, CHECK_DOMAINS, *TO_SERIAL_LOOPS
-        generation = checked, flatten_buffers, emulation
+        generation = checked, flatten_buffers, *emulations
         return run_pipeline(func, lowering, generation, observe=observe)
     # Optimisation takes expressions as free of effects.
     pure = not calls_in_expressions(func)
     lowering = *entry, *TO_SERIAL_LOOPS, *TO_FLAT_LOOPS
-    generation = *(optimizations if pure else (normalize,)), emulation
+    generation = *(optimizations if pure else (normalize,)), *emulations
     return run_pipeline(func, lowering, generation, observe=observe)
