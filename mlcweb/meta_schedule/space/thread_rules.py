@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from mlcweb.meta_schedule.space.rules import (
@@ -198,6 +199,9 @@ def _where_to_compute(sch: Schedule, block: BlockRV) -> tuple[BlockRV, LoopRV, L
         if level == last:
             position = level
             break
+    # Nothing is computed anew in each step of a reduction.
+    spatial = takewhile(lambda loop: loop_type(loop) == SPATIAL, places[0].loops)
+    position = min(position, len(list(spatial)) - 1)
     return (consumers[0], loops[position], loops[-1]) if position >= 0 else None
 
 

@@ -97,6 +97,32 @@ def test_targets_without_limits_have_no_common_reductions():
     assert rule.apply(sch, sch.get_block("B")) == [sch]
 
 
+def test_a_sum_is_not_computed_in_each_step_of_another_one():
+    """The mean has an axis of one element, where the sum of squares is reduced."""
+    variance = """
+@T.prim_func
+def main(A: T.Buffer((4, 8, 2), "float32"), B: T.Buffer((4, 2), "float32")):
+    total = T.alloc_buffer((4, 1, 2))
+    for i, one, j, k in T.grid(4, 1, 2, 8):
+        with T.block("total"):
+            vi, vo, vj, vk = T.axis.remap("SSSR", [i, one, j, k])
+            with T.init():
+                total[vi, vo, vj] = T.float32(0)
+            total[vi, vo, vj] = total[vi, vo, vj] + A[vi, vk, vj]
+    for i, j, k in T.grid(4, 2, 8):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = T.float32(0)
+            B[vi, vj] = B[vi, vj] + T.pow(A[vi, vk, vj] - total[vi, 0, vj] / 8.0, 2.0)
+"""
+    array = np.random.default_rng(3).random((4, 8, 2), dtype="float32")
+    for sch in designs(variance):
+        result = tvm.nd.empty((4, 2))
+        tvm.build(sch.mod, "wasm")["main"](tvm.nd.array(array), result)
+        np.testing.assert_allclose(result.numpy(), array.var(1) * 8, 1e-4)
+
+
 def test_a_sum_that_a_tiled_block_reads_has_threads_of_its_own():
     """How many threads the tiles have is no factor of one split."""
     product = """
@@ -117,26 +143,28 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"),
                 C[vi, vj] = T.float32(0)
             C[vi, vj] = C[vi, vj] + A[vi, vk] * S[vi] * B[vk, vj]
 """
-    mod = IRModule.from_expr(from_source(product))
-    space = PostOrderApply()
-    space._initialize_with_tune_context(
-        SimpleNamespace(mod=mod, target=Target(TARGET), rand_state=5)
-    )
     a, b = np.random.default_rng(3).random((2, 16, 16), dtype="float32")
-    designs = space.generate_design_space(mod)
-    assert any(map(reduces_in_threads, designs))
-    for sch in designs:
-        sch.enter_postproc()
-        for each in space.postprocs or ():
-            each.apply(sch)
+    spaces = designs(product)
+    assert len(spaces) == 2  # the sum by threads together, or by each for itself
+    for sch in spaces:
         c = tvm.nd.empty((16, 16))
         tvm.build(sch.mod, "wasm")["main"](tvm.nd.array(a), tvm.nd.array(b), c)
         np.testing.assert_allclose(c.numpy(), a * a.sum(1, keepdims=True) @ b, 1e-4)
 
 
-def reduces_in_threads(sch):
-    loops = [sch.get(loop) for loop in sch.get_loops("S")]
-    return loops[-1].thread_binding is not None
+def designs(source):
+    """The design space of a program, after its postprocessors."""
+    mod = IRModule.from_expr(from_source(source))
+    space = PostOrderApply()
+    space._initialize_with_tune_context(
+        SimpleNamespace(mod=mod, target=Target(TARGET), rand_state=5)
+    )
+    schedules = space.generate_design_space(mod)
+    for sch in schedules:
+        sch.enter_postproc()
+        for each in space.postprocs or ():
+            each.apply(sch)
+    return schedules
 
 
 def test_tuning_for_a_gpu_that_is_not_here(tmp_path):
