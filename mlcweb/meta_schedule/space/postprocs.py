@@ -81,7 +81,8 @@ class DisallowDynamicLoop(Postproc):
 
 
 class RewriteReductionBlock(Postproc):
-    """Decomposes each reduction block at its first loop that is not spatial."""
+    """Decomposes each reduction block at its first loop that is not spatial, inside of all loops
+    that repeat it as a whole."""
 
     def apply(self, sch: Schedule) -> bool:
         # One decomposition may bring out a block that needs another.
@@ -111,10 +112,18 @@ def _move_init_intrinsic(
 
 
 def _decompose_level(place: BlockPlace) -> int | None:
+    """The loop at which a block is decomposed; None where there is none, or where threads reduce
+    together."""
     if place.block.init is None or _reduces_over_threads(place):
         return None
-    kinds = [loop_type(loop) for loop in place.loops]
-    return next((level for level, kind in enumerate(kinds) if kind != SPATIAL), None)
+    own = variables_in(*place.realize.iter_values)
+    chosen: int | None = None
+    for level, loop in enumerate(place.loops):
+        if loop.loop_var not in own and extent_of(loop) != 1:
+            chosen = None
+        elif chosen is None and loop_type(loop) != SPATIAL:
+            chosen = level
+    return chosen
 
 
 def _reduces_over_threads(place: BlockPlace) -> bool:

@@ -1,7 +1,9 @@
 """Each post-processor alone."""
 
+import numpy as np
 import pytest
 
+import mlcweb as tvm
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.postproc import (
     DisallowDynamicLoop,
@@ -60,6 +62,36 @@ def test_rewrite_reduction_block():
     names = [place.block.name_hint for place in sch.state.index.blocks.values()]
     assert {"largest_init", "largest_update", "total_init", "total_update"} <= set(names)
     check("softmax", sch.mod)
+
+
+def test_a_sum_that_a_loop_repeats_is_decomposed_inside_of_it():
+    sch = Schedule(
+        from_source("""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"),
+         C: T.Buffer((8, 8), "float32")):
+    S = T.alloc_buffer((8,))
+    for i, k in T.grid(8, 8):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+    for i, j, k in T.grid(8, 8, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + S[vi] * B[vk, vj]
+""")
+    )
+    sch.compute_at("S", sch.get_loops("C")[2], preserve_unit_loops=True)
+    assert RewriteReductionBlock().apply(sch)
+    assert [str(sch.get(loop).extent) for loop in sch.get_loops("S_init")] == ["8", "8", "8", "1"]
+    a, b = np.random.default_rng(2).random((2, 8, 8), dtype="float32")
+    c = tvm.nd.empty((8, 8))
+    tvm.build(sch.mod, "wasm")["main"](tvm.nd.array(a), tvm.nd.array(b), c)
+    np.testing.assert_allclose(c.numpy(), a.sum(1)[:, None] * b.sum(0), 1e-5)
 
 
 def test_loops_become_parallel_and_vectors():
