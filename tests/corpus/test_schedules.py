@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
 import numpy as np
@@ -66,13 +66,17 @@ def walk(func: PrimFunc, seed: int) -> int:
         results = computed(
             scheduled, random.choice(["interpreter", "numpy", "wasm", "llvm"]), arrays
         )
-        for result, array in zip(results, expected, strict=True):
-            near = TOLERANCES.get(str(array.dtype), 0)
-            np.testing.assert_allclose(result, array, near, near)
+        compare(results, expected)
     except Exception as error:
         error.add_note(f"{sch.trace}")
         raise
     return accepted
+
+
+def compare(results: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
+    for result, array in zip(results, expected, strict=True):
+        near = TOLERANCES.get(str(array.dtype), 0)
+        np.testing.assert_allclose(result, array, near, near)
 
 
 def test_a_sample_keeps_its_results() -> None:
