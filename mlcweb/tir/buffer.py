@@ -90,16 +90,26 @@ class Buffer(Node):
 
     def vload(self, begin: Any, dtype: str | None = None) -> BufferLoad:
         """A vector read of `dtype` (default: one element) that starts at `begin`: one index for
-        each dimension, or the only one by itself."""
+        each dimension, or the only one by itself. A last index that is a vector says itself which
+        elements are read.
+
+        Raises: DiagnosticError: `dtype` has other elements, or not as many as that vector.
+        """
         if isinstance(begin, (int, PrimExpr)):
             begin = (begin,)
         self._check_rank(len(begin))
         indices = [convert(index) for index in begin]
-        dtype = dtype or self.dtype
+        plain = BufferLoad(self, tuple(indices))
+        dtype = dtype or plain.dtype
         if dtypes.element_of(dtype) != dtypes.element_of(self.dtype):
             raise DiagnosticError(f'Buffer "{self.name}" has no {dtype}: it is of {self.dtype}')
-        if dtypes.lane_count(dtype) != 1:
-            indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), lanes_of(dtype))
+        if dtype == plain.dtype:
+            return plain
+        if not indices or dtypes.lane_count(indices[-1].dtype) != 1:
+            raise DiagnosticError(f"{plain} is of {plain.dtype}, not of {dtype}")
+        number = dtypes.lane_count(dtype) // dtypes.lane_count(self.dtype)
+        lanes = lanes_of(dtypes.with_lanes(self.dtype, number))
+        indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), lanes)
         return BufferLoad(self, tuple(indices))
 
     def vstore(self, begin: Any, value: Any) -> Node:

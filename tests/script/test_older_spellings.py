@@ -200,7 +200,7 @@ def test_metadata_of_older_tvms() -> None:
     ("body", "message"),
     [
         ('T.realize(A[0:4], "")', "T has no realize: a block allocates by T.alloc_buffer"),
-        ("A.vstore([0], 1.0)", 'the buffer "A" has no vstore: write A[i] = value'),
+        ("A.vstore([T.Ramp(0, 1, 4)], 1.0)", "A[0:4] is of float32x4, not of float32"),
         ('T.func_attr({"k": meta[IntImm][0]})', "The text was printed without its metadata"),
         ('T.store(A.data, 0, 1.0, A[0] > 0.0)', "under a predicate are not read: use `if`"),
         ('B[0] = T.load("int32", A.data, 0)', "T.load asks for int32"),

@@ -406,6 +406,14 @@ def test_calls_are_statements() -> None:
     old, new = body('T.call_extern("f", n, dtype="int32")'), body('T.call_extern("int32", "f", n)')
     assert str(old) == str(new) == 'T.call_extern("int32", "f", n)'
     assert isinstance(body("T.buffer_store(B, 3, [n])"), BufferStore)
+    row = "B[0:4] = T.Broadcast(1, 4)"
+    for call in (
+        "T.buffer_store(B, 1, [T.Ramp(0, 1, 4)])",
+        "T.buffer_store(B, T.Broadcast(1, 4), [T.Ramp(0, 1, 4)])",
+        "B.vstore([0], T.Broadcast(1, 4))",
+        "B.vstore([T.Ramp(0, 1, 4)], T.Broadcast(1, 4))",
+    ):
+        assert str(body(call)).splitlines()[-1] == row
     assert str(body("pass")) == "T.evaluate(0)"
 
 

@@ -6,7 +6,18 @@ import pytest
 
 from mlcweb import tir
 from mlcweb.ir import DiagnosticError
-from mlcweb.tir import BufferLoad, BufferRegion, IntImm, Range, Var, decl_buffer
+from mlcweb.tir import (
+    Broadcast,
+    BufferLoad,
+    BufferRegion,
+    IntImm,
+    Ramp,
+    Range,
+    Var,
+    const,
+    decl_buffer,
+    vscale,
+)
 from mlcweb.tir.buffer import constant_shape, full_region
 
 i, n = Var("i"), Var("n")
@@ -47,6 +58,19 @@ def test_elements_vectors_and_regions() -> None:
     row = decl_buffer((16,), "float32", "row")
     assert (str(row.vload(i)), str(row.vload(3, "float32x4"))) == ("row[i]", "row[3:7]")
     assert str(row.vstore(0, 1.0)) == "row[0] = T.float32(1)"
+    every_second = Ramp(0, 2, 4)
+    assert str(row.vload([every_second])) == "row[0:8:2]"
+    assert str(row.vload([every_second], "float32x4")) == "row[0:8:2]"
+    assert str(row.vstore([every_second], Broadcast(const(1.0, "float32"), 4))) == (
+        "row[0:8:2] = T.Broadcast(T.float32(1), 4)"
+    )
+    scalable = Ramp(0, 1, 4 * vscale())
+    assert str(row.vload([scalable], "float32xvscalex4")) == "row[0:T.vscale() * 4]"
+    with pytest.raises(DiagnosticError, match=r"row\[0:8:2\] is of float32x4, not of float32x2"):
+        row.vload([every_second], "float32x2")
+    vectors = decl_buffer((4,), "float32x4", "vectors")
+    assert (str(vectors.vload(1)), vectors.vload(1).dtype) == ("vectors[1]", "float32x4")
+    assert str(vectors.vload(0, "float32x8")) == "vectors[0:2]"
     with pytest.raises(DiagnosticError, match=r'Buffer "A" has 2 dimension\(s\); 1 index'):
         A[i]
 

@@ -140,7 +140,6 @@ REPLACED = {
     "shared_scalar": 'a scalar that changes is a buffer: x = T.alloc_shared((1,), "float32"), x[0]',
     "ProducerStore": "a block stores by A[i] = value",
     "ProducerRealize": "a block allocates by T.alloc_buffer",
-    "vstore": "write A[i] = value",
     "partition": "in a block, T.match_buffer names a part of a buffer",
     "match_shape": 'it was replaced in 2023: R.match_cast(x, R.Tensor(("n", "m"), "float32"))',
     "call_py_func": "register it by tvm.register_func, and call it by R.call_packed",

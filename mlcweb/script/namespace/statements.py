@@ -107,5 +107,5 @@ def buffer_store(
     """A store as a call."""
     if predicate is not None:
         raise DiagnosticError("A store under a predicate is not read: use `if`")
-    value = arithmetic.cast(buffer.dtype, value)
-    return S.BufferStore(buffer, value, tuple(arithmetic.convert(index) for index in indices))
+    place = E.BufferLoad(buffer, tuple(arithmetic.convert(index) for index in indices))
+    return S.BufferStore(buffer, arithmetic.cast(place.dtype, value), place.indices)

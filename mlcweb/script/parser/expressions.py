@@ -50,7 +50,7 @@ BUILTINS: dict[str, Any] = {
 
 BUFFER_NAMES = frozenset((
     "name", "data", "dtype", "shape", "ndim", "strides", "elem_offset", "scope", "access_ptr",
-    "vload", "view",
+    "vload", "vstore", "view",
 ))  # fmt: skip
 EXPRESSION_NAMES = frozenset(("dtype", "astype", "name", "value", "equal", "ty"))
 
