@@ -81,6 +81,7 @@ from tvm.tirx.stmt_functor import post_order_visit
 from tvm.script import tir as T, relax as R, ir as I, from_source
 from tvm.script.parser import tir as T, ir as I, relax as R
 from tvm.script.parser.tir import prim_func
+from tvm.script.parser import ir_module
 from tvm.script.parser.core.entry import parse
 from tvm.te.operation import compute, placeholder
 from tvm.topi.nn.conv2d import conv2d_nchw

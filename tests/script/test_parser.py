@@ -175,6 +175,14 @@ def test_function_attributes() -> None:
         parse(text.format("(private=True)", '{"global_symbol": "g"}'))
 
 
+def test_a_function_may_only_declare() -> None:
+    text = """@T.prim_func
+def f(a: T.handle):
+    T.func_attr({"tir.noalias": True})
+    A = T.match_buffer(a, (4,))"""
+    assert_structural_equal(parse(text), parse(f"{text}\n    T.evaluate(0)"))
+
+
 def test_modules() -> None:
     module = parse("""
 from tvm.script import ir as I

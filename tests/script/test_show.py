@@ -92,6 +92,12 @@ def test_options_of_tvm_without_effect_here():
         FUNC.script(colour=True)
 
 
+@pytest.mark.parametrize("prefix", ["2T", "", "T.x", "for"])
+def test_a_prefix_is_a_name(prefix: str):
+    with pytest.raises(RuntimeError, match="a prefix is a name of Python"):
+        FUNC.script(tir_prefix=prefix)
+
+
 GRID = """@T.prim_func
 def main(A: T.Buffer((8, 4), "float32")):
     for i, j in T.grid(8, 4):

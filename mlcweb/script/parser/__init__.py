@@ -12,10 +12,11 @@ from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
+from mlcweb.script.decorators import ir_module
 from mlcweb.script.parser.functions import no_definition, parse_function, parse_module
 from mlcweb.script.parser.source import source_of_text, type_variables_in
 
-__all__ = ["from_source", "parse"]
+__all__ = ["from_source", "ir_module", "parse"]
 
 
 def parse(

@@ -21,8 +21,10 @@ from mlcweb.script.parser.source import Source
 from mlcweb.script.parser.statements import StatementParser
 from mlcweb.script.parser.well_formed import check_well_formed
 from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import Evaluate
 
 FunctionReader = Callable[[ast.FunctionDef, Evaluator, Mapping[str, Any]], BaseFunc]
 """Reads one function, with the options that its decorator and its module's were given."""
@@ -160,7 +162,9 @@ def read_prim_func(
     for argument in tree.args.args:
         _parameter(function, argument, declared, evaluator)
     parser = StatementParser(evaluator, function)
-    body = parser.body(tree.body, f'The function "{tree.name}"', tree)
+    with parser.indented() as inside:
+        parser.statements(tree.body)
+    body = inside.statement or Evaluate(const(0))
     private, returns = bool(options.get("private")), _return_type(tree, evaluator)
     if private and "global_symbol" in function.attrs:
         raise evaluator.error(

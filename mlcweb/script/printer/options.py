@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import keyword
 import tokenize
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
+
+from mlcweb.ir.errors import TVMError
 
 IGNORED = frozenset((
     "module_alias", "buffer_dtype", "num_context_lines", "show_all_struct_info", "show_all_ty",
@@ -26,10 +29,19 @@ CONTENTS = (
 
 
 def check(options: Mapping[str, Any]) -> None:
-    """A TypeError for an option that TVM does not have either."""
+    """Refuse options that TVM does not have either, and prefixes that are no names.
+
+    Raises:
+        TypeError: there is no such option.
+        TVMError: a prefix is no name.
+    """
     for name in options:
         if name not in IGNORED and name not in STYLES and name not in CONTENTS:
             raise TypeError(f"script() has no option {name!r}")
+    for option in PREFIXES:
+        prefix = options.get(option, "T")
+        if not prefix.isidentifier() or keyword.iskeyword(prefix):
+            raise TVMError(f"script({option}={prefix!r}): a prefix is a name of Python")
 
 
 def styled(text: str, options: Mapping[str, Any]) -> str:
