@@ -1,11 +1,12 @@
 """rfactor: the parts and their sum, and what is refused."""
 
+import numpy as np
 import pytest
 
 from mlcweb.schedule import ScheduleError, Trace
 from mlcweb.tir import Schedule
 from tests.programs import matmul, matmul_relu
-from tests.schedule.case_files import cases, check
+from tests.schedule.case_files import cases, check, outputs, random_inputs
 
 
 @pytest.mark.parametrize("case", cases("rfactor.txt"), ids=lambda case: case.name)
@@ -52,9 +53,24 @@ def test_advice_names_the_identity():
         sch.rfactor(j, 0)
 
 
-def test_the_parts_of_an_uneven_split_keep_their_predicate():
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("part", [0, 1])
+def test_the_parts_of_an_uneven_split_keep_their_predicate(depth, part):
+    sch = Schedule(matmul_relu())
+    k = sch.get_loops("Y")[2]
+    parts = sch.rfactor(sch.split(k, [None, 7])[part], 0)
+    sch.compute_at(parts, sch.get_loops("Y")[depth])
+    assert "T.where(" in str(sch.mod)
+    arrays = random_inputs(sch.mod)
+    *_, expected = outputs(matmul_relu(), arrays)
+    np.testing.assert_allclose(outputs(sch.mod, arrays)[-1], expected, rtol=1e-5)
+    np.testing.assert_allclose(outputs(sch.mod, arrays, "wasm")[-1], expected, rtol=1e-5)
+
+
+def test_a_predicate_on_split_loops_holds_the_parts_of_a_reduction_where_they_are():
     sch = Schedule(matmul_relu())
     k = sch.get_loops("Y")[2]
     parts = sch.rfactor(sch.split(k, [None, 7])[1], 0)
+    sch.split(sch.get_loops(parts)[2], [None, 3])
     with pytest.raises(ScheduleError, match="do not run through all combinations"):
         sch.compute_at(parts, sch.get_loops("Y")[0])

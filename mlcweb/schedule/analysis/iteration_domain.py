@@ -37,7 +37,7 @@ from mlcweb.tir.arithmetic import (
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.stmt import IterType
-from mlcweb.tir.substitute import substitute, uses_any, variables_in
+from mlcweb.tir.substitute import reads_memory, substitute, uses_any, variables_in
 
 Box = Sequence[IntSet]
 Solution = dict[Var, IntSet]
@@ -78,6 +78,28 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
         var: domain if _same_range(run := range_of_sum(index, analyzer), domain) else run
         for (var, domain), index in zip(domains.items(), result.indices, strict=True)
     }
+
+
+def domains_and_condition(place: BlockPlace) -> tuple[dict[Var, Range], PrimExpr] | None:
+    """What a block's iterators run through, and what its predicate says of them further.
+
+    None where combinations of their values are left out for another reason.
+    """
+    loops, realize = place.inner_loops(None), place.realize
+    iterators: dict[Var, PrimExpr] = {
+        value: axis.var
+        for axis, value in realize.iterators
+        if isinstance(value, Var) and value in loops
+    }
+    ends = (end for domain in place.block.domains.values() for end in (domain.min, domain.extent))
+    visible = {*iterators, *variables_in(*ends)}
+    about, others = list[PrimExpr](), list[PrimExpr]()
+    for condition in conjuncts(realize.predicate):
+        is_about = variables_in(condition) <= visible and not reads_memory(condition)
+        (about if is_about else others).append(condition)
+    rest = replace(realize, predicate=conjunction(others))
+    domains = executed_domains(dataclasses.replace(place, realize=rest))
+    return None if domains is None else (domains, substitute(conjunction(about), iterators))
 
 
 def first_terms(place: BlockPlace) -> BlockPlace:

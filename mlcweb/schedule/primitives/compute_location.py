@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mlcweb.analysis.effects import may_fail
-from mlcweb.arith import Analyzer, IntSet, union
+from mlcweb.arith import Analyzer, IntSet, conjuncts, union
 from mlcweb.arith.region import estimate_region
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.effects import check_own_threads
 from mlcweb.schedule.analysis.iteration_domain import (
     IteratorDomain,
+    domains_and_condition,
     executed_domains,
     limited,
     needed_iterations,
@@ -51,6 +52,7 @@ from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.dtype import bits
 from mlcweb.tir.expr import FloorDiv, FloorMod, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, Stmt, sequence
+from mlcweb.tir.substitute import substitute
 
 LAST, FIRST = -1, -2
 """Values of `index`: as late, or as early, in the loop as dependences allow."""
@@ -242,10 +244,10 @@ def _moved(
     required = _required_regions(move, analyzer)
     own = place.block.writes if move.is_producer else place.block.reads
     accesses = [(region, required[region.buffer]) for region in own if region.buffer in required]
-    executed = _executed(move)
+    executed, condition = _executed(move)
     solution = needed_iterations(accesses, executed, analyzer)
     iterators = limited(solution, executed, analyzer)
-    nest, realize, loops = _nest(place, target, iterators, preserve_unit_loops, analyzer)
+    nest, realize, loops = _nest(place, target, iterators, condition, preserve_unit_loops, analyzer)
     if not move.is_producer:
         check_written_before(target, move.partners, realize, loops, analyzer)
         check_all_executed(target, move.partners, place)
@@ -256,20 +258,23 @@ def _moved(
     return state.replaced(place.function, {place.realize: None, target.loop: new_loop})
 
 
-def _executed(move: _Move) -> dict[Var, Range]:
-    """The iterations that the block may run.
+def _executed(move: _Move) -> tuple[dict[Var, Range], PrimExpr]:
+    """The iterations that the block may run: domains of its iterators, and a condition on them.
 
     A producer may run any of its domain in which it cannot fail, as nobody reads what it did not
     make before; a consumer, and a reduction, must keep its predicate.
     """
     executed = executed_domains(move.place)
     if executed is not None:
-        return executed
+        return executed, const(True)
     block, reason = move.place.block, ""
-    if move.is_producer and block.init is None:
-        if not may_fail(block):
-            return block.domains
-        reason = ", and others may divide by zero or read what is not there"
+    if move.is_producer:
+        if block.init is None and not may_fail(block):
+            return block.domains, const(True)
+        if (part := domains_and_condition(move.place)) is not None:
+            return part
+        if block.init is None:
+            reason = ", and others may divide by zero or read what is not there"
     raise BindingError(
         f"The loops and the predicate of {move.place.title} do not run through all combinations of "
         f"some values of its iterators{reason}, and nothing says which ones would run when it is "
@@ -304,10 +309,12 @@ def _nest(
     place: BlockPlace,
     target: LoopPlace,
     iterators: dict[Var, IteratorDomain],
+    condition: PrimExpr,
     preserve_unit_loops: bool,
     analyzer: Analyzer,
 ) -> tuple[Stmt, BlockRealize, dict[Var, Range]]:
-    """The new loops with the block in them; also the block's realize and the loops' domains.
+    """The new loops with the block in them, which runs where `condition` holds of its iterators;
+    also the block's realize and the loops' domains.
 
     The new loops become known to the analyzer.
     """
@@ -332,6 +339,8 @@ def _nest(
             value, iterator.limits, {**around, **loops}, analyzer
         ):
             predicate = and_unproved(predicate, _within(value, iterator.limits), analyzer)
+    bound = dict(zip((axis.var for axis in place.block.iter_vars), values, strict=True))
+    predicate = and_unproved(predicate, conjuncts(substitute(condition, bound)), analyzer)
     realize = replace(
         place.realize, iter_values=tuple(values), predicate=analyzer.simplify(predicate)
     )
