@@ -17,7 +17,7 @@ from mlcweb.ir.op import Op, register_op
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import convert
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.expr import Call, PrimExpr, StringImm
+from mlcweb.tir.expr import BufferLoad, Call, PrimExpr, StringImm
 
 
 class Effect(Enum):
@@ -173,7 +173,7 @@ def call_builtin(row: Builtin, *args: Any, dtype: Any = None, **options: Any) ->
         at = -1 if row.dtype == LAST else 0
         dtype = args[at]
         args = args[:-1] if at else args[1:]
-    operands = tuple(convert(arg.data if isinstance(arg, Buffer) else arg) for arg in args)
+    operands = tuple(_operand(row, arg) for arg in args)
     said = None if dtype is None else str(dtype)
     dtype = said or result_type(row, operands)
     if dtype is None and said == "":
@@ -181,6 +181,16 @@ def call_builtin(row: Builtin, *args: Any, dtype: Any = None, **options: Any) ->
     if dtype is None:
         raise DiagnosticError(f'{row.script_name} needs the type of its result: dtype="…"')
     return Call(dtype, row.op, operands)
+
+
+def _operand(row: Builtin, value: Any) -> PrimExpr:
+    """What a call is given for a value; for a buffer, its memory, or the element whose address is
+    the buffer's."""
+    if not isinstance(value, Buffer):
+        return convert(value)
+    if row.name == "address_of":
+        return BufferLoad(value, tuple(convert(0) for _ in value.shape))
+    return value.data
 
 
 def takes_type(row: Builtin, args: Sequence[Any]) -> bool:

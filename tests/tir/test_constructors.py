@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
+import mlcweb.topi
 from mlcweb import relax, te, tir
 from mlcweb.compat.containers import Range
 from mlcweb.compat.enums import DataTypeCode
@@ -47,6 +48,7 @@ A = tir.decl_buffer((8,), "float32", "A")
         (lambda: tir.shift_left(x, 2), "x << 2"),
         (lambda: tir.ceildiv(x, 4), "(x + 4 - 1) // 4"),
         (lambda: tir.address_of(A[0]), "T.address_of(A[0])"),
+        (lambda: tir.address_of(A), "T.address_of(A[0])"),
     ],
 )
 def test_arguments_are_converted(node, text):
