@@ -105,9 +105,9 @@ class Buffer(Node):
             raise DiagnosticError(f'Buffer "{self.name}" has no {dtype}: it is of {self.dtype}')
         if dtype == plain.dtype:
             return plain
-        if not indices or dtypes.lane_count(indices[-1].dtype) != 1:
+        number, rest = divmod(dtypes.lane_count(dtype), dtypes.lane_count(self.dtype))
+        if rest or plain.dtype != self.dtype or not indices:
             raise DiagnosticError(f"{plain} is of {plain.dtype}, not of {dtype}")
-        number = dtypes.lane_count(dtype) // dtypes.lane_count(self.dtype)
         lanes = lanes_of(dtypes.with_lanes(self.dtype, number))
         indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), lanes)
         return BufferLoad(self, tuple(indices))

@@ -71,6 +71,11 @@ def test_elements_vectors_and_regions() -> None:
     vectors = decl_buffer((4,), "float32x4", "vectors")
     assert (str(vectors.vload(1)), vectors.vload(1).dtype) == ("vectors[1]", "float32x4")
     assert str(vectors.vload(0, "float32x8")) == "vectors[0:2]"
+    for part in ("float32", "float32x2", "float32x6"):
+        with pytest.raises(DiagnosticError, match=rf"is of float32x4, not of {part}$"):
+            vectors.vload(0, part)
+    with pytest.raises(DiagnosticError, match="is of float32, not of float32x4"):
+        decl_buffer((), "float32", "scalar").vload((), "float32x4")
     with pytest.raises(DiagnosticError, match=r'Buffer "A" has 2 dimension\(s\); 1 index'):
         A[i]
 
