@@ -22,6 +22,7 @@ MODULES: dict[str, str] = {
     "instrument": "ir.instrument",
     "error": "ir.errors",
     "target": "runtime.target",
+    "runtime.target.codegen": "runtime.target_codegen",
     "sym": "arith",
     "support": "compat.support",
     "contrib.utils": "compat.tempdir",
@@ -103,6 +104,7 @@ NAMES: dict[str, str] = {
     "relax_vm": "relax.vm",
     "runtime.build": "driver.build_module",
     "runtime.target": "target",
+    "runtime.target_codegen": "target.codegen",
     "schedule": "tir.schedule",
     "tensor_intrin.dot_products": "tir.tensor_intrin",
     "tensor_intrin.cuda": "tir.tensor_intrin.cuda",
@@ -319,6 +321,10 @@ ATTRIBUTES: dict[str, str] = {
     "ir.names.NameSupply": "ir.names.UniqueNameSupply",
     "script.highlight.cprint": "ir.printing.cprint",
     "runtime.target.create": "runtime.target.Target",
+    **{
+        f"runtime.target.{name}": f"runtime.target_codegen.{name}"
+        for name in ("llvm_version_major", "llvm_get_targets", "llvm_get_cpu_features")
+    },
     **{
         f"driver.tvmc.{name}": f"driver.tvmc.{own}"
         for name, own in {

@@ -151,7 +151,7 @@ _ROWS: dict[str, str] = {
         "tir.tile_primitive tir.exec_scope tir.exec_context tir.script.tile tir.lang"
     ),
     "it asks the LLVM of TVM itself; tvm.build makes the machine code": (
-        "runtime.target.codegen runtime.target.intrin tir.tensor_intrin.riscv_cpu"
+        "runtime.target.intrin tir.tensor_intrin.riscv_cpu"
     ),
     "it is an operator of topi that is not here; write it with te.compute": (
         "topi.nn.lstm topi.nn.winograd_util topi.sparse"
@@ -259,9 +259,17 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "SUPPORT_DEVICE"
         ),
         "it asks the LLVM of TVM itself; tvm.build makes the machine code": (
-            "llvm_lookup_intrinsic_id llvm_get_intrinsic_name llvm_version_major "
-            "llvm_get_targets llvm_get_cpu_features"
+            "llvm_lookup_intrinsic_id llvm_get_intrinsic_name"
         ),
+    },
+    "runtime.target_codegen": {
+        "intrinsic functions of LLVM are called by their names": (
+            "llvm_lookup_intrinsic_id llvm_get_intrinsic_name"
+        ),
+        "tvm.target.codegen.llvm_get_system_cpu() names the processor": (
+            "llvm_get_system_x86_vendor"
+        ),
+        "tvm.build(mod, target) generates code": "build_module",
     },
     "topi.utils": {"tvm.target.Target.current() is the target in use": "is_target"},
     "dlight.gpu.matmul": {"the rule is Matmul; or write a tvm.tir.Schedule (lesson 7)": "*"},

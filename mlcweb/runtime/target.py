@@ -13,6 +13,7 @@ from typing import Any
 
 from mlcweb.codegen.registry import find_target, target_names
 from mlcweb.ir.class_names import NamedClass
+from mlcweb.ir.errors import InternalError
 from mlcweb.ir.structural import COMPARED_AS
 from mlcweb.runtime.device import DEVICE_TYPES, Device
 from mlcweb.runtime.host.gpu import gpu_device, target_attributes
@@ -33,6 +34,10 @@ _UNSET: dict[str, Any] = {
 """Options that may be asked for where they are not set."""
 
 _current: ContextVar[tuple[Any, ...]] = ContextVar("current_target", default=())
+
+
+class TargetContextError(InternalError, ValueError):
+    """No target is in use. TVM raises an InternalError, or a ValueError in older versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +225,10 @@ class Target(metaclass=NamedClass):
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
-        """The target of the innermost `with`."""
+        """The target of the innermost `with`; a TargetContextError where there has to be one."""
         stack = _current.get()
         if not stack and not allow_none:
-            raise ValueError('Target context required: write "with Target(…):"')
+            raise TargetContextError('Target context required: write "with Target(…):"')
         return stack[-1] if stack else None
 
     def export(self) -> dict[str, Any]:

@@ -21,6 +21,16 @@ from mlcweb.codegen.llvm.machine import Processor
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower.expand_instructions import INSTRUCTIONS
 from mlcweb.runtime.host.clock import timer_of
+from mlcweb.runtime.host.llvm_processors import (
+    attributes,
+    binding,
+    family,
+    generic_model,
+    has_feature,
+    including,
+    inlined,
+    is_x86,
+)
 
 C_TYPES: dict[str, Any] = {
     "ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
@@ -34,22 +44,14 @@ takes one that it does not know for one that has nothing."""
 _NARROW = ("pentium-m", "pentium4", "pentium4m", "prescott", "yonah")
 """Models that have it, too, and only 32 bits."""
 
+_RISCV_LENGTHS = {f"zvl{8 * length}b": length for length in (16, 32, 64, 128)}
+"""Features that say of how many bytes vectors are at least."""
+
 _X86_FEATURES = ("avx", "avx512f", "fma", "f16c")
 
 _INSTRUCTIONS = frozenset(
     instruction.feature for name, instruction in INSTRUCTIONS.items() if name.startswith("llvm.x86")
 )
-
-
-@lru_cache(maxsize=1)
-def _llvm() -> Any:
-    """The binding, with all processors that it knows."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    llvm.initialize_native_asmparser()
-    return llvm
 
 
 @lru_cache(maxsize=64)
@@ -59,8 +61,9 @@ def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
     Raises:
         TVMError: LLVM knows no such processor.
     """
-    llvm = _llvm()
+    llvm = binding()
     own = llvm.get_default_triple()
+    named = bool(cpu or features) and cpu not in ("host", "native")
     if not (triple or cpu) or cpu in ("host", "native"):
         cpu = llvm.get_host_cpu_name()
         features = ",".join(
@@ -71,8 +74,8 @@ def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
         llvm.Target.from_triple(triple)
     except RuntimeError as error:
         raise TVMError(f"{error}; this machine's triple is {own}") from None
-    if _is_x86(triple):
-        has = _including(cpu or _generic(triple), features, (_WIDE, *_X86_FEATURES, *_INSTRUCTIONS))
+    if is_x86(triple):
+        has = including(triple, cpu, features, (_WIDE, *_X86_FEATURES, *_INSTRUCTIONS))
         wide = _WIDE in has and cpu not in _NARROW
         if not wide and triple.startswith(("x86_64", "amd64")):
             raise TVMError(
@@ -85,64 +88,26 @@ def processor(triple: str = "", cpu: str = "", features: str = "") -> Processor:
         return Processor(
             triple, cpu, features, length, registers, "fma" in has, "f16c" in has, instructions
         )
+    if named:
+        family(triple, cpu, features)
     arm = triple.startswith(("aarch64", "arm64"))
-    return Processor(triple, cpu, features, 16, 32 if arm else 16, arm, arm)
-
-
-def _including(cpu: str, features: str, asked: Sequence[str]) -> set[str]:
-    """Which of some features a processor of the family x86 has.
-
-    LLVM tells by what it does: it puts a function into its caller only if that may use all that the
-    function may. It is asked for code of 32 bits, which all models run.
-    """
-    caller = f'"target-cpu"="{cpu}" "target-features"="{features}"'
-    callees = {name: f'"target-cpu"="i386" "target-features"="+{name}"' for name in asked}
-    return _inlined("i686-unknown-linux-gnu", caller, callees)
-
-
-def _generic(triple: str) -> str:
-    return "x86-64" if triple.startswith(("x86_64", "amd64")) else "generic"
-
-
-def _inlined(triple: str, caller: str, callees: dict[str, str]) -> set[str]:
-    """The functions, with the attributes of `callees`, that become part of one with others."""
-    llvm = _llvm()
-    lines: list[str] = []
-    for number, (name, attributes) in enumerate(callees.items()):
-        lines.append(
-            f'define internal i32 @"{name}"(i32 %x) {attributes} {{\n'
-            f"  %y = mul i32 %x, {number + 3}\n  ret i32 %y\n}}\n"
-            f'define i32 @"calls {name}"(i32 %x) {caller} {{\n'
-            f'  %y = call i32 @"{name}"(i32 %x)\n  ret i32 %y\n}}\n'
-        )
-    module = llvm.parse_assembly("".join(lines))
-    module.triple = triple
-    machine = llvm.Target.from_triple(triple).create_target_machine(opt=2)
-    _optimize(module, machine, 2)
-    calls = {
-        str(instruction).split('@"')[-1].split('"')[0].split("@")[-1].split("(")[0]
-        for function in module.functions
-        for block in function.blocks
-        for instruction in block.instructions
-        if instruction.opcode == "call"
-    }
-    return set(callees) - calls
+    length = 16
+    if triple.startswith("riscv") and has_feature(triple, cpu, features, "v"):
+        has = including(triple, cpu, features, _RISCV_LENGTHS)
+        length = max(_RISCV_LENGTHS[name] for name in has)
+    return Processor(triple, cpu, features, length, 32 if arm else 16, arm, arm)
 
 
 def _unused(triple: str) -> list[str]:
     """What models of processors have and code of arithmetic never uses: a machine that lacks it, or
     hides it from its guests, runs their code."""
-    if not _is_x86(triple):
+    if not is_x86(triple):
         return []
     names = "pku rtm sgx clflushopt clwb fsgsbase invpcid xsave xsavec xsaveopt xsaves ptwrite"
     names += " wbnoinvd cldemote movdiri movdir64b waitpkg pconfig serialize tsxldtrk uintr shstk"
     names += " enqcmd prfchw rdpid clzero mwaitx rdpru sse4a amx-tile amx-int8 amx-bf16"
     names += " ermsb fsrm fast-7bytenop"  # says what is fast, not what there is
     return [f"+{name}" for name in names.split()]
-
-
-def _is_x86(triple: str) -> bool:
-    return triple.split("-")[0].startswith(("x86", "i386", "i486", "i586", "i686", "amd64"))
 
 
 @lru_cache(maxsize=64)
@@ -152,15 +117,14 @@ def runs_here(target: Processor) -> bool:
     if target.triple.split("-")[0] != own.triple.split("-")[0]:
         return False
     features = ",".join(part for part in (own.features, *_unused(target.triple)) if part)
-    caller = f'"target-cpu"="{own.cpu}" "target-features"="{features}"'
-    cpu = target.cpu or _generic(target.triple)
-    callee = f'"target-cpu"="{cpu}" "target-features"="{target.features}"'
-    return bool(_inlined(own.triple, caller, {"code": callee}))
+    caller = attributes(own.cpu, features)
+    callee = attributes(target.cpu or generic_model(target.triple), target.features)
+    return bool(inlined(own.triple, caller, {"code": callee}))
 
 
 def _machine(target: Processor, level: int, **options: Any) -> Any:
     return (
-        _llvm()
+        binding()
         .Target.from_triple(target.triple)
         .create_target_machine(cpu=target.cpu, features=target.features, opt=level, **options)
     )
@@ -171,7 +135,7 @@ def _jit_machine(target: Processor, level: int) -> Any:
 
 
 def _optimize(module: Any, machine: Any, level: int) -> None:
-    llvm = _llvm()
+    llvm = binding()
     # Loops are in vectors already where that is allowed.
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = False
@@ -184,7 +148,7 @@ def _optimize(module: Any, machine: Any, level: int) -> None:
 
 def _optimized(text: str, target: Processor, level: int, machine: Any) -> Any:
     """A module, checked by LLVM's verifier, and optimised."""
-    llvm = _llvm()
+    llvm = binding()
     try:
         module = llvm.parse_assembly(text)
         module.triple = target.triple
@@ -237,7 +201,7 @@ def load(code: bytes, target: Processor) -> Instance:
             f'The code is for "{target.triple}" with -mcpu={target.cpu or "any"}, which this is '
             "not; get_source and export_library write it; -mcpu=host runs here"
         )
-    llvm = _llvm()
+    llvm = binding()
     empty = llvm.parse_assembly("")
     empty.triple = target.triple
     loader = llvm.create_mcjit_compiler(empty, _jit_machine(target, 0))
