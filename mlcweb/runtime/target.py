@@ -33,6 +33,12 @@ _UNSET: dict[str, Any] = {
 }  # fmt: skip
 """Options that may be asked for where they are not set."""
 
+_ARM_FEATURES = {
+    "has_asimd": "neon", "has_sve": "sve", "has_sme": "sme", "has_dotprod": "dotprod",
+    "has_matmul_i8": "i8mm", "has_fp16_simd": "fullfp16",
+}  # fmt: skip
+"""Features of Arm's processors by the names of schedules -> by LLVM's."""
+
 _current: ContextVar[tuple[Any, ...]] = ContextVar("current_target", default=())
 
 
@@ -53,14 +59,23 @@ class TargetKind:
 @dataclass(frozen=True, slots=True)
 class TargetFeatures:
     """What the processor of a target has, as attributes: those that the target gives by names such
-    as "feature.has_avx", and None for any other."""
+    as "feature.has_avx", those of Arm's processors that LLVM knows, and None for any other."""
 
     target: Target
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self.target.attrs.get(f"feature.{name}")
+        attrs = self.target.attrs
+        own = attrs.get(f"feature.{name}")
+        is_arm = str(attrs.get("mtriple", "")).startswith(("arm", "aarch64"))
+        if own is not None or name not in _ARM_FEATURES or not is_arm:
+            return own
+        from mlcweb.runtime.target_codegen import llvm_version_major, target_has_features
+
+        if llvm_version_major(allow_none=True) is None:
+            return None
+        return target_has_features(_ARM_FEATURES[name], self.target)
 
 
 class Target(metaclass=NamedClass):

@@ -69,6 +69,26 @@ def test_all_features():
 
 
 @pytest.mark.parametrize(
+    ("options", "features"),
+    [
+        ("-mtriple=aarch64-linux-gnu", "has_asimd"),
+        ("-mtriple=aarch64-linux-gnu -mattr=+sve", "has_asimd has_sve has_fp16_simd"),
+        ("-mtriple=aarch64-linux-gnu -mattr=+v8.4a", "has_asimd has_dotprod"),
+        ("-mtriple=aarch64-linux-gnu -mattr=+v8.6a", "has_asimd has_dotprod has_matmul_i8"),
+        ("-mtriple=armv8a-linux -mcpu=cortex-a53", "has_asimd"),
+    ],
+)
+def test_features_that_schedules_for_arm_ask_for(options, features):
+    names = ("has_asimd", "has_sve", "has_sme", "has_dotprod", "has_matmul_i8", "has_fp16_simd")
+    target = Target(f"llvm {options}")
+    assert [name for name in names if getattr(target.features, name)] == [
+        name for name in names if name in features.split()
+    ]
+    assert target.features.has_avx is None
+    assert Target("llvm -mtriple=x86_64-linux-gnu").features.has_sve is None
+
+
+@pytest.mark.parametrize(
     ("target", "bits"),
     [
         (x86("skylake-avx512"), 512),
