@@ -122,7 +122,7 @@ _FILES: dict[tuple[str, ...], str] = {
     ),
     ("runtime", "compat.containers"): (
         "runtime.object runtime.container runtime.packed_func runtime.object_generic "
-        "runtime.params runtime.executable runtime.script_printer runtime.device runtime.module "
+        "runtime.params runtime.script_printer runtime.device runtime.module "
         "runtime.ndarray runtime._tensor"
     ),
     ("tir", "ir"): (
@@ -393,7 +393,7 @@ ATTRIBUTES: dict[str, str] = {
             "load_param_dict_from_file",
         )
     },
-    "runtime.Executable": "relax_vm.Executable",
+    "runtime.Executable": "runtime.executable.Executable",
     "runtime.String": "compat.containers.String",
     "runtime.const": "tir.const",
     "runtime.ObjectPath": "ir.access_path.ObjectPath",

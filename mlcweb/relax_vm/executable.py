@@ -14,6 +14,7 @@ from mlcweb.relax_vm.lifetimes import functions_that_keep
 from mlcweb.relax_vm.listing import function_python, function_text
 from mlcweb.relax_vm.memory_report import MemoryReport, memory_report
 from mlcweb.relax_vm.run_codegen import EXTERNAL_MODULES
+from mlcweb.runtime import executable
 from mlcweb.runtime.library import export_library
 from mlcweb.runtime.module import Module, PackedFunc
 
@@ -136,5 +137,7 @@ class Executable:
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} {', '.join(self.plans)}>"
 
+
+executable.Executable.register(Executable)
 
 VMExecutable = Executable
