@@ -11,12 +11,14 @@ from typing import Any
 from mlcweb.codegen.registry import Kernel
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
+from mlcweb.ir.visitor import walk
 from mlcweb.runtime.arguments import Signature
 from mlcweb.runtime.benchmark import LONG, BenchmarkResult, measure, prepare_repeat, time_in_python
 from mlcweb.runtime.device import Device, cpu, device
 from mlcweb.runtime.direct_call import direct_call
 from mlcweb.runtime.ndarray import NDArray, empty
 from mlcweb.runtime.target_facts import DEVICE_KINDS
+from mlcweb.tir.operators import operator_name
 
 SYMBOL = "global_symbol"
 """The attribute of a function that says what others call it."""
@@ -270,7 +272,8 @@ class Module:
         f_preproc: str = "",
     ) -> Callable[..., BenchmarkResult]:
         """A function that measures `func_name` on its arguments; see `benchmark.measure`. Its
-        result has the seconds of each repeat. Compiled code is warmed up first.
+        result has the seconds of each repeat. Compiled code is warmed up first, by one call if
+        it calls packed functions: programs may count their calls.
 
         `cache_flush_bytes` of memory are touched, and the registered function `f_preproc` is called
         with the arguments, before each repeat.
@@ -299,7 +302,7 @@ class Module:
                     cooldown_interval_ms,
                     repeats_to_cooldown,
                     lambda: prepare_repeat(arguments, f_preproc, cache_flush_bytes),
-                    settle=time_batch is not None,
+                    settle=time_batch is not None and not _calls_python(function.kernel),
                 )
             call_seconds = function.kernel.call_seconds if time_batch is not None else None
             if call_seconds is None or result.median > LONG:
@@ -320,3 +323,7 @@ class Module:
     def __repr__(self) -> str:
         names = ", ".join(self.functions)
         return f"Module({self.target}: {names})"
+
+
+def _calls_python(kernel: Kernel) -> bool:
+    return any(operator_name(node) == "tvm_call_packed" for node in walk(kernel.function.body))

@@ -210,6 +210,22 @@ def main(A: T.Buffer((4,), "float32")):
     assert len(calls) >= 1 + 2 * 1000
 
 
+@pytest.mark.parametrize("target", ["llvm", "wasm", "numpy"])
+def test_what_calls_python_is_warmed_up_by_one_call(target, monkeypatch):
+    monkeypatch.setattr("mlcweb.runtime.benchmark.STEPS_PER_BATCH", 0)
+    calls = []
+    register_func("test_count", lambda *_: calls.append(1))
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((4,), 'float32')):\n"
+        "    T.evaluate(T.call_packed('test_count'))\n"
+    )
+    try:
+        build(func, target).time_evaluator("main", cpu(), number=3, repeat=2)(four())
+    finally:
+        remove_global_func("test_count")
+    assert len(calls) == 1 + 2 * 3
+
+
 def test_time_evaluator_knows_its_device():
     with pytest.raises(RuntimeError, match="built for cpu:0, not for cuda:0"):
         build(double).time_evaluator("double", cuda())
