@@ -136,6 +136,7 @@ def test_where_there_is_no_llvm(monkeypatch):
     [
         (f"{RISCV}rocket-rv32", "RV64 target requires an RV64 CPU"),
         (f"{RISCV}generic-rv64 -mattr=+32bit", "RV32 and RV64 can't be combined"),
+        (f"{RISCV}no-such-model", 'knows no processor "no-such-model"'),
         ("llvm -mtriple=aarch64-linux-gnu -mcpu=haswell", 'knows no processor "haswell"'),
     ],
 )

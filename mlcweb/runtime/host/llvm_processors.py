@@ -58,12 +58,17 @@ class Family:
 def family(triple: str, cpu: str = "", features: str = "") -> Family:
     """The processors of a triple; one of them is a model with features, for which LLVM makes code.
 
-    It is asked in a process of its own, which it ends where a model cannot run code of the triple,
-    and writes the names to the standard errors of.
+    LLVM is asked in a process of its own: it prints the names, and where a model cannot run code of
+    the triple it ends the process.
 
     Raises:
         TVMError: LLVM makes no such code, or does not know the model.
     """
+    if cpu and cpu not in family(triple).models:
+        raise TVMError(
+            f'LLVM knows no processor "{cpu}" for code of {triple}; there are '
+            f"{', '.join(family(triple).models)}"
+        )
     command = [sys.executable, "-c", _DESCRIBE, triple, cpu, features]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -74,13 +79,7 @@ def family(triple: str, cpu: str = "", features: str = "") -> Family:
     names = re.compile(r"^  (\S+) +- ", re.MULTILINE)
     # Modes are the triple's, not a model's.
     listed = (name for name in names.findall(options) if not name.endswith("bit-mode"))
-    known = Family(tuple(names.findall(models)), tuple(listed))
-    if cpu and cpu not in known.models:
-        raise TVMError(
-            f'LLVM knows no processor "{cpu}" for code of {triple}; there are '
-            f"{', '.join(known.models)}"
-        )
-    return known
+    return Family(tuple(names.findall(models)), tuple(listed))
 
 
 @lru_cache(maxsize=1)
@@ -129,7 +128,7 @@ def features_of(triple: str, cpu: str, features: str) -> set[str]:
 
 def _may_have_any(triple: str) -> bool:
     """Whether LLVM takes any feature for any model, and does not end the process."""
-    return is_x86(triple) or triple.startswith("aarch64")
+    return is_x86(triple) or triple.startswith(("aarch64", "arm64"))
 
 
 @lru_cache(maxsize=1)
