@@ -240,6 +240,7 @@ _FILES: dict[tuple[str, ...], str] = {
     ("compat.local_session",): "rpc rpc.client",
     ("compat.support",): "support.libinfo",
     ("testing.marks",): "testing.locking",
+    ("compat.ffi",): "compat.ffi.core",
     ("testing.te_workload",): "meta_schedule.testing",
     ("script.ir_builder",): "script.ir_builder.base",
     ("script.ir_builder.ir",): "script.ir_builder.ir.ir script.ir_builder.ir.frame",

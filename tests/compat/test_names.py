@@ -129,6 +129,7 @@ from tvm.meta_schedule.testing.space_generation import check_sketches
 from tvm.s_tir.meta_schedule.testing.te_workload import matmul_relu
 from tvm.error import OpError, RPCError, InternalError, DiagnosticError
 from tvm.target.codegen import target_has_features
+import tvm_ffi; tvm_ffi.core.String("llvm").startswith("llvm")
 from tvm.ir import Call, Constant, TupleGetItem, StringImm
 from tvm.s_tir import meta_schedule as ms; ms.TuneContext
 from tvm.support import cc, utils; utils.tempdir
