@@ -213,7 +213,8 @@ def test_activations(run, random):
     close(run(nn.hard_sigmoid, x), (x / 6 + 0.5).clip(0, 1))
     close(run(nn.hard_swish, x), x * (x / 6 + 0.5).clip(0, 1))
     slope = random(5)
-    close(run(lambda a, s: nn.prelu(a, s, 1), x, slope), np.where(x > 0, x, slope * x))
+    for slopes in (slope, slope[:1]):
+        close(run(lambda a, s: nn.prelu(a, s, 1), x, slopes), np.where(x > 0, x, slopes * x))
 
 
 def test_padding(run, random):

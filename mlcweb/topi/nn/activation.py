@@ -31,8 +31,12 @@ def leaky_relu(x: Tensor, alpha: float) -> Tensor:
 
 
 def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
-    """x where it is positive, slope x elsewhere; one slope per position along `axis`."""
+    """x where it is positive, slope x elsewhere; one slope per position along `axis`, or one for
+    all."""
     place = shapes.axis_of("prelu", axis, x.ndim)
+    if arithmetic.is_const_int(slope.shape[0], 1):
+        each = slope
+        slope = compute((x.shape[place],), lambda c: each(0), name="slope_broadcasted")
 
     def element(*index: PrimExpr) -> PrimExpr:
         value = x(*index)

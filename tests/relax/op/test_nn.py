@@ -37,6 +37,8 @@ def test_slopes(check, random):
     x, alpha = random(2, 3, 4), random(3)
     expected = np.where(x > 0, x, alpha[None, :, None] * x)
     check(lambda v, a: op.nn.prelu(v, a, 1), [x, alpha], expected)
+    one = alpha[:1]
+    check(lambda v, a: op.nn.prelu(v, a, 1), [x, one], np.where(x > 0, x, one * x))
     check(lambda v: op.nn.leakyrelu(v, 0.2), [x], np.where(x > 0, x, np.float32(0.2) * x))
     soft = np.where(2 * x > 1, x, np.log1p(np.exp(2 * x)) / 2)
     check(lambda v: op.nn.softplus(v, 2.0, 1.0), [x], soft.astype("float32"))

@@ -13,6 +13,7 @@ from mlcweb.relax.op.layout import Decision, Layout
 from mlcweb.relax.op.legalize import by, te, topi
 from mlcweb.relax.op.registry import FOLLOW, builder, call, may_write_in_place, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
+from mlcweb.tir.arithmetic import is_const_int
 
 relu = unary("nn.relu")
 gelu, gelu_tanh, silu, selu = (
@@ -73,10 +74,11 @@ def _infer_prelu(call: Call, context: Context) -> StructInfo:
     info = _infer_along_axis(call, context)
     data, alpha = infer.tensors(call, context)
     infer.common_dtype(call, [data, alpha])
-    infer.need_rank(call, 1, alpha, 1, "a slope for each position along axis")
+    infer.need_rank(call, 1, alpha, 1, "a slope for each position along axis, or one for all")
     if data.values is not None and alpha.values is not None:
         axis = infer.attribute(call, "axis") % data.ndim
-        if dims.differ(data.values[axis], alpha.values[0]):
+        (slopes,) = alpha.values
+        if not is_const_int(slopes, 1) and dims.differ(data.values[axis], slopes):
             both = f"{infer.described(call, 0, data)} and {infer.described(call, 1, alpha)}"
             raise infer.shape_error(call, f"{both} do not fit on axis {axis}")
     return info
@@ -87,7 +89,8 @@ def _infer_prelu(call: Call, context: Context) -> StructInfo:
     infer=_infer_prelu, legalize=by("nn.prelu", "axis"), layout=layout.along_axis,
 )  # fmt: skip
 def prelu(data: ExprLike, alpha: ExprLike, axis: int = 1) -> Call:
-    """data where it is positive, alpha data elsewhere, with one alpha per position on `axis`."""
+    """data where it is positive, alpha data elsewhere, with one alpha per position on `axis`, or
+    one for all."""
     return call(prelu, data, alpha, axis=whole(axis))
 
 
