@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import Mutator, on
@@ -33,10 +33,10 @@ def CanonicalizeBindings() -> Pass:
 
 
 def canonicalize(mod: IRModule) -> IRModule:
-    return map_functions(mod, _canonical)
+    return map_functions(mod, lambda _, func: canonical(func))
 
 
-def _canonical(var: GlobalVar, func: E.Function) -> E.Function:
+def canonical(func: E.Function) -> E.Function:
     body = _Canonical().rewrite(_KnownExtents(func).rewrite(func.body))
     return func if body is func.body else with_known_result(replace(func, body=body))
 

@@ -8,9 +8,11 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import walk
 from mlcweb.relax import expr as E
+from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.analysis.recursion import callees, reached
 from mlcweb.relax.binding import Substitution, bind_params
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.transform.canonicalize import canonical
 from mlcweb.relax.transform.registration import is_primitive, pass_of
 from mlcweb.relax.utils import copy_with_new_vars
 
@@ -35,7 +37,7 @@ def inline_private(mod: IRModule) -> IRModule:
     functions = dict(mod.functions)
     for var, func in graphs.items():
         if var not in private:
-            functions[var] = inliner.visit_expr(func)
+            functions[var] = inliner.inlined_into(func)
     used = {
         node
         for var, func in functions.items()
@@ -64,7 +66,7 @@ def inline_functions(func: E.Function, function_map: E.ByName) -> E.Function:
         if var in reached(var, called):
             raise DiagnosticError(f'"{var.name_hint}" calls itself, and cannot be inlined')
     graphs = {var: each for var, each in mod.functions.items() if isinstance(each, E.Function)}
-    return _Inliner(mod, graphs).visit_expr(func)
+    return _Inliner(mod, graphs).inlined_into(func)
 
 
 E.Function.inline_functions = inline_functions
@@ -77,12 +79,18 @@ class _Inliner(PyExprMutator):
         self.private = private
         self.done: dict[GlobalVar, E.Function] = {}
 
+    def inlined_into(self, func: E.Function) -> E.Function:
+        """A function with what it calls written into it, without names that only rename others and
+        values that this leaves unused."""
+        new = self.visit_expr(func)
+        return func if new is func else remove_all_unused(canonical(new), self.builder_.get())
+
     def inlined(self, var: GlobalVar) -> E.Function:
         """A private function with those that it calls written into it."""
         if var not in self.done:
             inner = _Inliner(self.builder_.get(), self.private)
             inner.done = self.done
-            self.done[var] = inner.visit_expr(self.private[var])
+            self.done[var] = inner.inlined_into(self.private[var])
         return self.done[var]
 
     def private_callee(self, call: E.Call) -> E.Function | None:
@@ -110,7 +118,7 @@ class _Inliner(PyExprMutator):
         for inner in bindings:
             self.builder_.emit_normalized(renamed.rewrite(inner))
         if result not in own:
-            super().visit_var_binding_(E.VarBinding(binding.var, result))
+            super().visit_var_binding_(E.VarBinding(binding.var, renamed.rewrite(result)))
 
 
 def _as_in_block(bindings: list[E.Binding], dataflow: bool) -> dict[E.Var, E.Var]:

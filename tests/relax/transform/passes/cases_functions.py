@@ -217,6 +217,24 @@ class Module:
         return b
 ''')  # fmt: skip
 
+CASES["inline_tuple"] = ("relax.transform.InlinePrivateFunctions()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((4,), "float32"), b: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        pair = Module.both(a, b)
+        total = pair[0]
+        first = pair[1]
+        d = R.multiply(total, first)
+        return d
+
+    @R.function(private=True)
+    def both(a: R.Tensor((4,), "float32"), b: R.Tensor((4,), "float32")) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+        c = R.add(a, b)
+        d = R.negative(a)
+        return (c, d)
+''')  # fmt: skip
+
 CASES["expand_tuple"] = ("relax.transform.ExpandTupleArguments()", '''
 @I.ir_module
 class Module:
