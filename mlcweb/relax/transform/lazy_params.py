@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import dims
@@ -35,7 +35,11 @@ _NOTHING = TupleStructInfo(())
 def LazyGetInput() -> Pass:
     """Let each public function take, in place of its weights (the parameters after the first
     "num_input"), a function `fget_param(index, name)` that gives one of them."""
-    return pass_of("LazyGetInput", lambda mod: map_functions(mod, _public(_with_lazy_inputs)))
+
+    def transform(mod: IRModule) -> IRModule:
+        return map_functions(mod, _public(partial(_with_lazy_inputs, mod)))
+
+    return pass_of("LazyGetInput", transform)
 
 
 def LazySetOutput() -> Pass:
@@ -66,7 +70,7 @@ def LazyTransformParams(
     def load(index: int, name: str) -> E.Call:
         return _packed(fget_item, *getting, E.PrimValue(index))
 
-    def change(var: GlobalVar, func: E.Function) -> E.Function:
+    def change(mod: IRModule, var: GlobalVar, func: E.Function) -> E.Function:
         if not var.name_hint.endswith("transform_params"):
             return func
         count = _input_count(func)
@@ -75,12 +79,12 @@ def LazyTransformParams(
         if fset_item is not None:
             body = _with_stores(body, weights, partial(_packed, fset_item, *setting))
             result = _NOTHING
-        body = _Loading(weights, load, "", by_field=True).visit_expr(body)
+        body = _Loading(mod, weights, load, "", by_field=True).visit_expr(body)
         params = (*inputs, *getting, *setting, *_symbolic_values(func, weights))
         new = E.Function(params, body, result, False, func.attrs, span=func.span)
         return new.without_attr("relax.force_pure")
 
-    return pass_of("LazyTransformParams", lambda mod: map_functions(mod, change))
+    return pass_of("LazyTransformParams", lambda mod: map_functions(mod, partial(change, mod)))
 
 
 def _public(
@@ -97,7 +101,7 @@ def _packed(name: str, *args: E.RelaxExpr) -> E.Call:
     return E.Call(E.ExternFunc(name), args, sinfo_args=[_ANYTHING])
 
 
-def _with_lazy_inputs(func: E.Function) -> E.Function:
+def _with_lazy_inputs(mod: IRModule, func: E.Function) -> E.Function:
     count = _input_count(func)
     inputs, weights = func.params[:count], func.params[count:]
     getter = E.Var("fget_param", FuncStructInfo([_NUMBER, _ANYTHING], _ANYTHING))
@@ -105,7 +109,7 @@ def _with_lazy_inputs(func: E.Function) -> E.Function:
     def load(index: int, name: str) -> E.Call:
         return E.Call(getter, [E.PrimValue(index), E.StringImm(name)])
 
-    body = _Loading(weights, load, "{}_untyped").visit_expr(func.body)
+    body = _Loading(mod, weights, load, "{}_untyped").visit_expr(func.body)
     new = E.Function([*inputs, getter], body, None, func.is_pure, func.attrs, span=func.span)
     return new.with_attr(NUM_INPUT, count + 1)
 
@@ -117,12 +121,13 @@ class _Loading(PyExprMutator):
 
     def __init__(
         self,
+        mod: IRModule,
         weights: Sequence[E.Var],
         load: Callable[[int, str], E.Call],
         name: str,
         by_field: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(mod)
         self.load = load
         self.name = name
         infos = [weight.struct_info for weight in weights]

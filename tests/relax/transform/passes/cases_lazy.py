@@ -88,6 +88,18 @@ def main(x: {_TENSOR}, c: R.Tensor((), "bool"), w: {_TENSOR}):
         y = R.multiply(x, w)
     return y
 """,
+    "calls": f"""
+@R.function(private=True)
+def double(x: {_TENSOR}) -> {_TENSOR}:
+    y = R.add(x, x)
+    return y
+@R.function
+def main(x: {_TENSOR}, w: {_TENSOR}):
+    R.func_attr({{"num_input": 1}})
+    y = Module.double(w)
+    z = R.add(x, y)
+    return z
+""",
 }  # fmt: skip
 
 for _name, _program in _PROGRAMS.items():
