@@ -5,17 +5,18 @@ from __future__ import annotations
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.binding import Substitution
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 from mlcweb.relax.transform.canonicalize import canonicalize
+from mlcweb.relax.transform.dead_code import eliminate_dead_code
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax.transform.unused_values import private_callees, with_calls_changed
 
 
 def ExpandTupleArguments() -> Pass:
-    """Let private functions take the fields of tuples, where all uses of the function are calls."""
+    """Let private functions take the fields of tuples, where all uses of the function are calls,
+    and clean up: as CanonicalizeBindings and DeadCodeElimination do."""
     return pass_of("ExpandTupleArguments", expand_tuples)
 
 
@@ -24,20 +25,12 @@ def expand_tuples(mod: IRModule) -> IRModule:
     for var, func in private_callees(mod).items():
         if any(isinstance(param.struct_info, TupleStructInfo) for param in func.params):
             new[var] = _with_fields(func)
-    if not new:
-        return mod
-    changed = canonicalize(mod.with_functions({**mod.functions, **new}))
-    expanded = {
-        var: remove_all_unused(func, mod)
-        for var, func in changed.functions.items()
-        if var in new and isinstance(func, E.Function)
-    }
 
     def change(mutator: PyExprMutator, call: E.Call, callee: GlobalVar) -> E.Value:
         args = [field for arg in call.args for field in _fields(mutator, arg)]
         return E.Call(callee, args, call.attrs, call.sinfo_args, span=call.span)
 
-    return with_calls_changed(mod, expanded, change)
+    return eliminate_dead_code(canonicalize(with_calls_changed(mod, new, change)))
 
 
 def _with_fields(func: E.Function) -> E.Function:

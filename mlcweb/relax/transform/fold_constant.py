@@ -13,11 +13,12 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
+from mlcweb.relax.analysis import remove_all_unused
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.constant_data import ArrayData, HostArray, contents
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from mlcweb.relax.transform.registration import CALL_TIR, called_tir, map_unfused, pass_of, pruned
+from mlcweb.relax.transform.registration import CALL_TIR, called_tir, map_unfused, pass_of
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import PrimFunc
 
@@ -36,13 +37,17 @@ it would only take room."""
 
 def FoldConstant() -> Pass:
     """Replace calls of functions of TensorIR, and in dataflow blocks those of operators that lower
-    to one, by what they give where all inputs are constants, and drop what this leaves unused."""
+    to one, by what they give where all inputs are constants, and drop what nothing uses."""
     return pass_of("FoldConstant", fold_constants)
 
 
 def fold_constants(mod: IRModule) -> IRModule:
     ready: dict[PrimFunc, Compiled] = {}
-    return map_unfused(mod, lambda func: pruned(func, _Folding(mod, ready), mod))
+
+    def folded(func: E.Function) -> E.Function:
+        return remove_all_unused(_Folding(mod, ready).visit_expr(func), mod)
+
+    return map_unfused(mod, folded)
 
 
 class _Folding(PyExprMutator):

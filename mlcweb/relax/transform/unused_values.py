@@ -27,7 +27,8 @@ def RemoveUnusedParameters() -> Pass:
 
 
 def RemoveUnusedOutputs() -> Pass:
-    """Drop fields of the tuples that private functions give and that no caller takes."""
+    """Drop fields of the tuples that private functions give and that no caller takes, and clean up:
+    as CanonicalizeBindings and DeadCodeElimination do."""
     return pass_of("RemoveUnusedOutputs", remove_unused_outputs)
 
 
@@ -107,8 +108,7 @@ def remove_unused_outputs(mod: IRModule) -> IRModule:
         count = max(places) + 1
         return E.Tuple([parts.get(i, parts[places[0]]) for i in range(count)])
 
-    changed = with_calls_changed(mod, new, change)
-    return mod if changed is mod else eliminate_dead_code(canonicalize(changed))
+    return eliminate_dead_code(canonicalize(with_calls_changed(mod, new, change)))
 
 
 def _fields_taken(mod: IRModule, callees: set[GlobalVar]) -> dict[GlobalVar, set[int]]:

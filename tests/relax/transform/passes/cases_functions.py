@@ -251,6 +251,22 @@ class Module:
         return r
 ''')  # fmt: skip
 
+_UNUSED = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            b = R.add(a, a)
+            c = b
+            unused = R.exp(c)
+            d = R.multiply(c, b)
+            R.output(d)
+        return d
+"""
+for _pass in ("ExpandTupleArguments", "RemoveUnusedOutputs", "FoldConstant"):
+    CASES[f"unused_in_{_pass}"] = (f"relax.transform.{_pass}()", _UNUSED)
+
 CASES["expand_tuple_nested"] = ("relax.transform.ExpandTupleArguments()", '''
 @I.ir_module
 class Module:
