@@ -52,6 +52,7 @@ from mlcweb.relax.transform.merge_composites import MergeCompositeFunctions
 from mlcweb.relax.transform.mixed_precision import ToMixedPrecision
 from mlcweb.relax.transform.normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from mlcweb.relax.transform.op_pattern import AnnotateTIROpPattern
+from mlcweb.relax.transform.optimize_layout_transform import OptimizeLayoutTransform
 from mlcweb.relax.transform.parameters import (
     BundleModelParams, UpdateParamStructInfo, UpdateParamType,
 )  # fmt: skip

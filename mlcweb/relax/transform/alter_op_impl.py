@@ -26,6 +26,9 @@ from mlcweb.tir.substitute import substitute
 OPERATOR = "operator_name"
 """The attribute of a function that says which operator it computes."""
 
+REMOVE_PAD = "remove_pad"
+"""What that attribute is for the function that drops padding."""
+
 LayoutMap: TypeAlias = "IndexMap | Callable[..., object]"
 
 
@@ -137,7 +140,7 @@ class _Altering(PyExprMutator):
             return back
         padded = self.builder_.emit(back)
         assert isinstance(info, TensorStructInfo)
-        callee = self.builder_.add_func(_remove_pad(len(shape), info.dtype), "remove_pad")
+        callee = self.builder_.add_func(_remove_pad(len(shape), info.dtype), REMOVE_PAD)
         return call_tir(callee, E.Tuple([padded]), info)
 
 
@@ -168,4 +171,4 @@ def _remove_pad(ndim: int, dtype: str) -> PrimFunc:
     axes = [f"ax{axis}" for axis in range(ndim)]
     output = te.compute(shape, lambda *at: padded[at], "output", varargs_names=axes)
     func = te.create_prim_func([padded, output], index_dtype_override="int64")
-    return func.without_attr("global_symbol").with_attr(OPERATOR, "remove_pad")
+    return func.without_attr("global_symbol").with_attr(OPERATOR, REMOVE_PAD)

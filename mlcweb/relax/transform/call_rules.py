@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TypeAlias
 
 from mlcweb.ir.module import GlobalVar, IRModule
@@ -51,6 +52,19 @@ def rewriting_pass(name: str, rule: Rule, only: str | None = None) -> Pass:
             return pruned(func, Rewriting(mod, rule), mod)
 
         return map_functions(mod, change)
+
+    return pass_of(name, transform)
+
+
+def simplifying_pass(name: str, rule: Rule, *clean: Callable[[IRModule], IRModule]) -> Pass:
+    """As `rewriting_pass`, and where that changes anything, other passes after it."""
+    rewriting = rewriting_pass(name, rule)
+
+    def transform(mod: IRModule) -> IRModule:
+        new = rewriting(mod)
+        if new is mod:
+            return mod
+        return reduce(lambda module, each: each(module), clean, new)
 
     return pass_of(name, transform)
 

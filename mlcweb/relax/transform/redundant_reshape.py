@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
 from mlcweb.relax.op.infer import op_of
 from mlcweb.relax.op.manipulate import reshape
-from mlcweb.relax.transform.call_rules import Rewriting, rewriting_pass, tensor
+from mlcweb.relax.transform.call_rules import Rewriting, simplifying_pass, tensor
 from mlcweb.relax.transform.canonicalize import canonicalize
-from mlcweb.relax.transform.registration import pass_of
 
 
 def RemoveRedundantReshape() -> Pass:
     """Reshape a tensor at once where it was reshaped in steps, and leave it where it has the
     shape."""
-    rewriting = rewriting_pass("RemoveRedundantReshape", _rule)
-
-    def transform(mod: IRModule) -> IRModule:
-        new = rewriting(mod)
-        same = all(func is mod.functions[var] for var, func in new.functions.items())
-        return mod if same else canonicalize(new)
-
-    return pass_of("RemoveRedundantReshape", transform)
+    return simplifying_pass("RemoveRedundantReshape", _rule, canonicalize)
 
 
 def _rule(call: E.Call, rewriting: Rewriting) -> E.Expr | None:

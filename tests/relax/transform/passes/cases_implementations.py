@@ -36,6 +36,8 @@ class Module:{functions}
 def _case(name: str, maps: str, program: str, kind: str = "relax.scale") -> None:
     transform = f'relax.transform.AlterOpImpl({{"{kind}": module["other"]}}, {{"{kind}": {maps}}})'
     CASES[f"implementation_{name}"] = (f"lambda module: {transform}(module)", program)
+    undone = f"relax.transform.OptimizeLayoutTransform()({transform}(module))"
+    CASES[f"undone_{name}"] = (f"lambda module: {undone}", program)
 
 
 _KIND = '"operator_name": "relax.scale"'
@@ -157,6 +159,38 @@ _case(
         T.evaluate(0)
 """,
         _CHAIN,
+        "(16,)",
+    ),
+)
+
+
+def _sum(name: str, shape: str, attrs: str = "") -> str:
+    """A function that adds two tensors."""
+    axes = ", ".join("ij"[: shape.count(",")])
+    values = ", ".join(f"v{axis}" for axis in axes.split(", "))
+    return f"""
+    @T.prim_func(private=True, s_tir=True)
+    def {name}(
+        a: T.Buffer({shape}, "float32"), b: T.Buffer({shape}, "float32"),
+        c: T.Buffer({shape}, "float32"),
+    ):
+        T.func_attr({{{attrs}}})
+        for {axes} in T.grid{shape.replace(",)", ")")}:
+            with T.sblock("c"):
+                {values} = T.axis.remap("{"S" * shape.count(",")}", [{axes}])
+                c[{values}] = a[{values}] + b[{values}]
+"""
+
+
+_case(
+    "sums",
+    "[lambda i: (i // 4, i % 4)] * 3",
+    _program(
+        _sum("scale", "(16,)", _KIND) + _sum("other", "(4, 4,)"),
+        """
+y0 = R.call_tir(cls.scale, (x, w), out_ty=R.Tensor((16,), "float32"))
+gv = R.call_tir(cls.scale, (w, y0), out_ty=R.Tensor((16,), "float32"))
+""",
         "(16,)",
     ),
 )
