@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
+from mlcweb.relax.transform.attach_extern_modules import EXTERNAL_MODULES
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.lifetimes import functions_that_keep
 from mlcweb.relax_vm.listing import function_python, function_text
 from mlcweb.relax_vm.memory_report import MemoryReport, memory_report
-from mlcweb.relax_vm.run_codegen import EXTERNAL_MODULES
 from mlcweb.runtime import executable
 from mlcweb.runtime.library import export_library
 from mlcweb.runtime.module import Module, PackedFunc

@@ -17,10 +17,10 @@ from mlcweb.ir.visitor import walk
 from mlcweb.relax import expr as E
 from mlcweb.relax.expr_functor import PyExprMutator
 from mlcweb.relax.op.base import call_dps_packed
+from mlcweb.relax.transform.attach_extern_modules import EXTERNAL_MODULES
 from mlcweb.relax.transform.dead_code import eliminate_dead_code
 from mlcweb.runtime.registry import get_global_func
 
-EXTERNAL_MODULES = "external_mods"
 CONSTANTS = "const_name_to_constant"
 
 

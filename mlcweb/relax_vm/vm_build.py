@@ -12,9 +12,9 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.constant_data import ArrayLike
 from mlcweb.relax.pipeline import get_pipeline, has_operators
 from mlcweb.relax.transform import LegalizeOps
+from mlcweb.relax.transform.attach_extern_modules import EXTERNAL_MODULES
 from mlcweb.relax_vm.compiler import compile_module
 from mlcweb.relax_vm.executable import Executable, VMExecutable
-from mlcweb.relax_vm.run_codegen import EXTERNAL_MODULES
 from mlcweb.runtime.build import build as build_library
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.registry import get_global_func

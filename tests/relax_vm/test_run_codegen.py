@@ -109,3 +109,39 @@ def test_a_model_with_code_of_other_compilers_is_not_saved(calls, tmp_path):
     executable = relax.build(partitioned(Model), "numpy")
     with pytest.raises(TVMError, match="external compilers"):
         executable.export_library(tmp_path / "model.so")
+
+
+@T.prim_func
+def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        B[i] = A[i] * T.float32(2)
+
+
+class Doubles:
+    """A module from elsewhere."""
+
+    def load(self):
+        return build(IRModule({"double": double.with_attr("global_symbol", "double")}))
+
+
+@I.ir_module
+class CallsDouble:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y = R.call_dps_packed("double", (x,), R.Tensor((4,), "float32"))
+        return R.add(x, y)
+
+
+def test_compiled_functions_from_elsewhere_are_linked() -> None:
+    mod = relax.transform.AttachExternModules([Doubles()])(CallsDouble)
+    given = relax.VirtualMachine(relax.build(mod), cpu())["main"](array(WEIGHTS))
+    np.testing.assert_array_equal(given.numpy(), 3 * WEIGHTS)
+    twice = relax.transform.AttachExternModules([Doubles()])(mod)
+    assert len(twice.attrs["external_mods"]) == 2
+
+
+def test_without_modules_from_elsewhere_a_model_can_be_saved(tmp_path) -> None:
+    mod = relax.transform.AttachExternModules([])(Model)
+    relax.build(mod).export_library(tmp_path / "model.so")
+    with pytest.raises(TypeError, match="have a method load"):
+        relax.transform.AttachExternModules([double])

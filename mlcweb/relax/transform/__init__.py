@@ -10,6 +10,7 @@ Functions that were tuned get their schedules by MetaScheduleApplyDatabase (appl
 from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.relax.transform.alter_op_impl import AlterOpImpl
 from mlcweb.relax.transform.apply_database import MetaScheduleApplyDatabase
+from mlcweb.relax.transform.attach_extern_modules import AttachExternModules
 from mlcweb.relax.transform.bind import BindParams, BindSymbolicVars
 from mlcweb.relax.transform.call_tir_rewrite import CallTIRRewrite
 from mlcweb.relax.transform.canonicalize import CanonicalizeBindings
