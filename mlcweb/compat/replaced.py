@@ -231,11 +231,10 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         ),
     },
     "relax.transform": {
-        _HARDWARE: "AttachExternModules SplitCallTIRByPattern",
+        _HARDWARE: "SplitCallTIRByPattern",
         "it gives buffers the memory of virtual devices, and there is one device here": (
             "SpecializePrimFuncBasedOnCallSite"
         ),
-        "write the model in the layout that it is to run in": ("OptimizeLayoutTransform"),
     },
     "ir": {
         "functions of other modules are called by name: T.call_extern, T.call_packed": "EnvFunc",
