@@ -12,19 +12,20 @@ FORCE_PURE = "relax.force_pure"
 
 
 def RemovePurityChecking() -> Pass:
-    """Mark pure functions as "relax.force_pure", and make of their pure calls of external functions
-    and closures plain calls."""
-    return functionwise("RemovePurityChecking", remove_purity_checking)
-
-
-def remove_purity_checking(func: E.Function) -> E.Function:
-    if not func.is_pure or is_primitive(func) or func.attrs.get(FORCE_PURE):
-        return func
-    return _PlainCalls().visit_expr(func).with_attr(FORCE_PURE, True)
+    """Mark pure functions as "relax.force_pure", those inside of others included, and make of pure
+    calls of external functions and closures plain calls."""
+    return functionwise("RemovePurityChecking", lambda func: _PlainCalls().visit_expr(func))
 
 
 @mutator
 class _PlainCalls(PyExprMutator):
+    def visit_function_(self, func: E.Function) -> E.Value:
+        if is_primitive(func) or func.attrs.get(FORCE_PURE):
+            return func
+        new = super().visit_function_(func)
+        marked = func.is_pure and isinstance(new, E.Function)
+        return new.with_attr(FORCE_PURE, True) if marked else new
+
     def visit_call_(self, call: E.Call) -> E.Expr:
         call = self.visit_expr_post_order(call)
         name = E.called_operator(call)

@@ -317,6 +317,30 @@ class Module:
         return x
 ''')  # fmt: skip
 
+CASES["remove_purity_inside"] = ("relax.transform.RemovePurityChecking()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        @R.function
+        def inner(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            b: R.Tensor((4,), "float32") = R.add(a, x)
+            return b
+        y: R.Tensor((4,), "float32") = inner(x)
+        return y
+
+    @R.function(pure=False)
+    def effect(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        @R.function
+        def inner(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            b: R.Tensor((4,), "float32") = R.add(a, x)
+            return b
+        R.print(x, format="{}")
+        y = R.call_pure_packed("some.function", x, ty_args=(R.Tensor((4,), "float32"),))
+        z: R.Tensor((4,), "float32") = inner(y)
+        return z
+''')  # fmt: skip
+
 _DIAMOND = """
 @I.ir_module
 class Module:
