@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
+from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.ir.transform import Pass, PassContext
 from mlcweb.lower.options import CONSUME_PARAMS
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.analysis import contains_impure_call, used_vars
+from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
 from mlcweb.relax.analysis.variables import symbolic_vars_used
 from mlcweb.relax.binding import Substitution
+from mlcweb.relax.transform.canonicalize import canonical
 from mlcweb.relax.transform.parameters import NUM_INPUT, bundle_params, input_count
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax.utils import copy_with_new_vars
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
+
+TRANSFORM = "transform_params"
+"""How the names of the functions that transform weights end."""
 
 
-def LiftTransformParams(shared_transform: bool | list[str] = False) -> Pass:
+def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Pass:
     """Move what is computed of weights alone out of each function that says by the attribute
     "num_input" how many of its first parameters are inputs.
 
@@ -29,68 +38,213 @@ def LiftTransformParams(shared_transform: bool | list[str] = False) -> Pass:
     "relax.lift_transform_params.consume_params" of the `PassContext` it takes each weight out of
     the list that it is called with, so that no more weights are in memory than are needed.
 
-    Raises: DiagnosticError: for `shared_transform`, one such function for several others.
+    Args:
+        shared_transform: whether all functions, or those of some names, have one transformation,
+            `transform_params`, of the weights that they have in common. It computes what all of
+            them compute, and each of them takes all of its results.
+
+    Raises: DiagnosticError: functions that shall have one transformation have other weights, or a
+        function that is named says nothing of "num_input".
     """
-    if shared_transform:
-        raise DiagnosticError(
-            "LiftTransformParams: shared_transform is not here; each function gets a "
-            "transformation of its own with shared_transform=False"
-        )
-    return pass_of("LiftTransformParams", lift_transform_params)
+    return pass_of("LiftTransformParams", lambda mod: lift_transform_params(mod, shared_transform))
 
 
-def lift_transform_params(mod: IRModule) -> IRModule:
+def lift_transform_params(mod: IRModule, shared: bool | Sequence[str] = False) -> IRModule:
+    parts = {var: _Part.of(func, mod) for var, func in _targets(mod, shared)}
     functions = dict(mod.functions)
-    for var, func in mod.functions.items():
-        if isinstance(func, E.Function) and NUM_INPUT in func.attrs:
-            functions[var], transform = _split(func, mod)
-            name = f"{var.name_hint}_transform_params"
-            if "global_symbol" in func.attrs:
-                transform = transform.with_attr("global_symbol", name)
-            functions[GlobalVar(name)] = transform
+    transforms: dict[str, E.Function] = {}
+    if shared is not False:
+        same, lifted = _in_common(parts)
+        parts = {
+            var: _Part(part.func, part.inputs, part.weights, lifted[var])
+            for var, part in parts.items()
+        }
+        needed = {same[each] for part in parts.values() for each in part.needed()}
+        first = next(iter(parts.values()))
+        outputs = [var for var in first.results() if same[var] is var and var in needed]
+        for var, part in parts.items():
+            own = {out: [each for each in part.results() if same[each] is out] for out in outputs}
+            functions[var] = part.rest([own[out] for out in outputs])
+        transforms[TRANSFORM] = first.transform(outputs).with_attr("global_symbol", TRANSFORM)
+    else:
+        for var, part in parts.items():
+            outputs = part.needed()
+            functions[var] = part.rest([[output] for output in outputs])
+            name = f"{var.name_hint}_{TRANSFORM}"
+            transform = part.transform(outputs)
+            public = "global_symbol" in part.func.attrs
+            transforms[name] = transform.with_attr("global_symbol", name) if public else transform
+    earlier = {var.name_hint: (var, func) for var, func in mod.functions.items()}
+    for name, transform in transforms.items():
+        var, before = earlier.get(name, (GlobalVar(name), None))
+        both = isinstance(before, E.Function)
+        functions[var] = _one_after_the_other(before, transform) if both else transform
     return mod.with_functions(functions)
 
 
-def _split(func: E.Function, mod: IRModule) -> tuple[E.Function, E.Function]:
-    """What is left of a function, and the function that transforms its weights."""
-    count = input_count(func)
-    inputs, weights = func.params[:count], func.params[count:]
-    lifted = _liftable(func, inputs, weights, mod)
-    moved = {binding.var for binding in lifted}
-    marks = {
-        binding.var: stopped
-        for block in func.body.blocks
-        for binding in block.bindings
-        if (stopped := _stopped(binding.value)) is not None
-    }
-    gone = moved | set(marks)
-    blocks = [
-        replace(block, bindings=tuple(each for each in block.bindings if each.var not in gone))
-        for block in func.body.blocks
+def _one_after_the_other(first: E.Function, then: E.Function) -> E.Function:
+    """The transformation that gives what `first` gives to `then`."""
+    (weights,) = then.params
+    rest = Substitution({weights: first.body.body}).rewrite(then.body)
+    body = E.SeqExpr([*first.body.blocks, *rest.blocks], rest.body)
+    return canonical(E.Function(first.params, body, None, True, then.attrs))
+
+
+def _targets(mod: IRModule, shared: bool | Sequence[str]) -> list[tuple[GlobalVar, E.Function]]:
+    """The functions with weights to transform, which are no transformations themselves."""
+    targets = [
+        (var, func)
+        for var, func in mod.functions.items()
+        if isinstance(func, E.Function) and NUM_INPUT in func.attrs
+        if not var.name_hint.endswith(TRANSFORM)
     ]
-    body = E.SeqExpr([block for block in blocks if block.bindings], func.body.body)
-    body = Substitution(marks).rewrite(body)
-    needed = set(used_vars(body))
-    passed = [weight for weight in weights if weight in needed]
-    results = [binding.var for binding in lifted if binding.var in needed]
-    params = {var: E.Var(var.name_hint, var.struct_info) for var in results}
-    rest = E.Function(
-        (*inputs, *passed, *params.values()),
-        Substitution(params).rewrite(body),
-        func.ret_struct_info,
-        func.is_pure,
-        func.attrs,
-        span=func.span,
+    if shared is False:
+        return targets
+    if shared is not True and shared:
+        by_name = {var.name_hint: (var, func) for var, func in targets}
+        for name in shared:
+            if name not in by_name:
+                raise DiagnosticError(
+                    f'LiftTransformParams: the module has no function "{name}" with the attribute '
+                    f'"{NUM_INPUT}"; it has {", ".join(by_name) or "none"}'
+                )
+        return [by_name[name] for name in shared]
+    if not targets:
+        raise DiagnosticError(
+            f'LiftTransformParams: no function says by the attribute "{NUM_INPUT}" how many of its '
+            "parameters are inputs"
+        )
+    return sorted(targets, key=lambda target: target[0].name_hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A function, and the bindings that are to be lifted out of it."""
+
+    func: E.Function
+    inputs: Sequence[E.Var]
+    weights: Sequence[E.Var]
+    lifted: Sequence[E.Binding]
+
+    @staticmethod
+    def of(func: E.Function, mod: IRModule) -> _Part:
+        count = input_count(func)
+        inputs, weights = func.params[:count], func.params[count:]
+        return _Part(func, inputs, weights, _liftable(func, inputs, weights, mod))
+
+    def results(self) -> list[E.Var]:
+        """What a transformation can give: weights as they are, and what is lifted."""
+        return [*self.weights, *(binding.var for binding in self.lifted)]
+
+    def needed(self) -> list[E.Var]:
+        """Those of them that what is left of the function needs."""
+        used = set(used_vars(self.body()))
+        return [var for var in self.results() if var in used]
+
+    def body(self) -> E.SeqExpr:
+        """What is left of the function's body."""
+        body = self.func.body
+        marks = {
+            binding.var: stopped
+            for block in body.blocks
+            for binding in block.bindings
+            if (stopped := _stopped(binding.value)) is not None
+        }
+        gone = {binding.var for binding in self.lifted} | set(marks)
+        blocks = [
+            replace(block, bindings=tuple(each for each in block.bindings if each.var not in gone))
+            for block in body.blocks
+        ]
+        left = E.SeqExpr([block for block in blocks if block.bindings], body.body)
+        return Substitution(marks).rewrite(left)
+
+    def rest(self, outputs: Sequence[Sequence[E.Var]]) -> E.Function:
+        """What is left of the function. It takes the outputs of the transformation, each of which
+        stands for some of its variables."""
+        params: list[E.Var] = []
+        values: dict[E.Var, E.RelaxExpr] = {}
+        for first, *others in outputs:
+            is_weight = first in self.weights
+            params.append(first if is_weight else E.Var(first.name_hint, first.struct_info))
+            values.update(dict.fromkeys((first, *others), params[-1]))
+        func = self.func
+        return E.Function(
+            (*self.inputs, *params),
+            Substitution(values).rewrite(self.body()),
+            func.ret_struct_info,
+            func.is_pure,
+            func.attrs,
+            span=func.span,
+        )
+
+    def transform(self, outputs: Sequence[E.Var]) -> E.Function:
+        """The function that computes outputs of a tuple of the weights."""
+        result = E.Tuple(outputs)
+        whole = E.Var("output_tuple", result.struct_info)
+        inside = {
+            binding.var: E.DataflowVar(binding.var.name_hint, binding.var.struct_info)
+            for binding in self.lifted
+        }
+        block = E.DataflowBlock((*self.lifted, E.VarBinding(whole, result)))
+        body = E.SeqExpr([Substitution(inside).rewrite(block)], whole)
+        transform = E.Function(self.weights, body, None, True, {NUM_INPUT: 0})
+        consume = bool(PassContext.current().config.get(CONSUME_PARAMS))
+        return copy_with_new_vars(bundle_params(transform, consume=consume))
+
+
+def _in_common(
+    parts: Mapping[GlobalVar, _Part],
+) -> tuple[dict[E.Var, E.Var], dict[GlobalVar, list[E.Binding]]]:
+    """For the weights of functions and what is lifted out of them, the variable that is the same in
+    the first function that has it; and the bindings that all functions have."""
+    (name, first), *_ = parts.items()
+    same: dict[E.Var, E.Var] = {}
+    holders: dict[E.Var, set[GlobalVar]] = {}
+    values: dict[int, list[tuple[E.Value, E.Var]]] = {}
+    for var, part in parts.items():
+        if len(part.weights) != len(first.weights):
+            raise _other_weights(name, first, var, part)
+        extents: dict[PrimVar, PrimExpr] = {}
+        for weight, like in zip(part.weights, first.weights, strict=True):
+            assert weight.struct_info is not None and like.struct_info is not None
+            pairs = zip(_defined(weight), _defined(like), strict=False)
+            extents.update((extent, other) for extent, other in pairs if extent not in extents)
+            info = dims.substitute_extents(weight.struct_info, extents)
+            if not structural_equal(info, like.struct_info):
+                raise _other_weights(name, first, var, part)
+            same[weight] = like
+        for binding in part.lifted:
+            value = Substitution(same, extents).rewrite(binding.value)
+            entries = values.setdefault(structural_hash(value), [])
+            equal = (held for each, held in entries if structural_equal(each, value))
+            unified = next(equal, None)
+            if unified is None:
+                unified = binding.var
+                entries.append((value, unified))
+            same[binding.var] = unified
+            holders.setdefault(unified, set()).add(var)
+    lifted = {
+        var: [each for each in part.lifted if len(holders[same[each.var]]) == len(parts)]
+        for var, part in parts.items()
+    }
+    return same, lifted
+
+
+def _defined(weight: E.Var) -> list[PrimVar]:
+    assert weight.struct_info is not None
+    return definable_tir_vars_in_struct_info(weight.struct_info)
+
+
+def _other_weights(
+    name: GlobalVar, first: _Part, other_name: GlobalVar, other: _Part
+) -> DiagnosticError:
+    def told(var: GlobalVar, part: _Part) -> str:
+        return f'"{var.name_hint}" has {", ".join(str(w.struct_info) for w in part.weights)}'
+
+    return DiagnosticError(
+        "LiftTransformParams: functions with one transformation have the same weights, but "
+        f"{told(name, first)}, and {told(other_name, other)}"
     )
-    outputs = E.Tuple((*passed, *results))
-    whole = E.Var("output_tuple", outputs.struct_info)
-    inside = {var: E.DataflowVar(var.name_hint, var.struct_info) for var in moved}
-    block = E.DataflowBlock((*lifted, E.VarBinding(whole, outputs)))
-    transform = E.Function(
-        weights, E.SeqExpr([Substitution(inside).rewrite(block)], whole), None, True, {NUM_INPUT: 0}
-    )
-    consume = bool(PassContext.current().config.get(CONSUME_PARAMS))
-    return rest, copy_with_new_vars(bundle_params(transform, consume=consume))
 
 
 def _liftable(

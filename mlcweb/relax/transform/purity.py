@@ -23,8 +23,9 @@ class _PlainCalls(PyExprMutator):
         if is_primitive(func) or func.attrs.get(FORCE_PURE):
             return func
         new = super().visit_function_(func)
-        marked = func.is_pure and isinstance(new, E.Function)
-        return new.with_attr(FORCE_PURE, True) if marked else new
+        if func.is_pure and isinstance(new, E.Function):
+            return new.with_attr(FORCE_PURE, True)
+        return new
 
     def visit_call_(self, call: E.Call) -> E.Expr:
         call = self.visit_expr_post_order(call)

@@ -395,6 +395,51 @@ class Module:
         return out
 ''')  # fmt: skip
 
+_TWO_MODELS = """
+@I.ir_module
+class Module:
+    @R.function
+    def prefill(x: R.Tensor(("n", 4), "float32"), w1: R.Tensor((8, 4), "float32"), w2: R.Tensor((8,), "float32"), w3: R.Tensor((8,), "float32")):
+        R.func_attr({"num_input": 1})
+        n = T.int64()
+        with R.dataflow():
+            w1_t = R.permute_dims(w1)
+            only_here = R.exp(w3)
+            y = R.matmul(x, w1_t)
+            b = R.add(w2, w3)
+            z = R.add(y, b)
+            u = R.multiply(z, only_here)
+            out = R.add(u, w2)
+            R.output(out)
+        return out
+
+    @R.function
+    def decode(x: R.Tensor((1, 4), "float32"), state: R.Tensor((1, 8), "float32"), v1: R.Tensor((8, 4), "float32"), v2: R.Tensor((8,), "float32"), v3: R.Tensor((8,), "float32")):
+        R.func_attr({"num_input": 2})
+        with R.dataflow():
+            bias = R.add(v2, v3)
+            v1_t = R.permute_dims(v1)
+            y = R.matmul(x, v1_t)
+            z = R.add(y, bias)
+            u = R.add(z, state)
+            out = R.add(u, y)
+            R.output(out)
+        return out
+
+    @R.function
+    def plain(x: R.Tensor((4,), "float32")):
+        y = R.add(x, x)
+        return y
+"""
+for _name, _shared in (("all", True), ("named", ["prefill", "decode"]), ("one", ["decode"])):
+    CASES[f"lift_shared_{_name}"] = (f"relax.transform.LiftTransformParams({_shared})", _TWO_MODELS)
+CASES["lift_shared_others"] = (
+    "relax.transform.LiftTransformParams(True)",
+    _TWO_MODELS.replace("v3: R.Tensor((8,)", "v3: R.Tensor((1,)"),
+)
+CASES["lift_shared_empty"] = ("relax.transform.LiftTransformParams([])", _TWO_MODELS)
+CASES["lift_shared_unknown"] = ('relax.transform.LiftTransformParams(["plain"])', _TWO_MODELS)
+
 CASES["reshape_dataflow"] = ("relax.transform.RewriteDataflowReshape()", '''
 @I.ir_module
 class Module:
