@@ -14,15 +14,15 @@ from mlcweb.ir.transform import Pass, PassContext
 from mlcweb.lower.options import CONSUME_PARAMS
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
-from mlcweb.relax.analysis import contains_impure_call, used_vars
+from mlcweb.relax.analysis import contains_impure_call, free_symbolic_vars, used_vars
 from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
 from mlcweb.relax.analysis.variables import symbolic_vars_used
 from mlcweb.relax.binding import Substitution
+from mlcweb.relax.struct_info import ShapeStructInfo
 from mlcweb.relax.transform.canonicalize import canonical
 from mlcweb.relax.transform.parameters import NUM_INPUT, bundle_params, input_count
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax.utils import copy_with_new_vars
-from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
 TRANSFORM = "transform_params"
@@ -54,7 +54,7 @@ def lift_transform_params(mod: IRModule, shared: bool | Sequence[str] = False) -
     functions = dict(mod.functions)
     transforms: dict[str, E.Function] = {}
     if shared is not False:
-        same, lifted = _in_common(parts)
+        same, extents, lifted = _in_common(parts)
         parts = {
             var: _Part(part.func, part.inputs, part.weights, lifted[var])
             for var, part in parts.items()
@@ -62,16 +62,25 @@ def lift_transform_params(mod: IRModule, shared: bool | Sequence[str] = False) -
         needed = {same[each] for part in parts.values() for each in part.needed()}
         first = next(iter(parts.values()))
         outputs = [var for var in first.results() if same[var] is var and var in needed]
+        own = {
+            var: [[each for each in part.results() if same[each] is out] for out in outputs]
+            for var, part in parts.items()
+        }
+        lost = {extents[var][e] for var, part in parts.items() for e in part.lost(own[var])}
+        shape = [extent for extent in first.extents() if extent in lost]
         for var, part in parts.items():
-            own = {out: [each for each in part.results() if same[each] is out] for out in outputs}
-            functions[var] = part.rest([own[out] for out in outputs])
-        transforms[TRANSFORM] = first.transform(outputs).with_attr("global_symbol", TRANSFORM)
+            own_extents = {like: extent for extent, like in extents[var].items()}
+            functions[var] = part.rest(own[var], [own_extents[extent] for extent in shape])
+        transform = first.transform(outputs, shape)
+        transforms[TRANSFORM] = transform.with_attr("global_symbol", TRANSFORM)
     else:
         for var, part in parts.items():
             outputs = part.needed()
-            functions[var] = part.rest([[output] for output in outputs])
+            alone = [[output] for output in outputs]
+            shape = part.lost(alone)
+            functions[var] = part.rest(alone, shape)
             name = f"{var.name_hint}_{TRANSFORM}"
-            transform = part.transform(outputs)
+            transform = part.transform(outputs, shape)
             public = "global_symbol" in part.func.attrs
             transforms[name] = transform.with_attr("global_symbol", name) if public else transform
     earlier = {var.name_hint: (var, func) for var, func in mod.functions.items()}
@@ -158,10 +167,21 @@ class _Part:
         left = E.SeqExpr([block for block in blocks if block.bindings], body.body)
         return Substitution(marks).rewrite(left)
 
-    def rest(self, outputs: Sequence[Sequence[E.Var]]) -> E.Function:
+    def extents(self) -> list[PrimVar]:
+        """The symbolic extents that the weights define."""
+        return [*dict.fromkeys(extent for weight in self.weights for extent in _defined(weight))]
+
+    def lost(self, outputs: Sequence[Sequence[E.Var]]) -> list[PrimVar]:
+        """Those of them that what is left needs, and neither its inputs nor the outputs define."""
+        undefined = set(free_symbolic_vars(self.rest(outputs, ())))
+        return [extent for extent in self.extents() if extent in undefined]
+
+    def rest(self, outputs: Sequence[Sequence[E.Var]], shape: Sequence[PrimVar]) -> E.Function:
         """What is left of the function. It takes the outputs of the transformation, each of which
-        stands for some of its variables."""
+        stands for some of its variables, after some extents if there are any."""
         params: list[E.Var] = []
+        if shape:
+            params.append(E.Var("vars_from_compile_time_params", ShapeStructInfo(shape)))
         values: dict[E.Var, E.RelaxExpr] = {}
         for first, *others in outputs:
             is_weight = first in self.weights
@@ -177,9 +197,10 @@ class _Part:
             span=func.span,
         )
 
-    def transform(self, outputs: Sequence[E.Var]) -> E.Function:
-        """The function that computes outputs of a tuple of the weights."""
-        result = E.Tuple(outputs)
+    def transform(self, outputs: Sequence[E.Var], shape: Sequence[PrimVar]) -> E.Function:
+        """The function that computes outputs of a tuple of the weights, after some extents if there
+        are any."""
+        result = E.Tuple((E.ShapeExpr(shape), *outputs) if shape else outputs)
         whole = E.Var("output_tuple", result.struct_info)
         inside = {
             binding.var: E.DataflowVar(binding.var.name_hint, binding.var.struct_info)
@@ -194,17 +215,21 @@ class _Part:
 
 def _in_common(
     parts: Mapping[GlobalVar, _Part],
-) -> tuple[dict[E.Var, E.Var], dict[GlobalVar, list[E.Binding]]]:
+) -> tuple[
+    dict[E.Var, E.Var], dict[GlobalVar, dict[PrimVar, PrimVar]], dict[GlobalVar, list[E.Binding]]
+]:
     """For the weights of functions and what is lifted out of them, the variable that is the same in
-    the first function that has it; and the bindings that all functions have."""
+    the first function that has it; so for extents, by function; and the bindings that all functions
+    have."""
     (name, first), *_ = parts.items()
     same: dict[E.Var, E.Var] = {}
     holders: dict[E.Var, set[GlobalVar]] = {}
     values: dict[int, list[tuple[E.Value, E.Var]]] = {}
+    same_extents: dict[GlobalVar, dict[PrimVar, PrimVar]] = {var: {} for var in parts}
     for var, part in parts.items():
         if len(part.weights) != len(first.weights):
             raise _other_weights(name, first, var, part)
-        extents: dict[PrimVar, PrimExpr] = {}
+        extents = same_extents[var]
         for weight, like in zip(part.weights, first.weights, strict=True):
             assert weight.struct_info is not None and like.struct_info is not None
             pairs = zip(_defined(weight), _defined(like), strict=False)
@@ -227,7 +252,7 @@ def _in_common(
         var: [each for each in part.lifted if len(holders[same[each.var]]) == len(parts)]
         for var, part in parts.items()
     }
-    return same, lifted
+    return same, same_extents, lifted
 
 
 def _defined(weight: E.Var) -> list[PrimVar]:

@@ -11,6 +11,7 @@ from mlcweb import relax
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax.transform import LiftTransformParams
 from mlcweb.script import from_source
+from tests.relax.transform.passes.cases_functions import EXTENT_OF_WEIGHT
 from tests.relax.transform.running import flat
 
 MODELS = """
@@ -114,3 +115,13 @@ def test_what_is_lifted_later_follows_what_was_lifted_before(shared) -> None:
     weights = [tvm.nd.array(value) for value in flat(vm[name](arrays(W, A, B)))]
     (prefill,) = flat(vm["prefill"](*arrays(X), *weights))
     np.testing.assert_allclose(prefill, PREFILL, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_extents_that_only_lifted_weights_define_are_passed_on(shared) -> None:
+    mod = LiftTransformParams(shared)(from_source(EXTENT_OF_WEIGHT))
+    vm = machine(mod)
+    shape, *weights = vm["transform_params" if shared else "main_transform_params"](arrays(W))
+    y, z = vm["main"](*arrays(X[0]), shape, *weights)
+    np.testing.assert_allclose(y.numpy(), X[0] + W.sum(0), rtol=1e-5)
+    assert z.numpy().tolist() == [1] * 8

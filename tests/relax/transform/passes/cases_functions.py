@@ -437,6 +437,25 @@ CASES["lift_shared_others"] = (
     "relax.transform.LiftTransformParams(True)",
     _TWO_MODELS.replace("v3: R.Tensor((8,)", "v3: R.Tensor((1,)"),
 )
+EXTENT_OF_WEIGHT = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), w: R.Tensor(("m", 4), "float32")):
+        R.func_attr({"num_input": 1})
+        m = T.int64()
+        with R.dataflow():
+            s = R.sum(w, axis=[0])
+            y = R.add(x, s)
+            z = R.full(R.shape([m]), R.const(1.0, "float32"), dtype="float32")
+            out = (y, z)
+            R.output(out)
+        return out
+"""
+for _shared in (True, False):
+    CASES[f"lift_extent_{_shared}"] = (
+        f"relax.transform.LiftTransformParams({_shared})", EXTENT_OF_WEIGHT,
+    )  # fmt: skip
 CASES["lift_shared_empty"] = ("relax.transform.LiftTransformParams([])", _TWO_MODELS)
 CASES["lift_shared_unknown"] = ('relax.transform.LiftTransformParams(["plain"])', _TWO_MODELS)
 
