@@ -172,6 +172,13 @@ def _standard_intrinsics(name: str) -> Any:
     return cuda, dot_products
 
 
+@provides("mlcweb.te.tensor", "add", "subtract", "multiply", "divide", "negative", "cast")
+def _operators_of_tensors(name: str) -> Any:
+    from mlcweb import topi
+
+    return getattr(topi, name)
+
+
 @provides("mlcweb.tir", "IndexMap")
 def _index_map(name: str) -> Any:
     from mlcweb.arith.index_map import IndexMap

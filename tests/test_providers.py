@@ -73,6 +73,12 @@ assert callable(pipeline)
     "a folder of records": f"""{LOWERED}
 assert transform.MetaScheduleApplyDatabase("no_records")(Model) is Model
 """,
+    "operators of whole tensors": """
+from mlcweb import te
+a = te.placeholder((4,), "float32", "a")
+b = (a + 1) * -a / a - a.astype("float32")
+assert [b.op.name, list(b.shape)] == ["T_subtract", [4]]
+""",
     "detach_params": """
 import mlcweb.relax as relax
 from mlcweb.ir import IRModule

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.array import ArrayOf
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.node import Node, attribute, node, reference
 from mlcweb.ir.overloads import overloads
 from mlcweb.te.errors import ExpressionError
@@ -16,17 +16,10 @@ from mlcweb.tir.expr import Arithmetic, PrimExpr
 if TYPE_CHECKING:
     from mlcweb.te.operation import Operation
 
-OPERATORS: dict[str, Callable[..., Tensor]] = {}
-"""What `a + b`, `-a` … mean for whole tensors, by name; `mlcweb.topi` enters its broadcasts."""
-
 
 def _operator(name: str, *operands: Any) -> Tensor:
-    if name not in OPERATORS:
-        raise ExpressionError(
-            f'"{name}" of whole tensors comes with topi: import mlcweb.topi, or write '
-            "te.compute(shape, lambda *i: …) on their elements"
-        )
-    return OPERATORS[name](*operands)
+    """`a + b`, `-a` … of whole tensors: `mlcweb.topi` broadcasts them."""
+    return provided("mlcweb.te.tensor", name)(*operands)
 
 
 _methods = overloads(_operator)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
-from mlcweb.te.tensor import OPERATORS, Tensor
+from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
@@ -140,6 +140,3 @@ def broadcast_to(data: Tensor, shape: ShapeLike) -> Tensor:
         tag=tags.BROADCAST,
         varargs_names=shapes.axis_names(len(extents)),
     )
-
-
-OPERATORS.update(add=add, subtract=subtract, multiply=multiply, divide=divide)

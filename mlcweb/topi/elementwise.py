@@ -8,7 +8,7 @@ from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
-from mlcweb.te.tensor import OPERATORS, Tensor
+from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import PrimExpr
@@ -137,6 +137,3 @@ def full_like(x: Tensor, fill_value: Scalar) -> Tensor:
     """One value in the shape and type of `x`."""
     value = arithmetic.cast(x.dtype, fill_value)
     return _by_index(x.shape, lambda *_: value, "T_full_like")
-
-
-OPERATORS.update(negative=negative, cast=cast)

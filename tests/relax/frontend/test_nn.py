@@ -208,3 +208,73 @@ def test_modules_by_name():
     assert layers != nn.ModuleDict(dict(layers.items())) and {layers: 1}[layers] == 1
     layers.clear()
     assert not list(layers.values())
+
+
+class Shared(nn.Module):
+    """Two parameters of as many rows as the vocabulary has words."""
+
+    def __init__(self) -> None:
+        self.head = nn.Linear(4, "words")
+
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        return self.head(x)
+
+    def first(self, x: nn.Tensor) -> nn.Tensor:
+        return nn.op.matmul(x, nn.op.permute_dims(self.head.weight))
+
+
+def test_symbolic_extents_of_parameters_are_one_by_their_name() -> None:
+    x = nn.spec.Tensor(("words", 4), "float32")
+    mod, params = Shared().export_tvm({"forward": {"x": x}, "first": {"x": x}})
+    assert [str(param.shape) for _, param in params] == ["[words, 4]", "[words]"]
+    assert relax.analysis.well_formed(mod)
+    (rows, _), (words, _), (length,) = [p.struct_info.values for p in mod["forward"].params]
+    assert words is length and words is not rows  # that of an input is another one
+    assert words is not mod["first"].params[1].struct_info.values[0]
+    vm = relax.VirtualMachine(relax.build(mod), tvm.cpu())
+    data, weight, bias = values((3, 4), (5, 4), (5,))
+    result = vm["forward"](*map(tvm.nd.array, (data, weight, bias))).numpy()
+    np.testing.assert_allclose(result, data @ weight.T + bias, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="words"):
+        vm["forward"](*map(tvm.nd.array, (data, weight, bias[:4])))
+
+
+def test_extents_that_nothing_defines_are_refused() -> None:
+    class Padding(nn.Module):
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.op.zeros((tvm.tir.Var("rows", "int64"), 2))
+
+    with pytest.raises(tvm.TVMError, match="rows is not defined"):
+        Padding().export_tvm({"forward": {"x": nn.spec.Tensor((2,), "float32")}})
+
+
+@pytest.mark.parametrize(("kind", "layout"), [(nn.Conv2D, "NHWC"), (nn.Conv3D, "NDHWC")])
+def test_weights_of_convolutions_have_one_layout(kind: Any, layout: str) -> None:
+    rank = len(layout) - 2
+    first, last = kind(3, 2, 3), kind(3, 2, 3, data_layout=layout)
+    assert first.weight.shape == last.weight.shape == [2, 3] + [3] * rank
+    x, weight, bias = values((1, 3, *[4] * rank), (2, 3, *[3] * rank), (2,))
+    results = []
+    for model, data in ((first, x), (last, np.moveaxis(x, 1, -1))):
+        model.load_state_dict({"weight": weight, "bias": bias})
+        spec = {"forward": {"x": nn.spec.Tensor(data.shape, "float32")}}
+        results.append(model.jit(spec, out_format="numpy")["forward"](data))
+    np.testing.assert_allclose(np.moveaxis(results[1], -1, 1), results[0], rtol=1e-4, atol=1e-5)
+
+
+def test_parameters_of_attention_come_in_the_order_of_tvm() -> None:
+    names = [name for name, _ in nn.Attention(8, heads=2, norm_num_groups=2).named_parameters()]
+    assert names == [
+        "to_q.weight", "to_k.weight", "to_v.weight", "group_norm.weight", "group_norm.bias",
+        "to_out.0.weight", "to_out.0.bias",
+    ]  # fmt: skip
+
+
+def test_full_takes_numbers_of_any_kind() -> None:
+    class Filled(nn.Module):
+        def forward(self) -> tuple[nn.Tensor, ...]:
+            numbers = 3, tvm.tir.IntImm("int64", 3), tvm.tir.FloatImm("float32", 3)
+            return tuple(nn.op.full((2,), number, "float16") for number in numbers)
+
+    results = Filled().jit({"forward": {}}, out_format="numpy")["forward"]()
+    assert [(each.dtype, each.tolist()) for each in results] == [("float16", [3, 3])] * 3

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
+from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.nn import spec as S
 from mlcweb.relax.frontend.nn.effects import Effect, IOEffect
@@ -35,7 +36,11 @@ def export(spec: S.ModuleSpec, debug: bool) -> tuple[IRModule, Named]:
         _initial_effects(builder, effects)
     for name, method in zip(spec.method_names, spec.method_specs, strict=True):
         _Method(builder, method, params, effects).emit(name)
-    return builder.finalize(), params
+    mod = builder.finalize()
+    for func in mod.functions.values():
+        if isinstance(func, E.Function):
+            refuse_ill_formed(func)
+    return mod, params
 
 
 def _initial_effects(builder: BlockBuilder, effects: list[tuple[str, Effect]]) -> None:
@@ -61,10 +66,7 @@ class _Method:
         self.params = params if spec.param_mode != "none" else []
         self.effects = effects if spec.effect_mode != "none" else []
         self.extents: dict[str, PrimVar] = {}
-        for _, param in params:
-            for extent in param.shape:
-                if isinstance(extent, PrimVar):
-                    self.extents.setdefault(extent.name, extent)
+        """The symbolic extents of inputs, by name."""
 
     def emit(self, name: str) -> None:
         names, specs = self.spec.arg_names, self.spec.arg_specs
@@ -72,18 +74,15 @@ class _Method:
         states = [effect.create(name) for name, effect in self.effects]
         flat = [var for state in states for var in state]
         effects = self.bundled("packed_effects", flat, self.spec.effect_mode)
-        weights = [
-            E.Var(name, TensorStructInfo(self.shape(param.shape), param.dtype))
-            for name, param in self.params
-        ]
+        weights = _variables(self.params)
         params = self.bundled("packed_params", weights, self.spec.param_mode)
         own = [*(var for var, _ in inputs), *effects]
         attrs = {"num_input": len(own)}
         before = [param._expr for _, param in self.params]
         with self.builder.function(name, [*own, *params], attrs):
             with self.builder.dataflow():
-                self.unbundle(weights, params, self.spec.param_mode)
                 effect_states = self.unbundled(flat, effects, self.spec.effect_mode)
+                self.unbundle(weights, params, self.spec.param_mode)
                 for (_, effect), state in zip(self.effects, states, strict=True):
                     effect.set_state([effect_states.pop(0) for _ in state])
                 try:
@@ -103,7 +102,7 @@ class _Method:
             self.builder.emit_func_output(output)
 
     def shape(self, shape: Sequence[Extent]) -> list[int | PrimExpr]:
-        """A shape with symbolic extents for names."""
+        """A shape of an input, with symbolic extents for names."""
         return [
             self.extents.setdefault(n, PrimVar(n, "int64")) if isinstance(n, str) else n
             for n in shape
@@ -163,6 +162,27 @@ class _Method:
         values = self.unbundled(weights, params, mode)
         for (_, param), value in zip(self.params, values, strict=True):
             param._expr = value
+
+
+def _variables(params: Named) -> list[E.Var]:
+    """New variables for parameters. Each makes its symbolic extents by itself: those of one name
+    are one extent, which no other function of the module shares."""
+    extents: dict[str, PrimVar] = {}
+    return [
+        E.Var(
+            name,
+            TensorStructInfo(
+                [
+                    extents.setdefault(n.name, PrimVar(n.name, "int64"))
+                    if isinstance(n, PrimVar)
+                    else n
+                    for n in param.shape
+                ],
+                param.dtype,
+            ),
+        )
+        for name, param in params
+    ]
 
 
 def _expression(value: object) -> E.RelaxExpr:

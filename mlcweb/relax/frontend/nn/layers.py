@@ -101,7 +101,7 @@ class Conv1D(_Convolution):
 
 
 class Conv2D(_Convolution):
-    """A convolution of NCHW, or of NHWC by a weight in the layout OHWI."""
+    """A convolution of NCHW or NHWC; the weight is in the layout OIHW for both."""
 
     rank = 2
     layout = "NCHW"
@@ -109,9 +109,6 @@ class Conv2D(_Convolution):
     def __init__(self, *args: Any, data_layout: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
         self.data_layout = data_layout or self.layout
-        if self.data_layout != self.layout:
-            out, inside, *kernel = self.weight.shape
-            self.weight = Parameter((out, *kernel, inside), self.weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return op.conv2d(
@@ -121,7 +118,7 @@ class Conv2D(_Convolution):
 
 
 class Conv3D(Conv2D):
-    """A convolution of NCDHW, or of NDHWC by a weight in the layout ODHWI."""
+    """A convolution of NCDHW or NDHWC; the weight is in the layout OIDHW for both."""
 
     rank = 3
     layout = "NCDHW"
@@ -308,12 +305,12 @@ class Attention(Module):
         self.heads = heads
         self.dim_head = dim_head
         self.scale = dim_head**-0.5 if scale_qk else 1.0
-        self.group_norm = (
-            GroupNorm(norm_num_groups, query_dim, 1e-5) if norm_num_groups is not None else None
-        )
         self.to_q = Linear(query_dim, inner, bias=bias)
         self.to_k = Linear(other, inner, bias=bias)
         self.to_v = Linear(other, inner, bias=bias)
+        self.group_norm = (
+            GroupNorm(norm_num_groups, query_dim, 1e-5) if norm_num_groups is not None else None
+        )
         self.to_out = ModuleList([Linear(inner, query_dim, bias=out_bias)])
 
     def forward(

@@ -17,7 +17,7 @@ from mlcweb.relax.frontend.nn.calls import (
 from mlcweb.relax.frontend.nn.debugging import debug_func, print_
 from mlcweb.relax.frontend.nn.tensor import Tensor, wrap_nested
 from mlcweb.relax.op.registry import several
-from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr
 
 Extents: TypeAlias = "Sequence[int | PrimExpr]"
 Window: TypeAlias = "int | Sequence[int]"
@@ -170,10 +170,17 @@ def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Ten
 
 
 def full(
-    shape: Extents, fill_value: Tensor | float, dtype: str = "float32", name: str = "full"
+    shape: Extents,
+    fill_value: Tensor | PrimExpr | float,
+    dtype: str = "float32",
+    name: str = "full",
 ) -> Tensor:
     """A tensor of one value."""
-    value = fill_value._expr if isinstance(fill_value, Tensor) else E.const(fill_value, dtype)
+    if isinstance(fill_value, Tensor):
+        value = fill_value._expr
+    else:
+        number = fill_value.value if isinstance(fill_value, (IntImm, FloatImm)) else fill_value
+        value = E.const(number, dtype)
     return wrap_nested(R.full(shape, value, dtype), name)
 
 
@@ -243,9 +250,9 @@ def _convolution(build: Callable[..., E.Expr], layout: str):
         padding: Window | str = 0, dilation: Window = 1, groups: int = 1,
         data_layout: str = layout, name: str = build.__name__,
     ) -> Tensor:  # fmt: skip
-        """A convolution along the axes after the channels, by weights of the layout of the data
-        with O (filters) for N, and I for C."""
-        weights = data_layout.replace("N", "O").replace("C", "I")
+        """A convolution of data in a layout by weights that are filters, channels, and then the
+        axes of the window, whatever the layout of the data."""
+        weights = layout.replace("N", "O").replace("C", "I")
         result = build(
             x._expr, weight._expr, stride, padding, dilation, groups, data_layout, weights
         )
