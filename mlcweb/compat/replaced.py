@@ -327,7 +327,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         ),
         "a module exports itself: module.export_tvm(spec)": "Exporter exporter.Exporter",
         "annotate with typing.Any": "OutType op.OutType",
-        "a module is traced into the function that calls it": "SubroutineMixin",
     },
     "relax.op": {
         "it is in relax.op.vision": (

@@ -10,7 +10,8 @@
     mod, params = MLP().export_tvm({"forward": {"x": nn.spec.Tensor((1, 784), "float32")}})
 
 - tensor.py: tensors that stand for expressions, and parameters; op.py: functions of them.
-- module.py: modules and lists of them; layers.py: the usual ones.
+- module.py: modules and lists of them; layers.py: the usual ones; subroutine.py: those that are
+  functions of their own.
 - spec.py: what the methods of a model take; exporter.py traces the methods.
 """
 
@@ -27,6 +28,7 @@ from mlcweb.relax.frontend.nn.module import (
     Module, ModuleDict, ModuleList, ParameterDict, ParameterList,
 )  # fmt: skip
 from mlcweb.relax.frontend.nn.op import *  # noqa: F403
+from mlcweb.relax.frontend.nn.subroutine import SubroutineMixin
 from mlcweb.relax.frontend.nn.tensor import (
     Object, Parameter, Tensor, get_default_dtype, set_default_dtype, wrap_nested,
 )  # fmt: skip

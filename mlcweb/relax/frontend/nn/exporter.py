@@ -10,7 +10,7 @@ from mlcweb.relax.analysis.well_formed import refuse_ill_formed
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.nn import spec as S
 from mlcweb.relax.frontend.nn.effects import Effect, IOEffect
-from mlcweb.relax.frontend.nn.tensor import Extent, Object, Parameter, Tensor
+from mlcweb.relax.frontend.nn.tensor import Extent, Parameter, Tensor, unwrapped
 from mlcweb.relax.struct_info import (
     ObjectStructInfo,
     ShapeStructInfo,
@@ -90,7 +90,7 @@ class _Method:
                         self.argument(s, var, extent)
                         for s, (var, extent) in zip(specs, inputs, strict=True)
                     ]
-                    result = _expression(self.spec.method(*args))
+                    result = unwrapped(self.spec.method(*args))
                 finally:
                     IOEffect.current = None
                     for (_, param), expr in zip(self.params, before, strict=True):
@@ -183,14 +183,3 @@ def _variables(params: Named) -> list[E.Var]:
         )
         for name, param in params
     ]
-
-
-def _expression(value: object) -> E.RelaxExpr:
-    """What a method gives as an expression."""
-    if isinstance(value, (Tensor, Object)):
-        return value._expr
-    if isinstance(value, (tuple, list)):
-        return E.Tuple([_expression(each) for each in value])
-    if isinstance(value, (E.Expr, int, float, PrimExpr)):
-        return E.convert_to_expr(value)
-    raise TypeError(f"A method of a model gives tensors, not {type(value).__name__}")

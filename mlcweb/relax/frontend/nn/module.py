@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mlcweb.ir.dialect import also_named
 from mlcweb.ir.module import IRModule
 from mlcweb.relax.frontend.nn.effects import Effect
+from mlcweb.relax.frontend.nn.subroutine import SubroutineMixin
 from mlcweb.relax.frontend.nn.tensor import Parameter, Tensor
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 
-class Module:
+class Module(SubroutineMixin):
     """A model, or a part of one. Parameters and modules among its attributes are its own;
     `forward`, and other methods, compute with tensors."""
 

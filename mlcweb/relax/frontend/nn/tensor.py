@@ -245,3 +245,14 @@ class Object:
         self._expr = _expr if isinstance(_expr, E.Var) else builder().emit(_expr, _name)
         if not isinstance(self._expr.struct_info, ObjectStructInfo):
             raise TypeError(f"{_name} is a {self._expr.struct_info}; wrap it by nn.wrap_nested")
+
+
+def unwrapped(value: object) -> E.RelaxExpr:
+    """What a method of a model gives, or takes, as an expression."""
+    if isinstance(value, (Tensor, Object)):
+        return value._expr
+    if isinstance(value, (tuple, list)):
+        return E.Tuple([unwrapped(each) for each in value])
+    if isinstance(value, (E.Expr, int, float, PrimExpr)):
+        return E.convert_to_expr(value)
+    raise TypeError(f"A method of a model gives tensors, not {type(value).__name__}")
