@@ -58,6 +58,13 @@ def _libraries(name: str) -> Any:
     return getattr(library, name)
 
 
+@provides("mlcweb.runtime.registry", "functions_of_machines")
+def _functions_of_machines(name: str) -> Any:
+    from mlcweb.relax_vm import registered
+
+    return registered
+
+
 @provides("mlcweb.runtime.registry", "functions_of_schedules")
 def _functions_of_schedules(name: str) -> Any:
     from mlcweb.dlight.analysis.global_functions import FUNCTIONS

@@ -73,6 +73,11 @@ assert callable(pipeline)
     "a folder of records": f"""{LOWERED}
 assert transform.MetaScheduleApplyDatabase("no_records")(Model) is Model
 """,
+    "functions of the virtual machine": """
+import mlcweb as tvm
+assert tvm.get_global_func("vm.builtin.copy")(3) == 3
+assert tvm.get_global_func("vm.builtin.nothing_of_this_name", allow_missing=True) is None
+""",
     "operators of whole tensors": """
 from mlcweb import te
 a = te.placeholder((4,), "float32", "a")

@@ -321,7 +321,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "relax.op.call_tir, or BlockBuilder.emit_te, takes tensors": ("te_tensor TEPlaceholderOp")
     },
     "relax.frontend.nn": {
-        "keep the state in tensors that methods take and give back": "KVCache",
         "relax.op.call_dps_packed, or nn.op.extern, calls a registered function": (
             "ExternModule ObjectModule SourceModule add_extern"
         ),

@@ -50,7 +50,7 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     allowed."""
     if name in _functions:
         return _functions[name]
-    function = _of_schedules(name)
+    function = _of_layers_above(name)
     if function is not None or allow_missing:
         return function
     raise ValueError(
@@ -58,9 +58,13 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     )
 
 
-def _of_schedules(name: str) -> Any:
-    """What TVM registers for its schedules, imported when it is first asked for."""
+def _of_layers_above(name: str) -> Any:
+    """What TVM registers for its virtual machine and schedules, imported when it is first asked
+    for."""
     owner, _, function = name.rpartition(".")
+    if owner == "vm.builtin":
+        provided(__name__, "functions_of_machines")  # which enters them here
+        return _functions.get(name)
     if owner not in ("s_tir.schedule", "tir.schedule"):
         return None
     return provided(__name__, "functions_of_schedules").get(function)

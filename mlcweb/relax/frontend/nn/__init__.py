@@ -12,6 +12,7 @@
 - tensor.py: tensors that stand for expressions, and parameters; op.py: functions of them.
 - module.py: modules and lists of them; layers.py: the usual ones; subroutine.py: those that are
   functions of their own.
+- effects.py: state that methods take and give back; kv_cache.py: that of attention.
 - spec.py: what the methods of a model take; exporter.py traces the methods.
 """
 
@@ -20,6 +21,7 @@ from typing import NoReturn
 
 from mlcweb.relax.frontend.nn import op, spec
 from mlcweb.relax.frontend.nn.effects import Effect, IOEffect
+from mlcweb.relax.frontend.nn.kv_cache import KVCache
 from mlcweb.relax.frontend.nn.layers import (
     GELU, Attention, Conv1D, Conv2D, Conv3D, ConvTranspose1D, Embedding, GroupNorm, Identity,
     LayerNorm, Linear, ReLU, RMSNorm, SiLU, TimestepEmbedding, Timesteps,

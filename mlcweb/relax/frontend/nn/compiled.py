@@ -35,7 +35,8 @@ def compiled(
         )
     build = provided("mlcweb.relax", "build")
     machine = provided("mlcweb.relax", "VirtualMachine")(build(mod), device)
-    return Compiled(machine, values, out_format, machine["_initialize_effect"]() if debug else None)
+    effects = machine["_initialize_effect"]() if "_initialize_effect" in mod else None
+    return Compiled(machine, values, out_format, effects)
 
 
 class Compiled:
@@ -48,7 +49,7 @@ class Compiled:
         self.params = params
         self.out_format = out_format
         self.effects = effects
-        """What methods take and give back where debugging, else None."""
+        """What methods take and give back besides tensors, if anything."""
 
     def __getitem__(self, method: str) -> Callable[..., Any]:
         function = self.vm[method]

@@ -28,9 +28,9 @@ def export(spec: S.ModuleSpec, debug: bool) -> tuple[IRModule, Named]:
     """The module of the methods, and the parameters in the order in which methods take them."""
     module = spec.module
     params = list(module.named_parameters())
-    effects: list[tuple[str, Effect]] = [("", IOEffect()), *module.named_effects()]
-    if not debug:
-        effects = []
+    effects = list(module.named_effects())
+    if debug:
+        effects.insert(0, ("", IOEffect()))
     builder = BlockBuilder()
     if effects:
         _initial_effects(builder, effects)

@@ -90,7 +90,7 @@ class Module(SubroutineMixin):
 
         Args:
             spec: by method, what it takes: `{"forward": {"x": nn.spec.Tensor((1, 8), "float32")}}`.
-            debug: let methods take and give back effects.
+            debug: let methods print, and call registered functions.
             allow_extern: return external modules as well, of which there are none here.
 
         Returns the module, and the parameters with their names in the order in which each method
