@@ -71,7 +71,7 @@ class Module(SubroutineMixin):
     def __call__(self, *args: object, **kwargs: object) -> Any:
         if not hasattr(self, "forward"):
             raise NotImplementedError(f"{type(self).__name__} does not define `forward`")
-        return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
+        return self.forward(*args, **kwargs)
 
     def to(self, dtype: str | None = None) -> None:
         """Change the element type of all parameters."""

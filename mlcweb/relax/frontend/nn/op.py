@@ -15,6 +15,11 @@ from mlcweb.relax.frontend.nn.calls import (
     tensor_ir_op,
 )  # fmt: skip
 from mlcweb.relax.frontend.nn.debugging import debug_func, print_
+from mlcweb.relax.frontend.nn.sampling import (
+    multinomial_from_uniform,
+    renormalize_top_p_top_k_prob,
+    sample_top_p_top_k_from_sorted_prob,
+)  # fmt: skip
 from mlcweb.relax.frontend.nn.tensor import Tensor, wrap_nested
 from mlcweb.relax.op.registry import several
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr
@@ -25,15 +30,16 @@ Axes: TypeAlias = "int | list[int] | None"
 
 __all__ = [
     "add", "arange", "argsort", "astype", "broadcast_to", "chunk", "concat", "conv1d",
-    "conv1d_transpose", "conv2d", "conv3d", "cumsum", "debug_func", "divide",
-    "empty", "equal", "exp", "extern",
-    "floor", "full", "gelu", "get_timestep_embedding", "greater", "greater_equal", "group_norm",
-    "interpolate", "layer_norm", "less", "less_equal", "log", "matmul", "max", "maximum", "min",
-    "minimum", "multinomial_from_uniform", "multiply", "negative", "not_equal", "ones", "pad",
-    "permute", "permute_dims", "prelu", "print_", "relu", "relu6", "repeat", "reshape", "rms_norm",
-    "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "sort", "split",
-    "sqrt", "square", "squeeze", "subtract", "sum", "take", "tanh", "tensor_expr_op",
-    "tensor_ir_inplace_op", "tensor_ir_op", "topk", "triu", "unsqueeze", "where", "zeros",
+    "conv1d_transpose", "conv2d", "conv3d", "cumsum", "debug_func", "divide", "empty", "equal",
+    "exp", "extern", "floor", "full", "gelu", "get_timestep_embedding", "greater", "greater_equal",
+    "group_norm", "interpolate", "layer_norm", "less", "less_equal", "log", "matmul", "max",
+    "maximum", "min", "minimum", "multinomial_from_uniform", "multiply", "negative", "not_equal",
+    "ones", "pad", "permute", "permute_dims", "prelu", "print_", "relu", "relu6",
+    "renormalize_top_p_top_k_prob", "repeat", "reshape", "rms_norm",
+    "sample_top_p_top_k_from_sorted_prob", "scaled_dot_product_attention", "sigmoid", "silu",
+    "softmax", "softplus", "sort", "split", "sqrt", "square", "squeeze", "subtract", "sum", "take",
+    "tanh", "tensor_expr_op", "tensor_ir_inplace_op", "tensor_ir_op", "topk", "triu", "unsqueeze",
+    "where", "zeros",
 ]  # fmt: skip
 
 
@@ -171,7 +177,7 @@ def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Ten
 
 def full(
     shape: Extents,
-    fill_value: Tensor | PrimExpr | float,
+    fill_value: Tensor | IntImm | FloatImm | float,
     dtype: str = "float32",
     name: str = "full",
 ) -> Tensor:
@@ -469,32 +475,10 @@ def get_timestep_embedding(
     return wrap_nested(R.astype(embedding, dtype), name)
 
 
-def multinomial_from_uniform(
-    prob: Tensor, uniform_sample: Tensor, sample_indices: Tensor | None = None,
-    dtype: str = "int64", name: str = "multinomial_from_uniform",
-) -> Tensor:  # fmt: skip
-    """Values drawn from the distributions that the rows of `prob` are, (distributions, values), by
-    uniform numbers, (samples, 1); from row i for sample i without `sample_indices`."""
-    if sample_indices is None:
-        rows, samples = prob.shape[0], uniform_sample.shape[0]
-        if not (isinstance(rows, int) and rows == samples):
-            raise ValueError(
-                f"multinomial_from_uniform: {samples} samples of {rows} distributions need "
-                "sample_indices"
-            )
-        sample_indices = Tensor.from_const([[row] for row in range(rows)])
-    drawn = R.multinomial_from_uniform(
-        prob._expr, uniform_sample._expr, sample_indices._expr, dtype
-    )
-    return wrap_nested(drawn, name)
-
-
 _ABSENT = {
     "ccl_allreduce": "there is one device here",
     "ccl_allgather": "there is one device here",
     "ccl_broadcast_from_worker0": "there is one device here",
-    "sample_top_p_top_k_from_sorted_prob": "sample from the probabilities with NumPy",
-    "renormalize_top_p_top_k_prob": "sample from the probabilities with NumPy",
 }
 
 

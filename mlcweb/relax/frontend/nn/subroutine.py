@@ -28,7 +28,7 @@ class SubroutineMixin:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "forward" in cls.__dict__:
-            cls.forward = _dispatched(cls.__dict__["forward"])  # type: ignore[attr-defined]
+            cls.forward = _dispatched(cls.__dict__["forward"])
 
 
 def _dispatched(forward: Forward) -> Forward:
@@ -52,7 +52,7 @@ def _called(module: Module, forward: Forward, args: Sequence[Any], options: dict
                 f"whose arguments are tensors; {name} is {value!r}"
             )
     inputs = {name: _variable(name, value) for name, value in arguments}
-    weights = {param: _variable(param._expr.name_hint, param) for param in module.parameters()}
+    weights = {param: _variable(name, param) for name, param in module.named_parameters()}
     outside = {param: param._expr for param in weights}
     for name, value in arguments:
         bound.arguments[name] = _like(value, inputs[name])
