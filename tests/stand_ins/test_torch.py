@@ -71,6 +71,22 @@ def test_the_convolution_of_chapter_2(torch: Any) -> None:
     assert rows[1, 5].tolist() == [5883, 6000, 6117, 6234, 6351, 6468]
 
 
+def test_normalization_over_the_last_axes(torch: Any) -> None:
+    x = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4) ** 2
+    functional = torch.nn.functional
+    rows = functional.layer_norm(x, x.shape[-1:])
+    np.testing.assert_allclose(rows[0, 0], [-1.0, -0.714286, 0.142857, 1.571428], atol=1e-5)
+    assert rows.dtype == torch.float32
+    weight, bias = torch.full((3, 4), 2.0), torch.ones(3, 4)
+    planes = functional.layer_norm(x, (3, 4), weight, bias, eps=0.5)
+    array = x.numpy().reshape(2, -1)
+    deviation = np.sqrt(array.var(1, keepdims=True) + 0.5)
+    expected = 2 * (array - array.mean(1, keepdims=True)) / deviation + 1
+    np.testing.assert_allclose(planes.reshape(2, -1), expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="expected input with shape"):
+        functional.layer_norm(x, (3,))
+
+
 def test_library_functions_write_into_the_memory_of_an_ndarray(torch: Any) -> None:
     x, w = np.arange(6, dtype="float32").reshape(2, 3), np.ones((4, 3), "float32")
     out = tvm.nd.empty((2, 4), "float32")

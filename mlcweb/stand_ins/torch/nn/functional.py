@@ -10,7 +10,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from mlcweb.stand_ins.torch.functions import function, relu, sigmoid, softmax, tanh
 from mlcweb.stand_ins.torch.tensors import refusal, refusing
 
-__all__ = ["conv2d", "linear", "max_pool2d", "pair", "relu", "sigmoid", "softmax", "tanh"]
+__all__ = [
+    "conv2d", "layer_norm", "linear", "max_pool2d", "pair", "relu", "sigmoid", "softmax", "tanh",
+]  # fmt: skip
 
 
 __getattr__ = refusing("torch.nn.functional")
@@ -39,6 +41,25 @@ def conv2d(
     result = np.einsum("bgcijyx,gkcyx->bgkij", windows, filters, optimize=True)
     result = result.reshape(batch, -1, rows, columns)
     return result if bias is None else result + bias[:, None, None]
+
+
+@function
+def layer_norm(
+    x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """x with its last axes, which have the shape `normalized_shape`, normalized."""
+    shape = tuple(normalized_shape)
+    if not shape or x.shape[-len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape "
+            f"[*, {', '.join(map(str, shape))}], but got input of size {list(x.shape)}"
+        )
+    axes = tuple(range(-len(shape), 0))
+    centered = x - x.mean(axis=axes, keepdims=True)
+    scale = np.sqrt(np.square(centered).mean(axis=axes, keepdims=True) + eps)
+    result = (centered / scale).astype(x.dtype)
+    result = result if weight is None else result * weight
+    return result if bias is None else result + bias
 
 
 @function
