@@ -270,11 +270,14 @@ def test_parameters_of_attention_come_in_the_order_of_tvm() -> None:
     ]  # fmt: skip
 
 
-def test_full_takes_numbers_of_any_kind() -> None:
+def test_numbers_of_any_kind_are_computed_with() -> None:
     class Filled(nn.Module):
         def forward(self) -> tuple[nn.Tensor, ...]:
             numbers = 3, tvm.tir.IntImm("int64", 3), tvm.tir.FloatImm("float32", 3)
-            return tuple(nn.op.full((2,), number, "float16") for number in numbers)
+            tensors = [nn.op.full((2,), number, "float16") for number in numbers]
+            sums = [tensors[0] + number for number in numbers]
+            return (*tensors, *sums)
 
     results = Filled().jit({"forward": {}}, out_format="numpy")["forward"]()
-    assert [(each.dtype, each.tolist()) for each in results] == [("float16", [3, 3])] * 3
+    assert {each.dtype.name for each in results} == {"float16"}
+    assert [each.tolist() for each in results] == [[3, 3]] * 3 + [[6, 6]] * 3

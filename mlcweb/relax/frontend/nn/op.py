@@ -20,9 +20,9 @@ from mlcweb.relax.frontend.nn.sampling import (
     renormalize_top_p_top_k_prob,
     sample_top_p_top_k_from_sorted_prob,
 )  # fmt: skip
-from mlcweb.relax.frontend.nn.tensor import Tensor, wrap_nested
+from mlcweb.relax.frontend.nn.tensor import Number, Tensor, wrap_nested
 from mlcweb.relax.op.registry import several
-from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr
+from mlcweb.tir.expr import PrimExpr
 
 Extents: TypeAlias = "Sequence[int | PrimExpr]"
 Window: TypeAlias = "int | Sequence[int]"
@@ -177,17 +177,14 @@ def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Ten
 
 def full(
     shape: Extents,
-    fill_value: Tensor | IntImm | FloatImm | float,
+    fill_value: Tensor | Number,
     dtype: str = "float32",
     name: str = "full",
 ) -> Tensor:
     """A tensor of one value."""
-    if isinstance(fill_value, Tensor):
-        value = fill_value._expr
-    else:
-        number = fill_value.value if isinstance(fill_value, (IntImm, FloatImm)) else fill_value
-        value = E.const(number, dtype)
-    return wrap_nested(R.full(shape, value, dtype), name)
+    if not isinstance(fill_value, Tensor):
+        fill_value = Tensor.from_scalar(fill_value, dtype)
+    return wrap_nested(R.full(shape, fill_value._expr, dtype), name)
 
 
 def zeros(shape: Extents, dtype: str = "float32", name: str = "zeros") -> Tensor:

@@ -14,7 +14,7 @@ from mlcweb.relax.block_builder import BlockBuilder, BuilderError
 from mlcweb.relax.constant_data import ArrayLike, detached
 from mlcweb.relax.frontend.common import as_extents
 from mlcweb.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
-from mlcweb.tir.expr import IntImm, PrimExpr
+from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 Extent: TypeAlias = "int | str | PrimExpr"
 """An extent of a tensor; a string is the name of a symbolic one."""
 
-Operand: TypeAlias = "Tensor | int | float"
+Number: TypeAlias = "int | float | IntImm | FloatImm"
+
+NUMBERS = (int, float, IntImm, FloatImm)
+
+Operand: TypeAlias = "Tensor | Number"
 
 _default_dtype = "float32"
 
@@ -78,9 +82,9 @@ def _operators() -> ModuleType:
 
 def _apply(name: str, a: Operand, b: Operand) -> Tensor:
     """An operator of two tensors; a number becomes a constant of the other's element type."""
-    if isinstance(a, (int, float)) and isinstance(b, Tensor):
+    if isinstance(a, NUMBERS) and isinstance(b, Tensor):
         a = Tensor.from_scalar(a, b.dtype)
-    elif isinstance(b, (int, float)) and isinstance(a, Tensor):
+    elif isinstance(b, NUMBERS) and isinstance(a, Tensor):
         b = Tensor.from_scalar(b, a.dtype)
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         return NotImplemented
@@ -107,9 +111,10 @@ class Tensor:
         return Tensor(_expr=E.const(data))
 
     @staticmethod
-    def from_scalar(data: float, dtype: str) -> Tensor:
+    def from_scalar(data: Number, dtype: str) -> Tensor:
         """The constant without dimensions."""
-        return Tensor(_expr=E.const(data, dtype))
+        number = data.value if isinstance(data, (IntImm, FloatImm)) else data
+        return Tensor(_expr=E.const(number, dtype))
 
     @staticmethod
     @takes_newer_keywords
