@@ -103,3 +103,18 @@ def test_arguments_that_are_no_tensors_are_refused() -> None:
 
     with pytest.raises(TypeError, match=r"Layer\.forward .* are tensors; shift is 3"):
         Wrong().export_tvm({"forward": {"x": X}})
+
+
+def test_modules_with_state_are_refused() -> None:
+    class Cached(nn.Module):
+        define_subroutine = True
+
+        def __init__(self) -> None:
+            self.cache = nn.KVCache(2, [4])
+
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            self.cache.append(x)
+            return x
+
+    with pytest.raises(TypeError, match="Cached has the state cache"):
+        Cached().export_tvm({"forward": {"x": X}})

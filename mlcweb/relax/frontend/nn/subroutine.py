@@ -51,6 +51,11 @@ def _called(module: Module, forward: Forward, args: Sequence[Any], options: dict
                 f"{type(module).__name__}.forward is a function of its own (define_subroutine), "
                 f"whose arguments are tensors; {name} is {value!r}"
             )
+    for name, _ in module.named_effects():
+        raise TypeError(
+            f"{type(module).__name__} has the state {name}, which a function of its own "
+            "(define_subroutine) does not take; the state belongs to the module that calls it"
+        )
     inputs = {name: _variable(name, value) for name, value in arguments}
     weights = {param: _variable(name, param) for name, param in module.named_parameters()}
     outside = {param: param._expr for param in weights}
