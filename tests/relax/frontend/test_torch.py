@@ -291,6 +291,25 @@ def test_what_cannot_be_imported_says_what_can_be_done():
         traced(Nearby(), torch.ones(2))
 
 
+@pytest.mark.parametrize(
+    ("function", "shape", "source"),
+    [
+        (lambda x: F.max_pool2d(x, 2, return_indices=True), (1, 2, 4, 4), "max_pool2d"),
+        (lambda x: F.max_pool1d(x, 2, return_indices=True)[1] + 1, (1, 2, 4), "max_pool2d"),
+        (lambda x: torch.native_layer_norm(x, (4,), None, None, 1e-5), (2, 4), "native_layer_norm"),
+    ],
+)
+def test_results_that_are_left_out_are_refused_where_they_are_used(function, shape, source):
+    class Model(nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    with pytest.raises(TorchError, match=rf'Result 1 of the node "{source}.*"getitem_1" takes'):
+        decomposed(Model(), torch.ones(shape))
+    with pytest.raises(TorchError, match="cannot be imported"):
+        traced(Model(), torch.ones(shape))
+
+
 def test_own_converters():
     class Strange(nn.Module):
         def forward(self, x):

@@ -31,7 +31,14 @@ Operand: TypeAlias = "E.Expr | PrimExpr | int | float"
 
 Axes: TypeAlias = "int | Sequence[int] | None"
 
-Result: TypeAlias = "Operand | Sequence[Result] | str | None"
+
+class NotImported:
+    """A result that a converter leaves out: who uses it is refused."""
+
+
+NOT_IMPORTED = NotImported()
+
+Result: TypeAlias = "Operand | Sequence[Result] | NotImported | str | None"
 """What a node gives."""
 
 Layer: TypeAlias = Any
@@ -182,7 +189,14 @@ class Translator:
         if isinstance(value, slice):
             return slice(*(self.resolved(i) for i in (value.start, value.stop, value.step)))
         if hasattr(value, "op") and hasattr(value, "target"):
-            return self.env[value]
+            result = self.env[value]
+            if result is NOT_IMPORTED:
+                source, index = value.args
+                raise TorchError(
+                    f'Result {index} of the node "{source.name}" ({source.target}), which the node '
+                    f'"{value.name}" takes, cannot be imported; result 0 can'
+                )
+            return result
         return value
 
     # Nodes
@@ -325,6 +339,8 @@ class Translator:
             return self.as_tuple(list(value.values()))
         if value is None:
             return op.null_value()
+        if value is NOT_IMPORTED:
+            raise TorchError("The graph gives a result of an operator that cannot be imported")
         return value if isinstance(value, E.Expr) else E.PrimValue(value)
 
     def finish(

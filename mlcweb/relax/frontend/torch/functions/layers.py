@@ -17,7 +17,14 @@ from mlcweb.relax.frontend.common import (
     with_bias,
 )  # fmt: skip
 from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
-from mlcweb.relax.frontend.torch.translator import Number, TorchError, Translator, function
+from mlcweb.relax.frontend.torch.translator import (
+    NOT_IMPORTED,
+    Number,
+    Result,
+    TorchError,
+    Translator,
+    function,
+)  # fmt: skip
 from mlcweb.relax.op.nn.layouts import Extents
 from mlcweb.relax.op.registry import several
 from mlcweb.tir import dtype as dtypes
@@ -156,8 +163,8 @@ def _pool(
 
 
 @function("max_pool2d_with_indices", "max_pool3d_with_indices")
-def max_pool_with_indices(t: Translator, *args: Any, **kwargs: Any) -> tuple[Expr | None, ...]:
-    return (max_pool(t, *args, **kwargs), None)
+def max_pool_with_indices(t: Translator, *args: Any, **kwargs: Any) -> tuple[Result, ...]:
+    return max_pool(t, *args, **kwargs), NOT_IMPORTED
 
 
 @function("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -220,8 +227,9 @@ def aten_batch_norm(
 def native_batch_norm(
     t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, var: Expr,
     momentum: float, eps: float,
-) -> tuple[Expr | None, ...]:  # fmt: skip
-    return batch_norm(t, input, mean, var, weight, bias, False, momentum, eps), None, None
+) -> tuple[Result, ...]:  # fmt: skip
+    result = batch_norm(t, input, mean, var, weight, bias, False, momentum, eps)
+    return result, NOT_IMPORTED, NOT_IMPORTED
 
 
 def batch_norm_of_batch(
@@ -239,11 +247,11 @@ def batch_norm_of_batch(
 def batch_norm_functional(
     t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr,
     running_var: Expr, training: bool, momentum: float, eps: float,
-) -> tuple[Expr | None, ...]:  # fmt: skip
+) -> tuple[Result, ...]:  # fmt: skip
     """Also the running moments after the batch, in training."""
     if not training:
         result = batch_norm(t, input, running_mean, running_var, weight, bias, False, eps=eps)
-        return result, None, None, running_mean, running_var
+        return result, NOT_IMPORTED, NOT_IMPORTED, running_mean, running_var
     results = batch_norm_of_batch(t, input, weight, bias, True, momentum, eps)
     result, mean, scale = t.bound(results)
     axes = [0, *range(2, t.ndim(input))]
@@ -259,7 +267,7 @@ def batch_norm_functional(
 @function("_native_batch_norm_legit")
 def batch_norm_in_place(
     t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, *rest: Any
-) -> tuple[Expr | None, ...]:
+) -> tuple[Result, ...]:
     """The moments as buffers that are written to, or without any."""
     if not isinstance(rest[0], Expr):
         return batch_norm_of_batch(t, input, weight, bias, *rest)
@@ -312,8 +320,8 @@ def layer_norm(
 @function("native_layer_norm")
 def native_layer_norm(
     t: Translator, input: Expr, shape: Sequence[int], weight: Expr, bias: Expr, eps: float
-) -> tuple[Expr | None, ...]:
-    return layer_norm(t, input, shape, weight, bias, eps), None, None
+) -> tuple[Result, ...]:
+    return layer_norm(t, input, shape, weight, bias, eps), NOT_IMPORTED, NOT_IMPORTED
 
 
 @function("rms_norm")
@@ -341,8 +349,8 @@ def group_norm(
 def native_group_norm(
     t: Translator, input: Expr, weight: Expr | None, bias: Expr | None, n: int, c: int, hxw: int,
     group: int, eps: float,
-) -> tuple[Expr | None, ...]:  # fmt: skip
-    return group_norm(t, input, group, weight, bias, eps), None, None
+) -> tuple[Result, ...]:  # fmt: skip
+    return group_norm(t, input, group, weight, bias, eps), NOT_IMPORTED, NOT_IMPORTED
 
 
 # Transformers
