@@ -29,10 +29,12 @@ class KVCache(Effect):
         self.unit_shape = [int(n) for n in unit_shape]
         self.dtype = dtype or get_default_dtype()
 
-    def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[E.Var]:
+    def emit_init(  # type: ignore[override]
+        self, name_hint: str, bb: BlockBuilder
+    ) -> list[E.Var]:
         shape = E.ShapeExpr([self.init_seq_len, *self.unit_shape])
         return [
-            builder.emit(
+            bb.emit(
                 R.call_pure_packed(
                     f"{_PREFIX}create", R.zeros(shape, self.dtype), shape, E.PrimValue(0),
                     sinfo_args=[ObjectStructInfo()],
