@@ -1,5 +1,6 @@
-"""The pass that computes what LLVM's functions do: those of any processor by `llvm_functions`, and
-in scalars what an instruction of another processor does to vectors.
+"""The pass that writes out what no target has an instruction for: functions of LLVM
+(`llvm_functions`), products in fixed point (`fixed_point`), and in scalars what an instruction of
+another processor does to vectors.
 
 `T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", …)` names an instruction, which
 only some processors have. For all others, and for the interpreter, a store of a vector made by it
@@ -21,6 +22,7 @@ from typing import NamedTuple
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
+from mlcweb.lower.fixed_point import computed_product
 from mlcweb.lower.llvm_functions import computed
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.simplify import simplify
@@ -279,8 +281,10 @@ class _Expansion(Mutator):
     @on(E.Call)
     def call(self, call: E.Call) -> E.PrimExpr:
         new = self.rewrite_children(call)
-        value = None if operator_name(new) in self.builtins else computed(new)
-        return new if value is None else value
+        if operator_name(new) in self.builtins:
+            return new
+        forms = (form(new) for form in (computed, computed_product))
+        return next((value for value in forms if value is not None), new)
 
     def is_missing(self, node: Node) -> bool:
         instruction = instruction_of(node)

@@ -4,8 +4,8 @@ broadcast.py has operators on two operands, elementwise.py on one, reduction.py 
 transform.py what only moves elements, index.py picks them by index, dynamic_slices.py by positions
 in tensors, scan.py has running sums, sequences.py masks and windows, diagonals.py matrices,
 einsum.py sums by names of axes, signal.py has Fourier transforms, fast_math.py approximations,
-image.py resizing, nn/ the layers of neural networks. Each function takes and gives `te.Tensor`;
-`te.create_prim_func` makes programs of them.
+fixed_point.py products of quantized models, image.py resizing, nn/ the layers of neural networks.
+Each function takes and gives `te.Tensor`; `te.create_prim_func` makes programs of them.
 """
 
 from mlcweb.topi import image, nn, tags as tag, utils, vision
@@ -16,7 +16,7 @@ from mlcweb.topi.broadcast import (
     subtract,
 )  # fmt: skip
 from mlcweb.topi.elementwise import (
-    abs, acos, acosh, asin, asinh, atan, atanh, bitwise_not, cast, ceil, clip, cos, cosh,
+    abs, acos, acosh, asin, asinh, atan, atanh, bitwise_not, cast, ceil, ceil_log2, clip, cos, cosh,
     elemwise_sum, erf, exp,
     floor, full, full_like, identity, isfinite, isinf, isnan, log, log10, log2, logical_not,
     negative, reinterpret, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, tan, tanh, trunc,
@@ -27,6 +27,7 @@ from mlcweb.topi.dynamic_slices import (
 )  # fmt: skip
 from mlcweb.topi.einsum import einsum, tensordot
 from mlcweb.topi.fast_math import fast_erf, fast_exp, fast_tanh
+from mlcweb.topi.fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
 from mlcweb.topi.index import (
     adv_index, gather, gather_nd, index_tensor, one_hot, sparse_to_dense, take, unravel_index,
 )  # fmt: skip

@@ -111,6 +111,15 @@ def cast(x: Tensor | PrimExpr, dtype: str) -> Any:
     return elementwise(x, lambda value: arithmetic.cast(dtype, value))
 
 
+def ceil_log2(x: PrimExpr | Scalar) -> PrimExpr:
+    """The logarithm of a number to base 2, rounded up; that of a positive integer exactly."""
+    value = arithmetic.convert(x)
+    if dtypes.is_float(value.dtype):
+        return _functions["ceil"](_functions["log2"](value))
+    zeros = intrinsics.call("int32", "clz", value - 1)
+    return arithmetic.cast(value.dtype, dtypes.bits(value.dtype) - zeros)
+
+
 def reinterpret(x: Tensor, dtype: str) -> Tensor:
     """The bits of every element as another type of the same width."""
     return elementwise(x, lambda value: intrinsics.reinterpret(dtype, value))

@@ -212,6 +212,23 @@ def test_what_wgsl_has_no_function_for():
         source(elementwise("T.nextafter(A[i, j], A[i, 0])"), "webgpu")
 
 
+def test_products_in_fixed_point():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in T.thread_binding(16, thread="threadIdx.x"):
+        B[i] = T.q_multiply_shift(A[i], 1389247123, 31, -2)
+""")
+    a = np.array([*range(-8, 0), 10**9, -(10**9), 7, 77, 777, 7777, 1, 0], "int32")
+    out = np.zeros(16, "int32")
+    if (runner := runners().get("opencl")) is not None:
+        runner(func, [a, out])
+        assert out.tolist() == [(x * 1389247123 + (1 << 32)) >> 33 for x in a.tolist()]
+    assert compile_cuda(source(func, "cuda")) == ""
+    with pytest.raises(TVMError, match="beyond the 32 bits"):
+        source(func, "webgpu")
+
+
 def test_functions_of_llvm():
     value = 'T.call_llvm_pure_intrin("float32", "llvm.fabs.f32", A[i, j])'
     assert_kernels_give(elementwise(value), [X], abs(X))
