@@ -204,7 +204,7 @@ def crop_and_resize(
         extrapolation_value: what is outside of an image; without it the nearest of its elements.
     """
     how = _Method(
-        {"bilinear": "linear"}.get(method, method), "tf_crop_and_resize", "floor", 0, False
+        {"bilinear": "linear"}.get(method, method), "tf_crop_and_resize", "round", 0, False
     )
 
     def resizing(corners: Sequence[Scalar] | None) -> _Resizing:

@@ -166,8 +166,12 @@ def _position(
     operator: str,
 ) -> Tensor:
     axes = shapes.axes_of(operator, axis, data.ndim)
-    if not axes:
-        raise DiagnosticError(f"{operator}: there is no axis to reduce over")
+    name, names = f"{_plain(data)}_red", _axis_names(data, axes, keepdims)
+    if not axes:  # each element is compared with no other one
+        zero = arithmetic.const(0)
+        return compute(
+            data.shape, lambda *_: zero, name, tag=tags.COMM_REDUCE_IDX, varargs_names=names
+        )
 
     def combine(x: Sequence[PrimExpr], y: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
         before = x[0] > y[0] if last else x[0] < y[0]
@@ -190,8 +194,6 @@ def _position(
         return reducer((flat, data(*place)), order)
 
     shape = _reduced_shape(data, axes, keepdims)
-    name = f"{_plain(data)}_red"
-    names = _axis_names(data, axes, keepdims)
     place, _ = compute(shape, value, f"{name}_temp", tag=tags.COMM_REDUCE_IDX, varargs_names=names)
     return compute(
         shape, lambda *index: place(*index), name, tag=tags.COMM_REDUCE_IDX, varargs_names=names

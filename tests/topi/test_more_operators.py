@@ -145,6 +145,16 @@ def test_blocks_of_pixels_become_channels_and_back(run, random):
     close(run(lambda a: topi.nn.depth_to_space(a, 2, "NCHW", "CRD"), crd.copy()), x)
 
 
+def test_channels_become_neighbouring_pixels(run, random):
+    x = random(2, 8, 3, 4)
+    want = x.reshape(2, 2, 2, 2, 3, 4).transpose(0, 1, 4, 2, 5, 3).reshape(2, 2, 6, 8)
+    shuffle = topi.nn.pixel_shuffle.pixel_shuffle
+    close(run(lambda a: shuffle(a, 2), x), want)
+    for factor, why in ((3, "8 channels"), (0, "positive int")):
+        with pytest.raises(TVMError, match=why):
+            run(lambda a, factor=factor: shuffle(a, factor), x)
+
+
 def test_blocks_of_positions_go_to_the_batch_and_back(run, random):
     x = random(2, 3, 5, 2)
     batches = run(lambda a: topi.nn.space_to_batch_nd(a, [2, 3], [1, 0], [0, 1], 0.5), x)

@@ -45,6 +45,8 @@ def test_positions_of_extremes(run, name, reference):
     np.testing.assert_array_equal(kept, reference(x, axis=1, keepdims=True))
     last = run(lambda a: getattr(topi, name)(a, 1, select_last_index=True), x)
     np.testing.assert_array_equal(last, 5 - reference(x[:, ::-1], axis=1))
+    alone = run(lambda a: getattr(topi, name)(a, ()), x)
+    assert alone.dtype == np.int32 and not alone.any() and alone.shape == x.shape
 
 
 def test_all_and_any(run, random):

@@ -362,6 +362,22 @@ def test_regions_of_images_at_one_size(run, random, layout, extrapolation):
     close(got if layout == "NCHW" else got.transpose(0, 3, 1, 2), want, 1e-4)
 
 
+def test_regions_take_the_nearest_pixel(run):
+    images = np.arange(20, dtype="float32").reshape(1, 1, 4, 5)
+    boxes, which = np.array([[0, 0, 1, 1]], "float32"), np.array([0], "int32")
+    got = run(
+        lambda a, b, i: topi.image.crop_and_resize(a, b, i, (2, 3), method="nearest_neighbor"),
+        images, boxes, which,
+    )  # fmt: skip
+    assert got.tolist() == [[[[0, 2, 4], [15, 17, 19]]]]
+    boxes = np.array([[0.2, 0.15, 0.8, 0.9]], "float32")  # rows 0.6, 2.4; columns 0.6, 2.1, 3.6
+    got = run(
+        lambda a, b, i: topi.image.crop_and_resize(a, b, i, (2, 3), method="nearest_neighbor"),
+        images, boxes, which,
+    )  # fmt: skip
+    assert got.tolist() == [[[[6, 7, 9], [11, 12, 14]]]]
+
+
 def test_a_scale_and_a_shift_for_channels_in_blocks(run, random):
     x, scale, shift = random(1, 2, 3, 3, 4), random(2, 4), random(2, 4)
     got = run(nn.scale_shift_nchwc, x, scale, shift)

@@ -1,5 +1,7 @@
 """Operators of neural networks; a family a file."""
 
+from mlcweb.topi.broadcast import add
+from mlcweb.topi.nn import pixel_shuffle
 from mlcweb.topi.nn.activation import (
     gelu, gelu_tanh, hard_sigmoid, hard_swish, leaky_relu, prelu, relu, selu,
     silu, softplus,

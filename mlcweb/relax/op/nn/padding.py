@@ -9,10 +9,9 @@ from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.legalize import attribute, by, te, to_result_shape, topi
+from mlcweb.relax.op.legalize import attribute, by, to_result_shape, topi
 from mlcweb.relax.op.registry import FOLLOW, call, operator, whole
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
-from mlcweb.tir.expr import PrimExpr
 
 PAD_MODES = ("constant", "reflect", "replicate", "circular")
 
@@ -101,23 +100,11 @@ def _infer_pixel_shuffle(call: Call, context: Context) -> StructInfo:
     return TensorStructInfo([*outer, *(dims.simplify(n) for n in inner)], info.dtype)
 
 
-def _pixel_shuffle(x: te.Tensor, factor: int) -> te.Tensor:
-    *outer, channels, high, wide = x.shape
-    kept = channels // (factor * factor)
-
-    def element(*index: PrimExpr) -> PrimExpr:
-        *front, c, i, j = index
-        place = (c * factor + i % factor) * factor + j % factor
-        return x(*front, place, i // factor, j // factor)
-
-    return te.compute([*outer, kept, high * factor, wide * factor], element, "pixel_shuffle")
-
-
 @operator(
     "relax.nn.pixel_shuffle", "data",
-    infer=_infer_pixel_shuffle, legalize=by(_pixel_shuffle, "upscale_factor", hint="pixel_shuffle"),
+    infer=_infer_pixel_shuffle,
+    legalize=by(topi.nn.pixel_shuffle.pixel_shuffle, "upscale_factor", hint="pixel_shuffle"),
 )  # fmt: skip
 def pixel_shuffle(data: ExprLike, upscale_factor: int) -> Call:
-    """(…, c r², h, w) as (…, c, h r, w r): channels become neighbouring pixels (Shi et al.,
-    "Real-Time Single Image and Video Super-Resolution", 2016)."""
+    """(…, c r², h, w) as (…, c, h r, w r): channels become neighbouring pixels."""
     return call(pixel_shuffle, data, upscale_factor=whole(upscale_factor))
