@@ -410,7 +410,8 @@ package packoffset partial pass patch pixelfragment precise precision premerge p
 regardless reinterpret_cast require requires resource self set smooth snorm static_assert
 static_cast std subroutine super target thread_local throw trait try type typeid typename typeof
 unless unorm unsafe unsized use varying virtual wgsl where with writeonly yield bitcast f16 f32 i32
-u32 vec2 vec3 vec4 ptr"""
+u32 vec2 vec3 vec4 ptr uniform storage workgroup function read write inverseSqrt countOneBits
+countLeadingZeros length"""
 
 WGSL = Language(
     name="webgpu",

@@ -75,10 +75,10 @@ INSTEAD = {
 RESERVED = """float half double bool char short int long uint uchar ushort ulong signed unsigned
 const void device thread threadgroup constant kernel global local shared array vec2 vec3 vec4 var
 let fn struct args auto case default do else enum extern for goto if inline register restrict return
-sizeof static switch typedef union volatile while main blockIdx threadIdx min max exp log sin cos
-abs floor ceil round sqrt pow select sample texture buffer vertex fragment asm this new delete
-template class private args public protected operator namespace using true false""".split()  # noqa: SIM905
-"""Names that some language has taken."""
+sizeof static switch typedef union volatile while main blockIdx threadIdx min max select sample
+texture buffer vertex fragment asm this new delete template class private args public protected
+operator namespace using true false read_only write_only read_write""".split()  # noqa: SIM905
+"""Names that some language has taken, beside those of operators."""
 
 
 def write_kernels(kernels: list[DeviceKernel], language: Language) -> str:
@@ -119,7 +119,8 @@ class KernelPrinter(Dispatcher):
     def __init__(self, kernel: DeviceKernel, language: Language, taken: Iterable[str] = ()) -> None:
         self.kernel = kernel
         self.language = language
-        self.names = NameTable((*RESERVED, *language.reserved.split(), *taken))
+        functions = (name for name in OPERATORS if isinstance(name, str))
+        self.names = NameTable((*RESERVED, *functions, *language.reserved.split(), *taken))
         self.analyzer = Analyzer(kernel.domains)
         self.lines: list[str] = []
         self.places: list[Span | None] = []

@@ -229,6 +229,18 @@ def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
         source(func, "webgpu")
 
 
+@pytest.mark.parametrize("name", ["uniform", "storage", "read_write", "workgroup", "trunc"])
+def test_words_of_wgsl_name_no_buffers(name):
+    func = from_source(f"""
+@T.prim_func
+def main({name}: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in T.thread_binding(16, thread="threadIdx.x"):
+        B[i] = T.trunc({name}[i])
+""")
+    a = np.linspace(-3, 3, 16, dtype="float32")
+    assert_kernels_give(func, [a], np.trunc(a))
+
+
 def test_functions_of_llvm():
     value = 'T.call_llvm_pure_intrin("float32", "llvm.fabs.f32", A[i, j])'
     assert_kernels_give(elementwise(value), [X], abs(X))
