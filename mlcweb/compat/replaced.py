@@ -223,7 +223,7 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     "relax.backend.pipelines": {
         "it is a library of other hardware, which cannot be called from here; relax.build compiles "
         "its operators itself": "cublas cudnn cutlass flashinfer hipblas",
-        "one lowering serves all targets here: relax.backend.DispatchSortScan": "cumsum sampling",
+        "lowering asks the current target here: relax.backend.DispatchSortScan": "cumsum sampling",
     },
     "relax.backend.patterns": {
         "its rewriting is for libraries of attention; write one with relax.dpl.rewrite_call": (

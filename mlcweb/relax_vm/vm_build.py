@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import TypeAlias
 
 from mlcweb.dlight.defaults import schedule_by_default
@@ -66,7 +67,8 @@ def build(
         raise TVMError(f"relax.build takes an IRModule, not {type(mod).__name__}")
     if params:
         mod = _bound(mod, params)
-    ready = prepare(mod, relax_pipeline)
+    with Target(target) if target is not None else nullcontext():
+        ready = prepare(mod, relax_pipeline)
     if callable(tir_pipeline):
         ready = tir_pipeline(ready)
     return _built(ready, target)

@@ -1,4 +1,5 @@
-"""Sorting along an axis: a stable merge sort from the bottom up, of positions.
+"""Sorting along an axis: a stable merge sort from the bottom up, of positions; for GPUs the ranks
+of `gpu`.
 
 NaN counts as greater than any number, as in NumPy.
 """
@@ -15,7 +16,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import BufferStore, IfThenElse, Stmt, sequence
-from mlcweb.topi import shapes
+from mlcweb.topi import gpu, shapes
 from mlcweb.topi.loops import loop
 from mlcweb.topi.transform import index_type, moved
 
@@ -112,7 +113,8 @@ def searchsorted(
 
 def _picked(data: Tensor, order: Tensor, place: int) -> Callable[..., PrimExpr]:
     def element(*index: PrimExpr) -> PrimExpr:
-        return data(*index[:place], order(*index), *index[place + 1 :])
+        position = arithmetic.cast(index_type(data), order(*index))
+        return data(*index[:place], position, *index[place + 1 :])
 
     return element
 
@@ -123,6 +125,8 @@ def _order(data: Tensor, place: int, ascending: bool, counts: Tensor | None = No
     extent = data.shape[place]
     kind = index_type(data)
     length = shapes.constant(extent)
+    if gpu.is_targeted():
+        return gpu.order(data, place, lambda a, b: _before(a, b, ascending), counts)
 
     def number(value: int) -> PrimExpr:
         return arithmetic.const(value, kind)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
-from mlcweb import dlight
+from mlcweb import dlight, te, topi
 from mlcweb.ir import assert_structural_equal
 from mlcweb.script import from_source
 from tests.dlight.gpu_programs import PROGRAMS, operators, program
@@ -163,3 +163,11 @@ def test_the_first_rule_that_knows_a_function_schedules_it():
     ):  # fmt: skip
         mod = program(name)
         assert_structural_equal(scheduled(mod, *rules)["main"], scheduled(mod, rule)["main"])
+
+
+def test_what_reduces_the_results_of_other_rows_is_not_kept_in_shared_memory():
+    x = te.placeholder((te.var("n"), 8), "float32", "x")
+    with tvm.target.Target(GPU):
+        mod = tvm.IRModule({"main": te.create_prim_func([x, topi.argsort(x, dtype="int32")])})
+    assert not is_scheduled(scheduled(mod, "GeneralReduction"))
+    assert is_scheduled(scheduled(mod, "Fallback"))

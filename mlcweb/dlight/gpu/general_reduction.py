@@ -16,6 +16,7 @@ from mlcweb.schedule.analysis.block_facts import extent_of, place_of
 from mlcweb.tir.arithmetic import const, convert
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import IterType
 from mlcweb.tir.substitute import variables_in
 
 _THREADS = {"cuda": 256, "opencl": 256}
@@ -45,6 +46,7 @@ class GeneralReduction(GPUScheduleRule):
             or any(info.dom_kind() != kind for info in infos[1:-1])
             or not infos[-1].is_injective()
             or len(infos[-1].iters) > len(kind)
+            or _reads_other_rows(sch, infos[:-1])
         ):
             return None
         _reduced_first(sch, infos)
@@ -57,6 +59,20 @@ class GeneralReduction(GPUScheduleRule):
             sch.compute_at(info.block_rv, row, preserve_unit_loops=True)
             _share(sch, sch.fuse(*sch.get_loops(info.block_rv)[-reduced:]), threads, steps)
         return sch
+
+
+def _reads_other_rows(sch: Schedule, infos: Sequence[BlockInfo]) -> bool:
+    """Whether a block reduces what blocks before it have reduced rows to."""
+    reduced = set()
+    for info in infos:
+        block = place_of(sch, info.block_rv).block
+        along = {axis.var for axis in block.iter_vars if axis.iter_type is IterType.COMM_REDUCE}
+        for read in block.reads:
+            parts = (expression for part in read.region for expression in (part.min, part.extent))
+            if read.buffer in reduced and along & variables_in(*parts):
+                return True
+        reduced |= {write.buffer for write in block.writes}
+    return False
 
 
 def _share(

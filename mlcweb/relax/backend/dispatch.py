@@ -9,8 +9,8 @@ from mlcweb.relax.transform.legalize_ops import LegalizeOps
 
 
 def DispatchSortScan(index_bits: int | None = None) -> Pass:
-    """Lower sorts, `topk`, cumulative sums and products, and `bucketize`. One lowering serves all
-    targets here.
+    """Lower sorts, `topk`, cumulative sums and products, and `bucketize`, for the current target:
+    `with target:`.
 
     `index_bits` (32 or 64) is accepted as in TVM.
 
