@@ -5,8 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from mlcweb import relax
 from mlcweb.driver import tvmc
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
+from mlcweb.script import relax as R
 from tests.relax.frontend.test_onnx import W, dense
 
 STAGES = ["import", "LegalizeOps", "AnnotateTIROpPattern", "FoldConstant", "FuseOps", "FuseTIR",
@@ -27,6 +29,15 @@ def test_every_stage_is_kept(model):
     assert "R.call_tir(cls.matmul, (x" in package.stages[1].mod.script()
     assert "fused_matmul_relu" in package.stages[-1].mod.script()
     assert str(package).splitlines()[-1].startswith("build for llvm")
+
+
+def test_operators_are_lowered_for_the_target():
+    x = relax.Var("x", R.Tensor((2, 5), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.argsort(x)))
+    package = tvmc.compile(builder.get(), "webgpu")
+    assert "rank" in package.stages[-1].mod.script()
 
 
 def test_results_and_times(model):

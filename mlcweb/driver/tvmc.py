@@ -162,7 +162,7 @@ def tune(
         database = Database.create("json", work_dir=os.fspath(tuning_records))
     if prior_records is not None:
         database.merge(_records(prior_records))
-    lowered = _lowered(tvmc_model, relax_pipeline)[-1].mod
+    lowered = _lowered(tvmc_model, relax_pipeline, target)[-1].mod
     wait_for(
         tune_extracted_async(
             tasks_of(lowered, target),
@@ -194,19 +194,19 @@ def compile(
         TVMCException: there are no records in this folder.
     """
     with nullcontext() if tuning_records is None else _records(tuning_records):
-        stages = _lowered(tvmc_model, relax_pipeline)
+        stages = _lowered(tvmc_model, relax_pipeline, target)
     begin = time.perf_counter()
     executable = build(stages[-1].mod, target, relax_pipeline=None)
     return Package(executable, tuple(stages), target, time.perf_counter() - begin)
 
 
-def _lowered(tvmc_model: Model | IRModule, relax_pipeline: Any) -> list[Stage]:
+def _lowered(tvmc_model: Model | IRModule, relax_pipeline: Any, target: Any) -> list[Stage]:
     if isinstance(tvmc_model, IRModule):
         tvmc_model = Model(tvmc_model, 0.0)
     stages = _Stages(tvmc_model)
     context = PassContext.current()
     with context.with_instruments([*context.instruments, stages]):
-        prepare(tvmc_model.mod, relax_pipeline)
+        prepare(tvmc_model.mod, relax_pipeline, target)
     return stages.stages
 
 

@@ -67,8 +67,7 @@ def build(
         raise TVMError(f"relax.build takes an IRModule, not {type(mod).__name__}")
     if params:
         mod = _bound(mod, params)
-    with Target(target) if target is not None else nullcontext():
-        ready = prepare(mod, relax_pipeline)
+    ready = prepare(mod, relax_pipeline, target)
     if callable(tir_pipeline):
         ready = tir_pipeline(ready)
     return _built(ready, target)
@@ -113,15 +112,18 @@ def _external_functions(mod: IRModule, names: Iterable[str]) -> dict[str, Packed
     return {name: functions[name] for name in names if name in functions}
 
 
-def prepare(mod: IRModule, pipeline: Pipeline | str | None = "default") -> IRModule:
+def prepare(
+    mod: IRModule, pipeline: Pipeline | str | None = "default", target: TargetLike = None
+) -> IRModule:
     """A module after the passes of a pipeline, all of its operators lowered; the arguments are
     those of `build`."""
     if pipeline is None:
         return mod
     if isinstance(pipeline, str):
         pipeline = get_pipeline(pipeline)
-    ready = pipeline(mod)
-    return LegalizeOps()(ready) if has_operators(ready) else ready
+    with nullcontext() if target is None else Target(target):
+        ready = pipeline(mod)
+        return LegalizeOps()(ready) if has_operators(ready) else ready
 
 
 def _bound(mod: IRModule, params: Mapping[str, E.Expr | ArrayLike]) -> IRModule:
