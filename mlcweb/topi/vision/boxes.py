@@ -29,7 +29,7 @@ def all_class_non_max_suppression(
     Args:
         boxes: (images, boxes, 4): two opposite corners y1, x1, y2, x2.
         scores: (images, classes, boxes); those not above `score_threshold` are left out.
-        max_output_boxes_per_class: of each image.
+        max_output_boxes_per_class: of each image; an int, or a tensor of one.
         iou_threshold: boxes overlap whose intersection is more than this part of their union.
         output_format: "onnx".
         output_shape: (rows, 3) of the result; boxes for which there is no row are left out.
@@ -37,8 +37,9 @@ def all_class_non_max_suppression(
     The thresholds are numbers, or tensors of one.
 
     Returns:
-        (images * classes * boxes, 3), or `output_shape`, of int64: image, class and box of those
-        that are chosen, and -1 in the rows behind them; and how many there are, (1,).
+        (images * classes * n, 3), or `output_shape`, of int64: image, class and box of those that
+        are chosen, and -1 in the rows behind them; and how many there are, (1,). n is
+        `max_output_boxes_per_class` if that is an int, else the number of boxes.
     """
     if output_format != "onnx" or boxes.ndim != 3 or scores.ndim != 3:
         raise DiagnosticError(
@@ -47,8 +48,13 @@ def all_class_non_max_suppression(
             f'"{output_format}"'
         )
     images, classes, count = scores.shape
-    every = images * classes * count
-    rows = every if output_shape is None else as_shape(output_shape)[0]
+    most_of_class = max_output_boxes_per_class
+    if isinstance(most_of_class, int):
+        rows = images * classes * max(most_of_class, 0)
+    else:
+        rows = images * classes * count
+    if output_shape is not None:
+        rows = as_shape(output_shape)[0]
     order = argsort(scores, axis=2, is_ascend=False, dtype=_WIDE)
     limits = [max_output_boxes_per_class, iou_threshold, score_threshold]
     tensors = [limit for limit in limits if isinstance(limit, Tensor)]

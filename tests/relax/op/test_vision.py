@@ -103,6 +103,13 @@ def test_boxes_for_which_there_is_a_row():
     assert count.numpy() == [2]
 
 
+def test_rows_for_as_many_boxes_as_are_asked_for():
+    boxes, scores = te.placeholder((1, 6, 4), name="boxes"), te.placeholder((1, 2, 6), name="s")
+    for most, rows in ((3, 6), (8, 16), (0, 0), (tvm.tir.const(3, "int64"), 12)):
+        chosen, count = topi.vision.all_class_non_max_suppression(boxes, scores, most, 0.5, 0.1)
+        assert [int(n) for n in chosen.shape] == [rows, 3] and [int(n) for n in count.shape] == [1]
+
+
 def detections(images=2, boxes=12):
     """Rows of a class (-1: none), a score and two corners, of which many overlap."""
     generator = np.random.default_rng(3)
