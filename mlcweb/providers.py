@@ -30,7 +30,7 @@ def _target(name: str) -> Any:
 
 
 @provides("mlcweb.lower.vectorize_loop", "current_target")
-@provides("mlcweb.topi.gpu", "current_target")
+@provides("mlcweb.topi.parallel", "current_target")
 def _current_target(name: str) -> Any:
     from mlcweb.runtime.target import Target
 

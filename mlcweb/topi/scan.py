@@ -1,5 +1,5 @@
 """Running sums and products: loops that TensorIR's blocks cannot divide among iterators; for GPUs
-those of `gpu`."""
+those of `parallel`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import BufferStore, For, ForKind, IfThenElse, Stmt
-from mlcweb.topi import gpu, shapes
+from mlcweb.topi import parallel, shapes
 from mlcweb.topi.transform import reshape
 
 
@@ -28,8 +28,8 @@ def _scan(
             data, axis = reshape(data, (shapes.size(data.shape),)), 0
         place = shapes.axis_of(name, axis, data.ndim)
         element = dtype or data.dtype
-        if gpu.is_targeted():
-            return gpu.scan(data, place, element, bool(exclusive), neutral, f"{name}_generic")
+        if parallel.is_targeted():
+            return parallel.scan(data, place, element, bool(exclusive), neutral, f"{name}_generic")
 
         def body(inputs: list[Buffer], outputs: list[Buffer]) -> Stmt:
             (source,), (result,) = inputs, outputs

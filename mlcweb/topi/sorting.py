@@ -1,5 +1,5 @@
 """Sorting along an axis: a stable merge sort from the bottom up, of positions; for GPUs the ranks
-of `gpu`.
+of `parallel`.
 
 NaN counts as greater than any number, as in NumPy.
 """
@@ -16,7 +16,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import BufferStore, IfThenElse, Stmt, sequence
-from mlcweb.topi import gpu, shapes
+from mlcweb.topi import parallel, shapes
 from mlcweb.topi.loops import loop
 from mlcweb.topi.transform import index_type, moved
 
@@ -125,8 +125,8 @@ def _order(data: Tensor, place: int, ascending: bool, counts: Tensor | None = No
     extent = data.shape[place]
     kind = index_type(data)
     length = shapes.constant(extent)
-    if gpu.is_targeted():
-        return gpu.order(data, place, lambda a, b: _before(a, b, ascending), counts)
+    if parallel.is_targeted():
+        return parallel.order(data, place, lambda a, b: _before(a, b, ascending), counts)
 
     def number(value: int) -> PrimExpr:
         return arithmetic.const(value, kind)
