@@ -17,6 +17,7 @@ from mlcweb.script.namespace import (
     loops,
     macros,
     older,
+    recording,
     statements,
 )  # fmt: skip
 from mlcweb.script.namespace.types import (
@@ -29,7 +30,7 @@ from mlcweb.script.namespace.types import (
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import NAMESPACES
-from mlcweb.tir.constructors import make_broadcast, make_ramp
+from mlcweb.tir.constructors import CONSTRUCTORS, make_broadcast, make_ramp
 from mlcweb.tir.op_functions import BUILTIN_FUNCTIONS, ceildiv, infinity
 from mlcweb.tir.operators import BINARY_NODES, DIVISIONS, OPERATORS
 from mlcweb.tir.target_description import TargetDescription
@@ -48,6 +49,7 @@ NAMES: dict[str, Any] = {
     "Range": loops.loop_range,
     "var": lambda dtype="int32", name="": E.Var(name, str(dtype)),
     "Var": expressions.variable,
+    "SizeVar": CONSTRUCTORS["SizeVar"],
     # for the time while the script is read
     "macro": macros.macro,
     "inline": macros.inline,
@@ -104,6 +106,9 @@ NAMES: dict[str, Any] = {
     "env_thread": statements.env_thread,
     "iter_var": older.iter_var,
     "buffer_store": statements.buffer_store,
+    "If": recording.if_,
+    "Then": recording.then_,
+    "Else": recording.else_,
     # expressions
     **{name: expressions.MachineNamespace(name) for name in NAMESPACES},
     **BUILTIN_FUNCTIONS,

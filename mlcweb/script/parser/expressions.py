@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from inspect import Parameter, Signature
 from numbers import Integral, Real
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from mlcweb.ir.errors import DiagnosticError
@@ -25,6 +26,7 @@ from mlcweb.script.namespace.expressions import MachineNamespace
 from mlcweb.script.namespace.loops import python_range
 from mlcweb.script.namespace.macros import Macro
 from mlcweb.script.namespace.older import METADATA_OMITTED, REPLACED
+from mlcweb.script.namespace.recording import as_text, recording
 from mlcweb.script.namespace.types import BufferType, ScalarType
 from mlcweb.script.parser import compile_time
 from mlcweb.script.parser.accesses import access, vector_load
@@ -415,6 +417,24 @@ def _subscript(self: Evaluator, node: ast.Subscript) -> Any:
     raise self.error(f"{describe(base)} has no elements; only buffers are indexed", node)
 
 
+@contextmanager
+def _statements_of(self: Evaluator, function: Any, node: ast.Call) -> Iterator[None]:
+    """Put the statements that a function of the program makes where it is called."""
+    home = getattr(function, "__module__", None) or ""
+    if not isinstance(function, FunctionType) or home.startswith("mlcweb."):
+        with as_text():
+            yield
+        return
+    with recording() as statements:
+        yield
+    if self.reader is None:
+        if statements:
+            raise self.error("A function that makes statements is called in a body alone", node)
+        return
+    for statement in statements:
+        self.reader.emit(statement)
+
+
 def _call(self: Evaluator, node: ast.Call) -> Any:
     function = self.value(node.func)
     arguments = items(self, node.args)
@@ -437,7 +457,8 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
         raise self.error(f"{ast.unparse(node.func)} cannot be called", node)
     compile_time.check_call(self, function, node.func)
     try:
-        result = function(*arguments, **options)
+        with _statements_of(self, function, node):
+            result = function(*arguments, **options)
     except DiagnosticError:
         raise
     except (TypeError, ValueError, AttributeError, LookupError) as error:
