@@ -427,12 +427,11 @@ def _statements_of(self: Evaluator, function: Any, node: ast.Call) -> Iterator[N
         return
     with recording() as statements:
         yield
-    if self.reader is None:
-        if statements:
-            raise self.error("A function that makes statements is called in a body alone", node)
-        return
+    emit = getattr(self.reader, "emit", None)  # a graph function has no statements
+    if statements and emit is None:
+        raise self.error("A function that makes statements is called in a T.prim_func", node)
     for statement in statements:
-        self.reader.emit(statement)
+        emit(statement)  # pyright: ignore[reportOptionalCall]
 
 
 def _call(self: Evaluator, node: ast.Call) -> Any:

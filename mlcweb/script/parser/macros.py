@@ -13,7 +13,6 @@ from mlcweb.script.parser import compile_time
 from mlcweb.script.parser.environment import Scopes
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Var
-from mlcweb.tir.stmt import Stmt
 
 if TYPE_CHECKING:
     from mlcweb.script.parser.expressions import Evaluator
@@ -28,8 +27,6 @@ class Reader(Protocol):
     """Those that the script names, by their memory."""
 
     def statements(self, body: Sequence[ast.stmt]) -> None: ...
-
-    def emit(self, statement: Stmt) -> None: ...
 
 
 def expand(
