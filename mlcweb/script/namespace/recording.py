@@ -10,44 +10,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.tir import arithmetic
 from mlcweb.tir import stmt as S
 
-_open: list[list[S.Stmt] | None] = []
-"""The statements of the call, and of the branches that are open in it; innermost last. None: the
-text of a script, which a function reads, is carried out."""
+_statements: ContextVar[list[S.Stmt] | None] = ContextVar("statements", default=None)
+"""Those of the call, or of the branch that is open in it. None: the text of a script, which a
+function reads, is carried out."""
 
-_branches: list[dict[str, S.Stmt]] = []
-"""The branches of each open `T.If`."""
+_branches: ContextVar[dict[str, S.Stmt] | None] = ContextVar("branches", default=None)
+"""The branches of the innermost `T.If` that is open."""
 
 
 @contextmanager
 def recording() -> Iterator[list[S.Stmt]]:
     """The statements that are made inside."""
     statements: list[S.Stmt] = []
-    _open.append(statements)
+    token = _statements.set(statements)
     try:
         yield statements
     finally:
-        _open.pop()
+        _statements.reset(token)
 
 
 @contextmanager
 def as_text() -> Iterator[None]:
     """What is called inside is called by the text of a script itself."""
-    _open.append(None)
+    token = _statements.set(None)
     try:
         yield
     finally:
-        _open.pop()
+        _statements.reset(token)
 
 
 def record(statement: S.Stmt) -> S.Stmt | None:
     """The statement itself in the text of a script; None where a function has made it."""
-    statements = _open[-1] if _open else None
+    statements = _statements.get()
     if statements is None:
         return statement
     statements.append(statement)
@@ -59,11 +60,11 @@ def if_(condition: Any) -> Iterator[None]:
     """A branch, inside of which are `with T.Then():` and perhaps `with T.Else():`."""
     _need_function("T.If")
     branches: dict[str, S.Stmt] = {}
-    _branches.append(branches)
+    token = _branches.set(branches)
     try:
         yield
     finally:
-        _branches.pop()
+        _branches.reset(token)
     if "T.Then" not in branches:
         raise DiagnosticError("T.If has no branch: write `with T.Then():` inside")
     test = arithmetic.cast("bool", arithmetic.convert(condition))
@@ -83,17 +84,18 @@ def else_() -> AbstractContextManager[None]:
 @contextmanager
 def _branch(case: str) -> Iterator[None]:
     _need_function(case)
-    if not _branches or case in _branches[-1]:
+    branches = _branches.get()
+    if branches is None or case in branches:
         raise DiagnosticError(f"{case} belongs inside `with T.If(condition):`, once")
     with recording() as statements:
         yield
     if not statements:
         raise DiagnosticError(f"{case} has no statement")
-    _branches[-1][case] = S.sequence(*statements)
+    branches[case] = S.sequence(*statements)
 
 
 def _need_function(name: str) -> None:
-    if not _open or _open[-1] is None:
+    if _statements.get() is None:
         raise DiagnosticError(
             f"{name} is for functions that a script calls; in its own text write `if` and `else`"
         )
