@@ -103,7 +103,7 @@ def _infer_pixel_shuffle(call: Call, context: Context) -> StructInfo:
 @operator(
     "relax.nn.pixel_shuffle", "data",
     infer=_infer_pixel_shuffle,
-    legalize=by(topi.nn.pixel_shuffle.pixel_shuffle, "upscale_factor", hint="pixel_shuffle"),
+    legalize=by("nn.pixel_shuffle.pixel_shuffle", "upscale_factor", hint="pixel_shuffle"),
 )  # fmt: skip
 def pixel_shuffle(data: ExprLike, upscale_factor: int) -> Call:
     """(…, c r², h, w) as (…, c, h r, w r): channels become neighbouring pixels."""
