@@ -17,7 +17,7 @@ from mlcweb.tensor_intrin.cuda import (
 )
 from mlcweb.tir import Schedule
 from tests import cuda_on_cpu
-from tests.gpu import compile_cuda, nvrtc
+from tests.gpu import compile_cuda
 
 SIZES = (32, 32, 64)
 
@@ -134,8 +134,7 @@ def assert_in_registers(func, arrays, expected):
         cuda_on_cpu.run_cuda_on_cpu(func, [*arrays, out])
         np.testing.assert_array_equal(out, expected)
     text = tvm.build(func, target="cuda").imported_modules[0].get_source()
-    if nvrtc() is not None:
-        assert compile_cuda(text, "compute_80") == ""
+    assert compile_cuda(text, "compute_80") == ""
     return text
 
 
@@ -231,8 +230,7 @@ def test_loads_written_by_hand(turns, count, pointer):
     text = tvm.build(func, target="cuda").imported_modules[0].get_source()
     assert f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' if turns else ''}.shared.b16" in text
     assert f"half A_local[{2 * count}];" in text
-    if nvrtc() is not None:
-        assert compile_cuda(text, "compute_80") == ""
+    assert compile_cuda(text, "compute_80") == ""
 
 
 PRODUCT = """
@@ -294,8 +292,7 @@ def test_products_written_by_hand(kind):
     func = one_product(*kind)
     assert_numbers(func, [a, b], expected, ["interpreter", "simulated", "llvm"])
     text = tvm.build(func, target="cuda").imported_modules[0].get_source()
-    if nvrtc() is not None:
-        assert compile_cuda(text, "compute_80") == ""
+    assert compile_cuda(text, "compute_80") == ""
     if kind[:3] == (16, 8, "float16"):
         assert f"m16n8k8.row.col.{'f32' if out == 'float32' else 'f16'}.f16.f16" in text
 
@@ -336,8 +333,7 @@ def test_bfloat16():
         np.testing.assert_array_equal(out.numpy(), a @ b[:8].T, err_msg=target)
     text = tvm.build(func, target="cuda").imported_modules[0].get_source()
     assert "m16n8k16.row.col.f32.bf16.bf16.f32" in text
-    if nvrtc() is not None:
-        assert compile_cuda(text, "compute_80") == ""
+    assert compile_cuda(text, "compute_80") == ""
 
 
 @pytest.mark.parametrize(
