@@ -42,6 +42,13 @@ def test_mutants_are_imported_or_refused(first):
         assert not said or WHERE.match(said), what
 
 
+def test_a_shape_has_not_millions_of_extents():
+    model = build("ConstantOfShape", [2, 100_000_000, 4])
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
+    with pytest.raises(OnnxError, match="800000000 numbers that come with a run"):
+        from_onnx(model.SerializeToString())
+
+
 def test_the_models_that_mutants_are_made_of_can_be_imported():
     for model in models():
         from_onnx(model.SerializeToString())

@@ -37,6 +37,11 @@ class TensorSequence:
     values: tuple[Value, ...]
 
 
+MAX_EXTENTS = 64
+"""Tensors have fewer axes; a longer vector that is to be a shape is a mistake, and each of its
+numbers would be a variable."""
+
+
 @dataclass(eq=False, slots=True)
 class Weight:
     """A weight that is a parameter of the function, and what it is in the model. An operator that
@@ -190,6 +195,8 @@ class Node:
         count = math.prod(self.shape(index)) if isinstance(value, E.Expr) else None
         if self.known(index) is not None or not isinstance(count, int):
             return self.extents(index, what)
+        if count > MAX_EXTENTS:
+            raise self.unsupported(f"a {what} of {count} numbers that come with a run")
         return self.extents_in(op.reshape(self.tensor(index), [count]), count, what)
 
     def extents_in(self, vector: E.Expr, count: int, what: str) -> list[Extent]:

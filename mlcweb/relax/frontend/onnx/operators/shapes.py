@@ -89,6 +89,8 @@ def _dynamic_slice(node: Node) -> Expr:
     """By positions that come with a run."""
     shape = node.shape(0)
     (count,) = node.static_shape(1)
+    if count > len(shape):
+        raise node.wrong(f"{count} axes are to be sliced, of a tensor that has {len(shape)}")
     axes = node.ints(3, "axes") if node.has(3) else list(range(count))
     axes = [normalized(node, axis, len(shape)) for axis in axes]
 
