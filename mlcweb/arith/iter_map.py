@@ -13,6 +13,7 @@ from itertools import permutations
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.interval import in_type
 from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum, sum_to_expr
 from mlcweb.arith.iter_fuse import Fuser
@@ -25,7 +26,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
-from mlcweb.tir.dtype import is_integer, max_value, min_value
+from mlcweb.tir.dtype import is_integer
 from mlcweb.tir.folding import floordiv, floormod, integer
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
@@ -446,7 +447,7 @@ def _cast(detector: _Detector, expression: Any) -> Value:
     if not is_integer(dtype):
         raise NotAffine(f"an iterator as {dtype}: {expression!r}")
     bound = detector.analyzer.const_int_bound(expression.value)
-    if bound.min_value < min_value(dtype) or bound.max_value > max_value(dtype):
+    if in_type(bound, dtype) != bound:
         raise NotAffine(f"an iterator that may not fit {dtype}: {expression!r}")
     terms = {split: cast(dtype, scale) for split, scale in value.items()}
     return iter_sum(terms, detector.simple(cast(dtype, value.constant)))

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from mlcweb.arith.analyzer import conjuncts
 from mlcweb.arith.interval import INDEX_TYPES
 from mlcweb.arith.iter_arithmetic import NotAffine, add, subtract
+from mlcweb.arith.known import without_hint
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import integer
-from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import uses_any
 
 
@@ -33,8 +33,7 @@ def bounds_of_iterators(predicate: E.PrimExpr, iterators: Container[E.Var]) -> l
 
 
 def _bound_of(condition: E.PrimExpr, iterators: Container[E.Var]) -> Bound | None:
-    if operator_name(condition) == "likely":
-        return _bound_of(condition.args[0], iterators)  # type: ignore[attr-defined]
+    condition = without_hint(condition)
     if isinstance(condition, (E.GT, E.GE)):
         mirrored = E.LT if isinstance(condition, E.GT) else E.LE
         condition = mirrored(condition.b, condition.a)

@@ -8,6 +8,7 @@ from math import inf
 from mlcweb.analysis.access_regions import AccessVisitor, Boxes
 from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.arith import Analyzer, IntSet, bounding_box, conjunction, conjuncts, intersect
+from mlcweb.arith.known import without_hint
 from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
@@ -203,7 +204,7 @@ class _Search(AccessVisitor):
     def under(self, condition: E.PrimExpr, part: Node) -> None:
         """Visit what is only computed where a condition holds."""
         outer, seen = self.conditions, self.seen
-        holds = [_unmarked(each) for each in conjuncts(self.resolve(condition))]
+        holds = [without_hint(each) for each in conjuncts(self.resolve(condition))]
         self.conditions, self.seen = [*outer, *holds], list(seen) if holds else seen
         self.visit(part)
         self.conditions, self.seen = outer, seen
@@ -245,10 +246,3 @@ class _Search(AccessVisitor):
         if low == -inf or high == inf:
             return IntSet(None, None)
         return IntSet(const(int(low), part.min.dtype), const(int(high), part.min.dtype))
-
-
-def _unmarked(condition: E.PrimExpr) -> E.PrimExpr:
-    """A condition without the mark that it nearly always holds."""
-    if isinstance(condition, E.Call) and operator_name(condition) == "likely":
-        return condition.args[0]
-    return condition

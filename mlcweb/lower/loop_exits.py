@@ -29,7 +29,7 @@ from mlcweb.tir.builtins import OPS
 from mlcweb.tir.function import PrimFunc
 
 _BREAK, _CONTINUE = OPS["break_loop"], OPS["continue_loop"]
-_RETURN, _THREAD_RETURN = OPS["ret"], OPS["thread_return"]
+_RETURN, _THREAD_RETURN = _RETURNS = OPS["ret"], OPS["thread_return"]
 _IN_ORDER = (S.ForKind.SERIAL, S.ForKind.UNROLLED)
 
 
@@ -68,7 +68,7 @@ def _exits_of(body: Node, is_inside: bool = False) -> Iterator[E.Call]:
     """The exits of the loop that has a body; of loops inside it only returns, and of those over
     threads only returns from the function."""
     if isinstance(body, E.Call) and _is_exit(body):
-        if not is_inside or body.op in (_RETURN, _THREAD_RETURN):
+        if not is_inside or body.op in _RETURNS:
             yield body
         return
     if _is_over_threads(body):
@@ -91,7 +91,7 @@ class _LoopExits(Mutator):
         """The body of a function, or what a thread runs of a kernel; what is returned from at its
         end needs no flag."""
         body = _without_last_return(body)
-        if not any(call.op in (_RETURN, _THREAD_RETURN) for call in _exits_of(body)):
+        if not any(call.op in _RETURNS for call in _exits_of(body)):
             return self.rewrite(body)
         going = _flag("going")
         self.flags.append((going,))
@@ -153,7 +153,7 @@ class _LoopExits(Mutator):
         call = evaluate.value
         if not (isinstance(call, E.Call) and _is_exit(call)):
             return evaluate
-        if call.op in (_RETURN, _THREAD_RETURN):
+        if call.op in _RETURNS:
             return S.sequence(*(_set(flag, False) for flags in self.flags for flag in flags))
         innermost = self.flags[-1] if self.flags else ()
         if not innermost:
@@ -204,7 +204,7 @@ def _without_last_return(body: S.Stmt) -> S.Stmt:
 
 def _is_return(statement: S.Stmt) -> bool:
     call = statement.value if isinstance(statement, S.Evaluate) else None
-    return isinstance(call, E.Call) and _is_exit(call) and call.op in (_RETURN, _THREAD_RETURN)
+    return isinstance(call, E.Call) and _is_exit(call) and call.op in _RETURNS
 
 
 def _returns(statement: S.Stmt) -> bool:
