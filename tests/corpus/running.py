@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,29 @@ def functions_of(text: str) -> list[tuple[str, PrimFunc]]:
         for var, func in program.functions.items()
         if isinstance(func, PrimFunc)
     ]
+
+
+def functions_in(programs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, PrimFunc]]:
+    """The TensorIR functions of programs that can be read, which test_printed.py looks at, each
+    after what made it and its name."""
+    for origin, text in programs:
+        with suppress(Exception):
+            yield from [(f"{origin}: {name}", func) for name, func in functions_of(text)]
+
+
+def count(functions: Iterable[tuple[str, PrimFunc]], run: Callable[[PrimFunc, int], int]) -> int:
+    """The sum of what `run` gives for functions and their numbers; those that cannot be run count
+    nothing, and other errors say which function it was."""
+    total = 0
+    for number, (name, func) in enumerate(functions):
+        try:
+            total += run(func, number)
+        except CannotRun:
+            continue
+        except Exception as error:
+            error.add_note(name)
+            raise
+    return total
 
 
 def iterations(statement: Any, outer: float = 1) -> float:

@@ -23,7 +23,7 @@ from mlcweb.tir.stmt import (
     find_statements,
     statements_in,
 )
-from tests.corpus.running import CannotRun, computed, functions_of, interpreted, iterations, sized
+from tests.corpus.running import computed, count, functions_in, interpreted, iterations, sized
 from tests.corpus.test_printed import printed_programs
 from tests.corpus.test_schedules import MAX_ITERATIONS, compare
 
@@ -42,23 +42,12 @@ def suited() -> list[tuple[str, str]]:
 
 def check(programs: Iterable[tuple[str, str]], least: int) -> None:
     """All candidates compute what the programs do, and there are at least so many."""
-    candidates = 0
-    for number, (origin, text) in enumerate(programs):
-        try:
-            functions = functions_of(text)
-        except Exception:  # which test_printed.py looks at
-            continue
-        for name, func in functions:
-            if iterations(func.body) > MAX_ITERATIONS or not has_loops_in_blocks(func):
-                continue
-            try:
-                candidates += sum(explored(func, kind, number) for kind in TARGETS)
-            except CannotRun:
-                continue
-            except Exception as error:
-                error.add_note(f"{origin}: {name}")
-                raise
-    assert candidates >= least
+    suitable = (
+        (name, func)
+        for name, func in functions_in(programs)
+        if iterations(func.body) <= MAX_ITERATIONS and has_loops_in_blocks(func)
+    )
+    assert count(suitable, explored) >= least
 
 
 def has_loops_in_blocks(func: PrimFunc) -> bool:
@@ -74,7 +63,12 @@ def has_loops_in_blocks(func: PrimFunc) -> bool:
     )
 
 
-def explored(func: PrimFunc, kind: str, seed: int) -> int:
+def explored(func: PrimFunc, seed: int) -> int:
+    """How many candidates for all kinds of targets were built and ran."""
+    return sum(explored_for(kind, func, seed) for kind in TARGETS)
+
+
+def explored_for(kind: str, func: PrimFunc, seed: int) -> int:
     """How many candidates of a design space were built and ran.
 
     Raises:
@@ -88,7 +82,7 @@ def explored(func: PrimFunc, kind: str, seed: int) -> int:
         mod, target=Target(TARGETS[kind]), space_generator=space, search_strategy="replay-trace",
         task_name="main", rand_state=seed + 1,
     )  # fmt: skip
-    random, count = Random(seed), 0
+    random, candidates = Random(seed), 0
     for design in context.generate_design_space()[:3]:
         sch = Schedule(context.mod, seed=random.randrange(1, 1 << 30))
         Trace(design.trace.insts, {}).apply_to_schedule(sch, remove_postproc=True)
@@ -107,8 +101,8 @@ def explored(func: PrimFunc, kind: str, seed: int) -> int:
         except Exception as error:
             error.add_note(f"{kind}: {sch.trace}")
             raise
-        count += 1
-    return count
+        candidates += 1
+    return candidates
 
 
 def test_a_sample_computes_the_same() -> None:

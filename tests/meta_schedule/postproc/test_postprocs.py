@@ -20,7 +20,7 @@ from mlcweb.runtime import Target
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from mlcweb.tir.stmt import ForKind
-from tests.meta_schedule.schedule_rule.small import check, module
+from tests.meta_schedule.schedule_rule.small import SUMS_IN_PRODUCT, check, module
 
 DYNAMIC = """
 @T.prim_func
@@ -65,33 +65,19 @@ def test_rewrite_reduction_block():
 
 
 def test_a_sum_that_a_loop_repeats_is_decomposed_inside_of_it():
-    sch = Schedule(
-        from_source("""
-@T.prim_func
-def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"),
-         C: T.Buffer((8, 8), "float32")):
-    S = T.alloc_buffer((8,))
-    for i, k in T.grid(8, 8):
-        with T.block("S"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                S[vi] = T.float32(0)
-            S[vi] = S[vi] + A[vi, vk]
-    for i, j, k in T.grid(8, 8, 8):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + S[vi] * B[vk, vj]
-""")
-    )
+    sch = Schedule(from_source(SUMS_IN_PRODUCT))
     sch.compute_at("S", sch.get_loops("C")[2], preserve_unit_loops=True)
     assert RewriteReductionBlock().apply(sch)
-    assert [str(sch.get(loop).extent) for loop in sch.get_loops("S_init")] == ["8", "8", "8", "1"]
-    a, b = np.random.default_rng(2).random((2, 8, 8), dtype="float32")
-    c = tvm.nd.empty((8, 8))
+    assert [str(sch.get(loop).extent) for loop in sch.get_loops("S_init")] == [
+        "16",
+        "16",
+        "16",
+        "1",
+    ]
+    a, b = np.random.default_rng(2).random((2, 16, 16), dtype="float32")
+    c = tvm.nd.empty((16, 16))
     tvm.build(sch.mod, "wasm")["main"](tvm.nd.array(a), tvm.nd.array(b), c)
-    np.testing.assert_allclose(c.numpy(), a.sum(1)[:, None] * b.sum(0), 1e-5)
+    np.testing.assert_allclose(c.numpy(), a * a.sum(1, keepdims=True) @ b, 1e-5)
 
 
 def test_loops_become_parallel_and_vectors():

@@ -70,6 +70,25 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6, 24), "float32")):
 SCALED_ROWS = LAYER_NORM.replace(
     "B: T.Buffer", 'G: T.Buffer((24,), "float32"), B: T.Buffer'
 ).replace("* factor[vi]", "* factor[vi] * G[vj]")
+SUMS_IN_PRODUCT = """
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"),
+         C: T.Buffer((16, 16), "float32")):
+    S = T.alloc_buffer((16,))
+    for i, k in T.grid(16, 16):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+    for i, j, k in T.grid(16, 16, 16):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * S[vi] * B[vk, vj]
+"""
+"""A product one of whose factors is scaled by the sums of its rows."""
 CHAIN = """
 @T.prim_func
 def main(A: T.Buffer((6, 10), "float32"), C: T.Buffer((6, 10), "float32")):

@@ -15,7 +15,7 @@ from mlcweb.runtime.target import Target
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.gpu import compile_cuda
-from tests.meta_schedule.schedule_rule.small import PROGRAMS, check, module
+from tests.meta_schedule.schedule_rule.small import PROGRAMS, SUMS_IN_PRODUCT, check, module
 from tests.meta_schedule.space_generator import cases
 
 TARGET = "nvidia/tesla-p100"
@@ -124,26 +124,8 @@ def main(A: T.Buffer((4, 8, 2), "float32"), B: T.Buffer((4, 2), "float32")):
 
 def test_a_sum_that_a_tiled_block_reads_has_threads_of_its_own():
     """How many threads the tiles have is no factor of one split."""
-    product = """
-@T.prim_func
-def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"),
-         C: T.Buffer((16, 16), "float32")):
-    S = T.alloc_buffer((16,))
-    for i, k in T.grid(16, 16):
-        with T.block("S"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                S[vi] = T.float32(0)
-            S[vi] = S[vi] + A[vi, vk]
-    for i, j, k in T.grid(16, 16, 16):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * S[vi] * B[vk, vj]
-"""
     a, b = np.random.default_rng(3).random((2, 16, 16), dtype="float32")
-    spaces = designs(product)
+    spaces = designs(SUMS_IN_PRODUCT)
     assert len(spaces) == 2  # the sum by threads together, or by each for itself
     for sch in spaces:
         c = tvm.nd.empty((16, 16))
