@@ -135,8 +135,8 @@ def _refuse_element_types(func: PrimFunc) -> None:
             continue
         element = dtypes.element_of(node.dtype)
         if element in dtypes.NARROW_FLOATS and element not in dtypes.NUMBERS_OF_BYTES:
-            known = " or ".join(dtypes.NUMBERS_OF_BYTES)
-            raise TVMError(f"No target here computes with {node.dtype}; use float16, {known}")
+            others = " or ".join(dtypes.NUMBERS_OF_BYTES)
+            raise TVMError(f"No target here computes with {node.dtype}; use float16, {others}")
 
 
 _targets: dict[str, TargetEntry] = {}

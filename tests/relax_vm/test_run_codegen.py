@@ -134,8 +134,8 @@ class CallsDouble:
 
 def test_compiled_functions_from_elsewhere_are_linked() -> None:
     mod = relax.transform.AttachExternModules([Doubles()])(CallsDouble)
-    given = relax.VirtualMachine(relax.build(mod), cpu())["main"](array(WEIGHTS))
-    np.testing.assert_array_equal(given.numpy(), 3 * WEIGHTS)
+    result = relax.VirtualMachine(relax.build(mod), cpu())["main"](array(WEIGHTS))
+    np.testing.assert_array_equal(result.numpy(), 3 * WEIGHTS)
     twice = relax.transform.AttachExternModules([Doubles()])(mod)
     assert len(twice.attrs["external_mods"]) == 2
 

@@ -69,11 +69,11 @@ def test_weights_in_other_blocks(groups):
     in_a_row = w.reshape(4, 3, 8 // groups, 3, 3).transpose(0, 2, 3, 4, 1).copy()
     expected = convolved(*wide, (1, 1), (2, 1, 2, 1), (2, 1), groups)
     settings = (1, (2, 1, 2, 1), (2, 1), "NCHW4c", "NCHW3c", "int32")
-    found = run(lambda a, b: topi.nn.conv2d_NCHWc_OIHWo(a, b, *settings), blocked, in_a_row)
-    np.testing.assert_array_equal(found, expected)
+    result = run(lambda a, b: topi.nn.conv2d_NCHWc_OIHWo(a, b, *settings), blocked, in_a_row)
+    np.testing.assert_array_equal(result, expected)
     pairs = w.reshape(4, 3, 2 // groups, 2, 2, 3, 3).transpose(0, 2, 5, 6, 3, 1, 4).copy()
-    found = run(lambda a, b: topi.nn.conv2d_NCHWc_int8(a, b, *settings, 2), blocked, pairs)
-    np.testing.assert_array_equal(found, expected)
+    result = run(lambda a, b: topi.nn.conv2d_NCHWc_int8(a, b, *settings, 2), blocked, pairs)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_blocks_that_do_not_fit_are_refused():

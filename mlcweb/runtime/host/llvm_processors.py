@@ -117,13 +117,13 @@ def features_of(triple: str, cpu: str, features: str) -> set[str]:
     Raises:
         TVMError: LLVM knows no such processor, or has to be asked for each of its features.
     """
-    known = family(triple, cpu, features).features
+    names = family(triple, cpu, features).features
     if not _may_have_any(triple):
         raise TVMError(
             f'LLVM does not list what processors of "{triple}" have; '
             "target_has_features(name) asks it for one"
         )
-    return including(triple, cpu, features, known) - _ignored(triple)
+    return including(triple, cpu, features, names) - _ignored(triple)
 
 
 def _may_have_any(triple: str) -> bool:

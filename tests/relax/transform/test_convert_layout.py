@@ -37,8 +37,8 @@ def test_keeps_the_numbers(name):
     before = from_source(program)
     after = eval(transform, {"relax": relax})(before)
     refuse_ill_formed(after)
-    given = arguments(before["main"])
-    for ours, expected in zip(run(after, given), run(before, given), strict=True):
+    inputs = arguments(before["main"])
+    for ours, expected in zip(run(after, inputs), run(before, inputs), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -57,8 +57,8 @@ def test_keeps_the_numbers_where_tvm_fails_or_does_not(line):
     before = from_source(through(program, f"            {line}\n"))
     after = relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})(before)
     refuse_ill_formed(after)
-    given = arguments(before["main"])
-    for ours, expected in zip(run(after, given), run(before, given), strict=True):
+    inputs = arguments(before["main"])
+    for ours, expected in zip(run(after, inputs), run(before, inputs), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -105,8 +105,8 @@ def test_what_is_no_whole_number_of_blocks_lies_as_it_was():
     )
     after = eval(transform, {"relax": relax})(before)
     refuse_ill_formed(after)
-    given = arguments(before["main"])
-    for ours, expected in zip(run(after, given), run(before, given), strict=True):
+    inputs = arguments(before["main"])
+    for ours, expected in zip(run(after, inputs), run(before, inputs), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -127,6 +127,6 @@ class Module:
     after = relax.transform.ConvertLayout({"relax.nn.conv1d": ["NCW4c", "OIW2i4o"]})(before)
     refuse_ill_formed(after)
     assert 'data_layout="NCW4c"' in after.script()
-    given = arguments(before["main"])
-    for ours, expected in zip(run(after, given), run(before, given), strict=True):
+    inputs = arguments(before["main"])
+    for ours, expected in zip(run(after, inputs), run(before, inputs), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)

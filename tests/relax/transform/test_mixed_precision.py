@@ -27,8 +27,8 @@ def test_keeps_the_numbers_nearly(name):
     before = from_source(program)
     after = eval(transform, {"relax": relax})(before)
     refuse_ill_formed(after)
-    given = arguments(before["main"])
-    for ours, expected in zip(run(after, given), run(before, given), strict=True):
+    inputs = arguments(before["main"])
+    for ours, expected in zip(run(after, inputs), run(before, inputs), strict=True):
         assert ours.dtype == expected.dtype
         np.testing.assert_allclose(ours, expected, rtol=2e-2)
 
@@ -44,8 +44,8 @@ def test_keeps_the_types_of_wrapped_values():
     before = from_source(program)
     after = relax.transform.ToMixedPrecision(out_dtype="float16")(before)
     refuse_ill_formed(after)
-    given = arguments(before["main"])
-    for ours, expected in zip(run(after, given), run(before, given), strict=True):
+    inputs = arguments(before["main"])
+    for ours, expected in zip(run(after, inputs), run(before, inputs), strict=True):
         assert ours.dtype == expected.dtype
         np.testing.assert_allclose(ours, expected, rtol=2e-2)
 
@@ -69,5 +69,5 @@ def test_outer_product():
     before = from_source(program)
     after = relax.transform.ToMixedPrecision()(before)
     assert 'R.astype(x, dtype="float16")' in after.script()
-    given = arguments(before["main"])
-    np.testing.assert_allclose(*(run(mod, given)[0] for mod in (after, before)), rtol=2e-2)
+    inputs = arguments(before["main"])
+    np.testing.assert_allclose(*(run(mod, inputs)[0] for mod in (after, before)), rtol=2e-2)

@@ -72,8 +72,8 @@ def test_elements_in_other_places_of_the_same_shape_stay_there(
     mod = program(first, then, shape)
     new = OptimizeLayoutTransform()(mod)
     assert changes(new) == 2
-    given = arguments(mod["main"])
-    for old, result in zip(run(mod, given), run(new, given), strict=True):
+    inputs = arguments(mod["main"])
+    for old, result in zip(run(mod, inputs), run(new, inputs), strict=True):
         np.testing.assert_array_equal(old, result)
 
 
@@ -85,14 +85,14 @@ def test_padding_may_be_anything_unless_it_has_a_value(pad_value: str, count: in
     )
     new = OptimizeLayoutTransform()(mod)
     assert changes(new) == count
-    given = arguments(mod["main"])
-    for old, result in zip(run(mod, given), run(new, given), strict=True):
+    inputs = arguments(mod["main"])
+    for old, result in zip(run(mod, inputs), run(new, inputs), strict=True):
         np.testing.assert_array_equal(old.reshape(-1)[:14], result.reshape(-1)[:14])
 
 
 @pytest.mark.parametrize("name", ["even", "padded", "padded_twice", "transposed", "sums"])
 def test_the_numbers_stay(name: str) -> None:
     before = from_source(CASES[f"undone_{name}"][1])
-    given = arguments(before["main"])
-    for old, new in zip(run(before, given), run(given_by(f"undone_{name}"), given), strict=True):
+    inputs = arguments(before["main"])
+    for old, new in zip(run(before, inputs), run(given_by(f"undone_{name}"), inputs), strict=True):
         np.testing.assert_allclose(new, old, rtol=1e-6)
