@@ -141,6 +141,10 @@ class NDArray:
         """A copy of what `view` shows, also where Python cannot reach the array in place."""
         return self._shaped(self.storage.read())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, and what is pickled, has memory of its own."""
+        return _of_bits, (self.shape, self.dtype, self.device, self.bits())
+
     def _shaped(self, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return data.view(_numpy_dtype(self.dtype)).reshape(self.numbers.shape)
 
@@ -309,6 +313,14 @@ def to_bits(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
     elif dtype in dtypes.NUMBERS_OF_BYTES:
         values = _nearest_bytes(values, dtype)
     return np.asarray(values, _numpy_dtype(dtype), order="C")
+
+
+def _of_bits(
+    shape: tuple[int, ...], dtype: str, dev: Device, bits: np.ndarray[Any, Any]
+) -> NDArray:
+    result = empty(shape, dtype, dev)
+    result.storage.write(bits)
+    return result
 
 
 def from_bits(bits: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:

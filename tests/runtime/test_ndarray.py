@@ -1,5 +1,8 @@
 """Arrays: copies in and out, element types, and errors."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -63,6 +66,19 @@ def test_copies_between_arrays():
         source.copyto(nd.empty((3,)))
     with pytest.raises(ValueError, match="float32 elements into an array of int32"):
         source.copyto(nd.empty((2, 2), "int32"))
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda array: pickle.loads(pickle.dumps(array))]
+)
+@pytest.mark.parametrize("dtype", ["int32", "bfloat16", "float32x4"])
+def test_copies_have_memory_of_their_own(copied, dtype):
+    array = nd.empty((3,), dtype)
+    array.storage.write(np.arange(array.storage.nbytes, dtype="uint8"))
+    other = copied(array)
+    assert (other.shape, other.dtype, other.device) == ((3,), dtype, cpu())
+    np.testing.assert_array_equal(other.bits(), array.bits())
+    assert other.address != array.address
 
 
 def test_items():
