@@ -79,7 +79,7 @@ class _Comparison:
             return left.hex() == right.hex() or self.differ(left, right)
         if type(left) in COMPARED_AS:
             return self.compare_forms(left, right)
-        if isinstance(left, bool) != isinstance(right, bool) or left != right:
+        if left != right or any(isinstance(left, c) != isinstance(right, c) for c in (bool, float)):
             return self.differ(left, right)
         return True
 

@@ -76,6 +76,8 @@ def test_constants() -> None:
     assert not same(const(1), const(1, "int64"))
     assert not same(IntImm("int32", 1), FloatImm("float32", 1.0))
     assert not same({"a": True}, {"a": 1})
+    assert not same({"a": 1.0}, {"a": 1}) and not same({"a": 1}, {"a": 1.0})
+    assert structural_hash({"a": 1.0}) != structural_hash({"a": 1})
 
 
 def test_floats_are_the_same_where_no_program_can_tell_them_apart() -> None:
