@@ -7,6 +7,7 @@ is a pointer, over which a buffer is declared; the type of a call is its last ar
 from __future__ import annotations
 
 import ast
+import re
 
 from mlcweb.tir.builtins import BUILTINS
 
@@ -40,8 +41,9 @@ class _Older(ast.NodeTransformer):
         """What each loop runs over: its extent, or its start and end."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        if isinstance(node.value, str) and node.value.startswith("tirx."):
-            return ast.Constant("tir." + node.value.removeprefix("tirx."))
+        """The name of a node or an attribute; the metadata of a program, in JSON, has many."""
+        if isinstance(node.value, str) and node.value.startswith(("tirx.", "{")):
+            return ast.Constant(re.sub(r'(^|")tirx\.', r"\1tir.", node.value))
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
