@@ -99,6 +99,7 @@ MODULES: dict[str, str] = {
 
 NAMES: dict[str, str] = {
     "analysis": "tir.analysis",
+    "compat.ffi": "ffi",
     "ir.transform": "transform",
     "lower.transform": "tir.transform",
     "relax_vm": "relax.vm",
@@ -108,6 +109,7 @@ NAMES: dict[str, str] = {
     "schedule": "tir.schedule",
     "tensor_intrin.dot_products": "tir.tensor_intrin",
     "tensor_intrin.cuda": "tir.tensor_intrin.cuda",
+    "testing.relax": "relax.testing",
     "testing.topi_reference": "topi.testing",
 }
 """What messages call a module that TVM has by another name."""

@@ -20,7 +20,7 @@ _ROWS: dict[str, str] = {
     ),
     "schedules of tensor expressions were removed in TVM 0.20; "
     "tvm.tir.Schedule(te.create_prim_func([...])) schedules the same program (lesson 2)": (
-        "create_schedule te.create_schedule te.Schedule te.Stage te.schedule te.hybrid "
+        "create_schedule te.create_schedule te.Schedule te.Stage te.schedule "
         "te.decl_tensor_intrin te.SpecializedCondition "
         "topi.generic.schedule_injective topi.x86.schedule_dense topi.utils.traverse_inline "
         "te.create_relax_prim_func te.operation.BaseComputeOp te.tensor.BaseComputeOp "
@@ -135,7 +135,17 @@ _ROWS: dict[str, str] = {
     ),
     "it schedules for GPUs; dlight.ApplyDefaultSchedule and ms.tune_tir do, too, or write a "
     "tvm.tir.Schedule (lesson 7)": ("tir.tensor_intrin.metal topi.cuda topi.gpu tir.backend"),
-    "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
+    "hybrid script was replaced by TVMScript; write a function with @T.prim_func": (
+        "hybrid te.hybrid tir.hybrid"
+    ),
+    "it moved to tvm.te in TVM 0.7": (
+        "var size_var placeholder compute scan extern thread_axis reduce_axis sum"
+    ),
+    "it moved to tvm.tir in TVM 0.7": (
+        "const decl_buffer ir_builder if_then_else select all any expr stmt make api intrin"
+    ),
+    "passes moved to tvm.tir.transform in TVM 0.7": "ir_pass",
+    'it is tvm.device("llvm", 0), or tvm.cpu(0), since TVM 0.8': "context",
     "write the workload with te.create_prim_func, and look at the spaces that "
     "ms.space_generator makes": (
         "meta_schedule.testing.local_rpc meta_schedule.testing.relay_workload "

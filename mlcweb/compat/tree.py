@@ -70,6 +70,7 @@ class Tree:
         self.absent = dict(absent or {})
         self.hints = dict(hints or {})
         self.names = dict(names or {})
+        self.renamed_views = {self.resolve(name): name for name in self.views}
         named = (*self.modules, *self.attributes, *self.views, *self.absent)
         self.owners = {"", *self.views} | {self.resolve(n.rpartition(".")[0]) for n in named}
         self._views: dict[str, ModuleType] = {}
@@ -114,10 +115,20 @@ class Tree:
         for name in dict.fromkeys((relative, self.resolve(relative))):
             if name in self.views:
                 return self._view(name)
+            if self._is_name(name):
+                continue
+            if name in self.renamed_views:
+                return self._view(self.renamed_views[name])
             why = self._reason(name)
             if why is not None:
                 return Absent(self.shown(relative), why)
         return None
+
+    def _is_name(self, relative: str) -> bool:
+        """Whether a module that is loaded has a name, which is no module's."""
+        owner, _, name = relative.rpartition(".")
+        module = sys.modules.get(self.full(self.resolve(owner)))
+        return name in _public(module) and not isinstance(vars(module)[name], ModuleType)
 
     def _reason(self, name: str) -> str | None:
         """Why ``name``, or what it is a part of, is absent."""
@@ -245,16 +256,18 @@ class Tree:
         Where a view lacks it, the error has the view's `name`: Python drops the message of an error
         about the very name that `from m import x` asks for.
         """
-        parent = relative.rpartition(".")[0]
+        parent, _, last = relative.rpartition(".")
         children = [n for n in (*self.modules, *self.views) if n.rpartition(".")[0] == parent]
         module = sys.modules.get(self.full(self.resolve(parent)))
         names = [*(n.rpartition(".")[2] for n in children), *_public(module)]
         owner = self.module(parent) if parent else None
-        close = difflib.get_close_matches(relative.rpartition(".")[2], names, n=1, cutoff=0.8)
+        close = difflib.get_close_matches(last, names, n=1, cutoff=0.8)
         meant = f"; did you mean {self.shown(parent)}.{close[0]}?" if close else ""
-        hint = self._hint(self.resolve(parent))
+        reason = f"There is no {self.shown(relative)} here{meant}{self._hint(self.resolve(parent))}"
+        if last in names:
+            reason = f"{self.shown(relative)} is no module: from {self.shown(parent)} import {last}"
         return ModuleNotFoundError(
-            f"There is no {self.shown(relative)} here{meant}{hint}",
+            reason,
             name=f"{self.alias}.{parent if isinstance(owner, View) else relative}",
         )
 
@@ -266,7 +279,8 @@ def load(name: str) -> Any:
 
 
 def _public(module: ModuleType | None) -> list[str]:
-    return [name for name in vars(module or ModuleType("")) if not name.startswith("_")]
+    names = () if module is None else vars(module)
+    return [name for name in names if not name.startswith("_")]
 
 
 class StandInTree(Tree):

@@ -44,6 +44,8 @@ def test_what_is_absent_says_what_is_used_instead(tvm, name):
 
 
 STATEMENTS = """
+from tvm.relax.testing import matmul; matmul.get_relax_matmul_module.__call__
+from tvm._ffi import registry; registry.register_func.__call__
 from tvm.topi.vision.nms import get_valid_counts, non_max_suppression; get_valid_counts.__call__
 from tvm.relax.op.vision.nms import get_valid_counts; get_valid_counts.__call__
 from tvm.te import extern_primfunc; extern_primfunc.__call__
@@ -314,6 +316,11 @@ def test_relay_names_its_successor(tvm):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        ("te.hybrid.script", "hybrid script was replaced by TVMScript; write a function with"),
+        ("hybrid.script", "hybrid script was replaced by TVMScript; write a function with"),
+        ("thread_axis", r"it moved to tvm\.te in TVM 0\.7"),
+        ("ir_builder.create", r"it moved to tvm\.tir in TVM 0\.7"),
+        ("context", r'it is tvm\.device\("llvm", 0\), or tvm\.cpu\(0\), since TVM 0\.8'),
         ("tir.transform.LowerIntrin", "a code generator writes out intrinsics"),
         ("arith.PresburgerSet", "sets are intervals here"),
     ],
@@ -324,6 +331,21 @@ def test_a_function_that_is_absent_names_what_there_is(tvm, name, message):
         value = getattr(value, part)
     with pytest.raises(AbsentError, match=rf"\.{name.rpartition('.')[2]} is not here: {message}"):
         value()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("from tvm._ffi import other", "There is no tvm.ffi.other here"),
+        ("from tvm.relax.testing import other", "There is no tvm.relax.testing.other here: "),
+        ("import tvm.dlight.gpu.Matmul", "is no module: from tvm.dlight.gpu import Matmul"),
+    ],
+)
+def test_modules_that_are_missing_have_the_names_of_tvm(tvm, statement, message):
+    with pytest.raises(ModuleNotFoundError) as caught:
+        exec(statement, {})
+    assert message in str(caught.value)
+    assert isinstance(tvm.dlight.gpu.Matmul, type)
 
 
 def test_loggers_of_tasks(tvm):
