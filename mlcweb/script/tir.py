@@ -13,11 +13,11 @@ from mlcweb.script.decorators import prim_func
 from mlcweb.script.namespace import (
     blocks,
     buffers,
+    building,
     expressions,
     loops,
     macros,
     older,
-    recording,
     statements,
 )  # fmt: skip
 from mlcweb.script.namespace.types import (
@@ -35,28 +35,8 @@ from mlcweb.tir.op_functions import BUILTIN_FUNCTIONS, ceildiv, infinity
 from mlcweb.tir.operators import BINARY_NODES, DIVISIONS, OPERATORS
 from mlcweb.tir.target_description import TargetDescription
 
-NAMES: dict[str, Any] = {
-    "prim_func": prim_func,
-    **scalar_types,
-    "boolean": scalar_types["bool"],
-    **{short: scalar_types[name] for short, name in SHORT_NAMES.items()},
-    "void": ScalarType("void"),
-    "handle": HandleType(),
-    "ptr": HandleType(),
-    "Ptr": older.PointerType(),
-    "Buffer": BufferType(),
-    "buffer": BufferType(),
-    "Range": loops.loop_range,
-    "var": lambda dtype="int32", name="": E.Var(name, str(dtype)),
-    "Var": expressions.variable,
-    "SizeVar": CONSTRUCTORS["SizeVar"],
-    # for the time while the script is read
-    "macro": macros.macro,
-    "inline": macros.inline,
-    "meta_var": macros.meta_var,
-    "static_assert": macros.static_assert,
+STATEMENTS: dict[str, Any] = {
     # loops and blocks
-    "range": loops.python_range,
     "serial": loops.serial,
     "parallel": loops.parallel,
     "vectorized": loops.vectorized,
@@ -77,9 +57,6 @@ NAMES: dict[str, Any] = {
     "sblock_attr": blocks.block_attr,
     "func_attr": blocks.func_attr,
     "axis": blocks.axis,
-    "index_map": expressions.index_map,
-    "comm_reducer": expressions.comm_reducer,
-    "target": TargetDescription,
     # buffers
     "alloc_buffer": buffers.alloc_buffer,
     "sblock_alloc_buffer": buffers.alloc_buffer,
@@ -106,9 +83,36 @@ NAMES: dict[str, Any] = {
     "env_thread": statements.env_thread,
     "iter_var": older.iter_var,
     "buffer_store": statements.buffer_store,
-    "If": recording.if_,
-    "Then": recording.then_,
-    "Else": recording.else_,
+    **{name: building.only_built(name, "`if` and `else`") for name in ("If", "Then", "Else")},
+    "While": building.only_built("While", "`while`"),
+}
+"""What is carried out: a script does so itself, for calls of Python a builder does."""
+
+NAMES: dict[str, Any] = {
+    "prim_func": prim_func,
+    **scalar_types,
+    "boolean": scalar_types["bool"],
+    **{short: scalar_types[name] for short, name in SHORT_NAMES.items()},
+    "void": ScalarType("void"),
+    "handle": HandleType(),
+    "ptr": HandleType(),
+    "Ptr": older.PointerType(),
+    "Buffer": BufferType(),
+    "buffer": BufferType(),
+    "Range": loops.loop_range,
+    "var": lambda dtype="int32", name="": E.Var(name, str(dtype)),
+    "Var": expressions.variable,
+    "SizeVar": CONSTRUCTORS["SizeVar"],
+    # for the time while the script is read
+    "macro": macros.macro,
+    "inline": macros.inline,
+    "meta_var": macros.meta_var,
+    "static_assert": macros.static_assert,
+    "range": loops.python_range,
+    "index_map": expressions.index_map,
+    "comm_reducer": expressions.comm_reducer,
+    "target": TargetDescription,
+    **STATEMENTS,
     # expressions
     **{name: expressions.MachineNamespace(name) for name in NAMESPACES},
     **BUILTIN_FUNCTIONS,
@@ -149,3 +153,5 @@ NAMES: dict[str, Any] = {
 
 if not TYPE_CHECKING:
     globals().update(NAMES)
+    globals().update({name: building.building(name, item) for name, item in STATEMENTS.items()})
+    axis = building.BuildingAxes()

@@ -11,8 +11,8 @@ ib.get()
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -30,9 +30,9 @@ class BuilderError(TVMError, ValueError):
 class IRBuilder:
     """Collects what is built inside of `with IRBuilder() as ib:`; `ib.get()` gives it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *functions: Any) -> None:
         self.module: IRModule | None = None
-        self.functions: list[Any] = []
+        self.functions = list(functions)
         """The functions that are being built, the innermost last."""
         self.at_end = ExitStack()
         """What is left when the builder is."""
@@ -104,6 +104,16 @@ class IRBuilder:
         return var
 
 
+@contextmanager
+def no_builder() -> Iterator[None]:
+    """No builder is open inside, where the text of a script says itself what it builds."""
+    token = _open.set(())
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
 def innermost(kind: type, call: str, where: str) -> Any:
     """The function of a kind that is being built; `call` asks for it, which belongs inside of
     `where`."""
@@ -131,6 +141,12 @@ class Frame:
         assert self._inside is not None
         IRBuilder.current().open_frames -= 1
         return self._inside.__exit__(*exception)
+
+    def __iter__(self) -> Any:
+        raise BuilderError(
+            f"Python opens {self._call} by `with {self._call}(…) as i:`; a function with @T.macro "
+            "is read as a script is, with `for`"
+        )
 
     def __repr__(self) -> str:
         return f"<{self._call}, to be opened by `with`>"

@@ -40,6 +40,14 @@ class Indented:
     statement: S.Stmt | None = None
 
 
+@dataclass(slots=True)
+class Branches:
+    """An `if` of which Python builds the branches."""
+
+    then_case: S.Stmt | None = None
+    else_case: S.Stmt | None = None
+
+
 class StatementBuilder:
     """Makes one statement of what is emitted.
 
@@ -55,6 +63,7 @@ class StatementBuilder:
         self.buffers: dict[E.Var, Buffer] = {b.data: b for b in function.buffer_map.values()}
         self.threads: dict[E.Var, str] = {}
         self.inferred: dict[S.BlockRealize, BlockContents] = {}
+        self.branches: list[Branches] = []
         self._statements: list[S.Stmt] = []
         self._wrappers: list[tuple[Wrapper, list[S.Stmt]]] = []
 

@@ -18,7 +18,7 @@ from mlcweb.script.ir_builder.frames import FunctionFrame
 from mlcweb.script.ir_builder.functions import finish
 from mlcweb.script.ir_builder.loops import loop_nest
 from mlcweb.script.ir_builder.naming import describe, name_buffer, rename
-from mlcweb.script.ir_builder.statements import PythonNames, StatementBuilder
+from mlcweb.script.ir_builder.statements import Branches, PythonNames, StatementBuilder
 from mlcweb.script.ir_builder.with_frames import FRAMES
 from mlcweb.script.namespace.blocks import AxisNamespace
 from mlcweb.script.namespace.statements import let_stmt
@@ -30,33 +30,26 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer as BufferNode
 
 
-class _Branches:
-    """An `if` of which the branches are being built."""
-
-    then_case: S.Stmt | None = None
-    else_case: S.Stmt | None = None
-
-
 class FunctionBuilder(StatementBuilder):
     """A PrimFunc that is being built."""
 
     def __init__(self) -> None:
         super().__init__(FunctionFrame(""), PythonNames())
         self.returns: str | None = None
-        self.branches: list[_Branches] = []
 
-    def enter(self, call: str, frame: Any) -> Any:
-        """The context manager for what `T` gave."""
-        if isinstance(frame, C.Loops):
-            count = len(frame.domains)
-            nest = loop_nest(self, frame, ["v"] * count, [None] * count, None)
-            return nest if call == "T.grid" else _only(nest)
-        names = ["v"] * (len(frame.axes) if isinstance(frame, C.BlockFrame) else 1)
-        if isinstance(frame, C.Declaration):
-            names = ["buffer"]
-        elif isinstance(frame, C.ThreadFrame):
-            names = []
-        return FRAMES[type(frame)](self, frame, names, None)
+
+def _enter(builder: StatementBuilder, call: str, frame: Any) -> Any:
+    """The context manager for what `T` gave."""
+    if isinstance(frame, C.Loops):
+        count = len(frame.domains)
+        nest = loop_nest(builder, frame, ["v"] * count, [None] * count, None)
+        return nest if call == "T.grid" else _only(nest)
+    names = ["v"] * (len(frame.axes) if isinstance(frame, C.BlockFrame) else 1)
+    if isinstance(frame, C.Declaration):
+        names = ["buffer"]
+    elif isinstance(frame, C.ThreadFrame):
+        names = []
+    return FRAMES[type(frame)](builder, frame, names, None)
 
 
 @contextmanager
@@ -66,13 +59,15 @@ def _only(nest: Any) -> Iterator[E.Var]:
 
 
 def _function(call: str) -> FunctionBuilder:
-    builder = IRBuilder.current()
-    if not builder.functions and builder.module is None and call not in _PARTS_OF_FUNCTIONS:
-        builder.at_end.enter_context(_statements(builder))
     return innermost(FunctionBuilder, call, "T.prim_func()")
 
 
-_PARTS_OF_FUNCTIONS = ("T.arg", "T.func_name", "T.func_ret", "T.func_attr")
+def _body(call: str) -> StatementBuilder:
+    """What takes statements: the function that is built, or the script that Python builds for."""
+    builder = IRBuilder.current()
+    if not builder.functions and builder.module is None and call != "T.func_attr":
+        builder.at_end.enter_context(_statements(builder))
+    return innermost(StatementBuilder, call, "T.prim_func()")
 
 
 @contextmanager
@@ -101,14 +96,14 @@ def _add(call: str, value: Any) -> Any:
     kind = type(value)
     known_memory = kind is BufferNode and call == "T.decl_buffer"
     if isinstance(value, C.Loops) or known_memory or (kind in FRAMES and kind is not BufferNode):
-        return Frame(call, lambda: _function(call).enter(call, value))
+        return Frame(call, lambda: _enter(_body(call), call, value))
     if isinstance(value, list) and value and all(type(item) in DEFINITIONS for item in value):
         return [_add(call, item) for item in value]
     if kind in DEFINITIONS and kind is not BufferNode:
         axis = isinstance(value, (C.Axis, C.ThreadVariable))
-        return _function(call).define("v" if axis else "buffer", value, None)
+        return _body(call).define("v" if axis else "buffer", value, None)
     if not isinstance(value, (E.PrimExpr, BufferNode)) and value is not None:
-        return None if _is_statement(value) and _function(call).apply(value, None) else value
+        return None if _is_statement(value) and _body(call).apply(value, None) else value
     return value
 
 
@@ -209,18 +204,18 @@ class _BufferType(BufferType):
 
 def bind(value: Any, type_annotation: Any = None, *, var: E.Var | None = None) -> E.Var:
     """A name for a value, for the statements that follow."""
-    builder, frame = _function("T.bind"), let_stmt(value, type_annotation, var=var)
+    builder, frame = _body("T.bind"), let_stmt(value, type_annotation, var=var)
     return builder.let("", frame.var or E.Var("v", frame.value.dtype), frame.value, None)
 
 
 def evaluate(value: Any) -> None:
     """A statement that computes a value for its effect."""
-    _function("T.evaluate").emit(NAMES["evaluate"](value))
+    _body("T.evaluate").emit(NAMES["evaluate"](value))
 
 
 def add_to_parent(stmt: S.Stmt) -> None:
     """Add a statement that was made otherwise."""
-    _function("T.add_to_parent").emit(stmt)
+    _body("T.add_to_parent").emit(stmt)
 
 
 def seq_scope() -> Frame:
@@ -228,7 +223,7 @@ def seq_scope() -> Frame:
 
     @contextmanager
     def build() -> Iterator[None]:
-        builder = _function("T.seq_scope")
+        builder = _body("T.seq_scope")
         with builder.indented() as inside:
             yield
         builder.emit(builder.some(inside, "T.seq_scope()", None))
@@ -241,7 +236,7 @@ def if_(condition: Any) -> Frame:
 
     @contextmanager
     def build() -> Iterator[None]:
-        builder, branches = _function("T.If"), _Branches()
+        builder, branches = _body("T.If"), Branches()
         builder.branches.append(branches)
         yield
         builder.branches.pop()
@@ -256,7 +251,7 @@ def if_(condition: Any) -> Frame:
 def _branch(case: str, call: str) -> Callable[[], Frame]:
     @contextmanager
     def build() -> Iterator[None]:
-        builder = _function(call)
+        builder = _body(call)
         if not builder.branches:
             raise BuilderError(f"{call} belongs inside `with T.If(…):`")
         branches = builder.branches[-1]
@@ -274,7 +269,7 @@ def while_(condition: Any) -> Frame:
 
     @contextmanager
     def build() -> Iterator[None]:
-        builder = _function("T.While")
+        builder = _body("T.While")
         with builder.indented() as inside:
             yield
         builder.emit(S.While(arithmetic.convert(condition), builder.some(inside, "T.While", None)))

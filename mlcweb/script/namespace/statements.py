@@ -9,16 +9,15 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.script import constructs
 from mlcweb.script.namespace.loops import loop_range
-from mlcweb.script.namespace.recording import record
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 
 
-def evaluate(value: Any) -> S.Stmt | None:
+def evaluate(value: Any) -> S.Stmt:
     """A statement that computes a value for its effect."""
-    return record(S.Evaluate(arithmetic.convert(value)))
+    return S.Evaluate(arithmetic.convert(value))
 
 
 def let_stmt(
@@ -104,10 +103,10 @@ def env_thread(thread_tag: str, dtype: str = "int32") -> constructs.ThreadVariab
 
 def buffer_store(
     buffer: Buffer, value: Any, indices: Sequence[Any], predicate: Any = None
-) -> S.Stmt | None:
+) -> S.Stmt:
     """A store as a call."""
     if predicate is not None:
         raise DiagnosticError("A store under a predicate is not read: use `if`")
     place = E.BufferLoad(buffer, tuple(arithmetic.convert(index) for index in indices))
     value = arithmetic.cast(place.dtype, value)
-    return record(S.BufferStore(buffer, value, place.indices))
+    return S.BufferStore(buffer, value, place.indices)

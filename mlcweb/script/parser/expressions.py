@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from inspect import Parameter, Signature
 from numbers import Integral, Real
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any, TypeVar
 
 from mlcweb.ir.errors import DiagnosticError
@@ -19,14 +19,15 @@ from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
+from mlcweb.script.ir_builder.base import BuilderError, IRBuilder
 from mlcweb.script.ir_builder.naming import describe
 from mlcweb.script.namespace.blocks import AxisNamespace
 from mlcweb.script.namespace.buffers import view
+from mlcweb.script.namespace.building import described
 from mlcweb.script.namespace.expressions import MachineNamespace
 from mlcweb.script.namespace.loops import python_range
 from mlcweb.script.namespace.macros import Macro
 from mlcweb.script.namespace.older import METADATA_OMITTED, REPLACED
-from mlcweb.script.namespace.recording import as_text, recording
 from mlcweb.script.namespace.types import BufferType, ScalarType
 from mlcweb.script.parser import compile_time
 from mlcweb.script.parser.accesses import access, vector_load
@@ -417,21 +418,13 @@ def _subscript(self: Evaluator, node: ast.Subscript) -> Any:
     raise self.error(f"{describe(base)} has no elements; only buffers are indexed", node)
 
 
-@contextmanager
-def _statements_of(self: Evaluator, function: Any, node: ast.Call) -> Iterator[None]:
+def _builder_for(self: Evaluator, function: Any, node: ast.Call) -> AbstractContextManager[Any]:
     """Put the statements that a function of the program makes where it is called."""
     home = getattr(function, "__module__", None) or ""
-    if not isinstance(function, FunctionType) or home.startswith("mlcweb."):
-        with as_text():
-            yield
-        return
-    with recording() as statements:
-        yield
-    emit = getattr(self.reader, "emit", None)  # a graph function has no statements
-    if statements and emit is None:
-        raise self.error("A function that makes statements is called in a T.prim_func", node)
-    for statement in statements:
-        emit(statement)  # pyright: ignore[reportOptionalCall]
+    if home.startswith(("mlcweb.", "tvm.")):
+        return nullcontext()
+    building = getattr(self.reader, "building", None)  # a graph function has no statements
+    return IRBuilder(self.reader) if building is None else building(node)
 
 
 def _call(self: Evaluator, node: ast.Call) -> Any:
@@ -443,7 +436,7 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
     for keyword in node.keywords:
         value = self.value(keyword.value)
         options.update(value if keyword.arg is None else {keyword.arg: value})
-    if function in (T.NAMES["load"], T.NAMES["store"]) and self.reader is not None:
+    if described(function) in (T.NAMES["load"], T.NAMES["store"]) and self.reader is not None:
         arguments = [
             self.reader.buffers.get(a, a) if isinstance(a, E.Var) else a for a in arguments
         ]
@@ -456,10 +449,12 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
         raise self.error(f"{ast.unparse(node.func)} cannot be called", node)
     compile_time.check_call(self, function, node.func)
     try:
-        with _statements_of(self, function, node):
+        with _builder_for(self, function, node):
             result = function(*arguments, **options)
     except DiagnosticError:
         raise
+    except BuilderError as error:
+        raise self.error(str(error), node) from None
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         raise self.error(_call_fault(ast.unparse(node.func), str(error)), node) from None
     if isinstance(result, E.Call) and result.span is None:
@@ -479,6 +474,8 @@ def _returned(self: Evaluator, function: ast.expr) -> str:
 
 def _call_fault(name: str, message: str) -> str:
     """Python's message about a call, with the name that the script wrote."""
+    if "'Buffer' object does not support item assignment" in message:
+        message += "; write T.buffer_store(A, value, [i]), or make it a macro by @T.macro"
     own = re.sub(r"^[\w.<>]+\(\)", f"{name}()", message)
     return own if own != message else f"{name}: {message}"
 
@@ -493,7 +490,7 @@ def _loaded(argument: Any) -> Any:
 def _wants_values(function: Any) -> bool:
     if isinstance(function, Macro):
         return False
-    return function not in (T.NAMES["reads"], T.NAMES["writes"], T.NAMES["match_buffer"])
+    return described(function) not in (T.NAMES["reads"], T.NAMES["writes"], T.NAMES["match_buffer"])
 
 
 _EVALUATORS: dict[type, Callable[[Evaluator, Any], Any]] = {

@@ -11,6 +11,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.global_info import known_vdevices
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.script import constructs as C
+from mlcweb.script.ir_builder.base import no_builder
 from mlcweb.script.ir_builder.frames import FunctionFrame
 from mlcweb.script.ir_builder.functions import finish
 from mlcweb.script.ir_builder.naming import describe, name_buffer
@@ -30,6 +31,7 @@ FunctionReader = Callable[[ast.FunctionDef, Evaluator, Mapping[str, Any]], BaseF
 """Reads one function, with the options that its decorator and its module's were given."""
 
 
+@no_builder()
 def parse_function(
     tree: ast.FunctionDef,
     source: Source,
@@ -41,6 +43,7 @@ def parse_function(
     return _read(tree, Evaluator(Scopes(names), source), options or {})
 
 
+@no_builder()
 def parse_module(
     tree: ast.ClassDef,
     source: Source,

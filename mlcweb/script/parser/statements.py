@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,10 +11,11 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.ir.span import Span
 from mlcweb.script import constructs as C
+from mlcweb.script.ir_builder.base import IRBuilder
 from mlcweb.script.ir_builder.definitions import DEFINITIONS
 from mlcweb.script.ir_builder.frames import FunctionFrame
 from mlcweb.script.ir_builder.naming import describe
-from mlcweb.script.ir_builder.statements import StatementBuilder
+from mlcweb.script.ir_builder.statements import PythonNames, StatementBuilder
 from mlcweb.script.ir_builder.with_frames import FRAMES
 from mlcweb.script.parser.accesses import vector_indices
 from mlcweb.script.parser.expressions import Evaluator, scalar_type
@@ -48,9 +49,20 @@ class StatementParser(StatementBuilder):
         self.changing: set[str] = set()
         self.scalars: dict[E.BufferLoad, Buffer] = {}
         self._scanned: Evaluator | None = None
+        self._call: ast.Call | None = None
 
-    def span(self, node: ast.AST) -> Span:
-        return self.evaluator.span(node)
+    def span(self, node: ast.AST | None) -> Span:
+        """Where a node stands; what Python builds, stands where the script calls it."""
+        return self.evaluator.span(self._call if node is None else node)
+
+    @contextmanager
+    def building(self, call: ast.Call) -> Iterator[None]:
+        """What `T` is told inside goes where the script makes this call."""
+        outer = self.scopes, self._call
+        self.scopes, self._call = PythonNames(), call
+        with IRBuilder(self):
+            yield
+        self.scopes, self._call = outer
 
     def body(self, nodes: Sequence[ast.stmt], what: str, at: ast.AST) -> S.Stmt:
         """The statements of an indented block, in a scope of its own."""
