@@ -197,7 +197,12 @@ def _binary(node_class: Any) -> Callable[..., Any]:
     return make
 
 
-def _var(name: str, dtype: Any = "int32", type_annotation: Any = None, span: Any = None) -> E.Var:
+def _var(
+    name: str = "", dtype: Any = None, type_annotation: Any = None, span: Any = None,
+    *, ty: Any = None, name_hint: str = "",
+) -> E.Var:  # fmt: skip
+    """A variable; since TVM 0.27 `ty` is what `dtype` was, and `name_hint` what `name` was."""
+    name, dtype = name or name_hint, dtype or ty or "int32"
     if not isinstance(name, str):
         raise DiagnosticError(f"{name!r} is no name")
     if isinstance(dtype, E.PointerType):

@@ -163,6 +163,13 @@ def main(A: T.Buffer((4,), "int"), B: T.Buffer((4,), "float")):
     np.testing.assert_array_equal(out.numpy(), [0, 2, 4, 6])
 
 
+def test_variables_as_since_0_27():
+    assert tir.Var("n", ty="int64").dtype == tir.Var(name_hint="n", ty="int64").dtype == "int64"
+    pointer = tir.PointerType("int8")
+    assert tir.Var("p", ty=pointer).type_annotation is pointer
+    assert tir.Var(name="n").dtype == "int32"
+
+
 def test_the_type_of_an_expression_is_one_of_a_constant():
     with pytest.raises(tvm.TVMError, match='Unknown data type "x"'):
         tir.const(1, x)
