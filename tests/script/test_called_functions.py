@@ -148,6 +148,7 @@ class Ring:
     def __init__(self, size):
         self.size = size
         self.memory = T.alloc_buffer((size,), "float32")
+        self.count = T.alloc_local((1,), "int32")
 
     def clear(self):
         with T.serial(self.size) as i:
@@ -156,6 +157,7 @@ class Ring:
     @T.macro
     def put(self, i, value):
         self.memory[i % self.size] = value
+        self.count[0] = i + 1
 
 
 def test_objects_have_memory_of_their_own():
@@ -166,12 +168,12 @@ def test_objects_have_memory_of_their_own():
         for i in range(8):
             ring.put(i, A[i])
         for i in range(4):
-            B[i] = ring.memory[i]
+            B[i] = ring.memory[i] + T.Cast("float32", ring.count[0])
 
     assert len(main.body.block.alloc_buffers) == 1
     b = tvm.nd.empty((4,))
     tvm.build(main, "interpreter")["main"](tvm.nd.array(np.arange(8, dtype="float32")), b)
-    assert b.numpy().tolist() == [4, 5, 6, 7]
+    assert b.numpy().tolist() == [12, 13, 14, 15]
 
 
 def assigns(A):

@@ -95,7 +95,8 @@ def _carried_out(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
 def _add(call: str, value: Any) -> Any:
     kind = type(value)
     known_memory = kind is BufferNode and call == "T.decl_buffer"
-    if isinstance(value, C.Loops) or known_memory or (kind in FRAMES and kind is not BufferNode):
+    opened = kind in FRAMES and kind is not BufferNode and not call.startswith("T.alloc_")
+    if isinstance(value, C.Loops) or known_memory or opened:
         return Frame(call, lambda: _enter(_body(call), call, value))
     if isinstance(value, list) and value and all(type(item) in DEFINITIONS for item in value):
         return [_add(call, item) for item in value]
