@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mlcweb.ir import printing
 from mlcweb.ir.access_path import AccessKind, AccessPath, AccessStep
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.node import Node
@@ -243,28 +242,17 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
     assert comparison.difference is not None
     path, other_path, left, right = comparison.difference
     raise StructuralMismatch(
-        f"StructuralEqual check failed, caused by lhs at {path} and rhs at {other_path}\n"
-        f"  left:  {_excerpt(left)}\n  right: {_excerpt(right)}\n"
-        + _context("left", lhs, left)
-        + _context("right", rhs, right),
+        f"StructuralEqual check failed, caused by lhs at {path}:\n{_shown(lhs, path, left)}\n"
+        f"and rhs at {other_path}:\n{_shown(rhs, other_path, right)}",
         path,
     )
 
 
-def _excerpt(value: Any) -> str:
-    text = str(value)
-    first, _, rest = text.partition("\n")
-    kind = type(value).__name__
-    return f"{first}{' …' if rest else ''}  ({kind})"
-
-
-def _context(side: str, whole: Any, part: Any) -> str:
-    """A program with the part marked, where the part has a line in it."""
-    if not isinstance(part, Node) or not hasattr(whole, "script"):
-        return ""
-    text = printing.text_with_marks(whole, (part,))
-    marked = text != printing.text_with_marks(whole, ())
-    return f"\n{side} program:\n{text}\n" if marked else ""
+def _shown(whole: Any, path: AccessPath, part: Any) -> str:
+    """A program with what is at a path underlined; of what is no program, only that part."""
+    if hasattr(whole, "script"):
+        return whole.script(path_to_underline=[path], syntax_sugar=False)
+    return f"{part}  ({type(part).__name__})"
 
 
 def _leaf_bytes(item: Any) -> bytes:

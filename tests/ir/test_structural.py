@@ -128,9 +128,11 @@ def test_the_first_difference_is_told() -> None:
     message = str(caught.value)
     path = "<root>.body.block.body.body.block.body.value.b.value"
     assert str(caught.value.path) == path
-    assert f"caused by lhs at {path} and rhs at {path}\n" in message
-    assert "left:  1.0  (float)" in message
-    assert "right: 2.0  (float)" in message
+    left, right = message.split(f"\nand rhs at {path}:\n")
+    assert left.startswith(f"StructuralEqual check failed, caused by lhs at {path}:\n")
+    for program, number in ((left, "T.float32(1)"), (right, "T.float32(2)")):
+        line, carets = program.splitlines()[-2:]
+        assert carets == " " * line.index(number) + "^" * len(number)
     assert isinstance(caught.value, ValueError)
     assert_structural_equal(parse(COPY), parse(COPY))
 

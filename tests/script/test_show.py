@@ -8,6 +8,7 @@ import pytest
 
 from mlcweb import relax, te
 from mlcweb.ir.access_path import AccessPath
+from mlcweb.ir.module import IRModule
 from mlcweb.ir.structural import structural_equal
 from mlcweb.script import parse
 
@@ -75,7 +76,39 @@ def main(A: T.Buffer((8,), "float32")):
         "        ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
     ]
     assert func.script(obj_to_underline=[func.body]).count("^") == 18 + 19
-    assert func.script(path_to_underline=[root.attr("nowhere")]).splitlines()[4] == "^" * 39
+    assert func.script(path_to_underline=[root.attr("nowhere")]).splitlines()[3:6:2] == [
+        "^" * len("@T.prim_func"),
+        "^" * 39,
+    ]
+
+
+def test_parts_of_lines_are_underlined():
+    func = parse("""@T.prim_func
+def main(A: T.Buffer((8,), "float32"), n: T.int32):
+    for i in range(n):
+        A[i] = T.Cast("float32", n * 2 + i)""")
+    n = func.params[1]
+    lines = func.script(obj_to_underline=[n]).splitlines()
+    assert lines[4:] == [
+        "    for i in range(n):",
+        "                   ^",
+        '        A[i] = T.Cast("float32", n * 2 + i)',
+        "                                 ^",
+    ]
+    product = AccessPath.root().attr("body").attr("body").attr("value").attr("value").attr("a")
+    lines = func.script(path_to_underline=[product]).splitlines()
+    assert lines[-1] == " " * lines[-2].index("n * 2") + "^^^^^"
+    shown = func.script(path_to_underline=[product.attr("b").attr("value")]).splitlines()
+    assert shown[-1] == " " * shown[-2].index("2 + i") + "^"
+
+
+def test_modules_are_underlined_with_their_decorators():
+    module = IRModule({"main": FUNC})
+    shown = module.script(path_to_underline=[AccessPath.root()]).splitlines()
+    assert shown[3:7] == ["@I.ir_module", "^" * 12, "class Module:", "^" * 13]
+    function = AccessPath.root().attr("functions").map_item(module.get_global_var("main"))
+    shown = module.script(path_to_underline=[function]).splitlines()
+    assert shown[3:7] == ["@I.ir_module", "class Module:", "    @T.prim_func", "    " + "^" * 12]
 
 
 def test_names_with_addresses():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from mlcweb.ir import printing
-from mlcweb.ir.access_path import AccessPath
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import BaseFunc, IRModule
@@ -19,6 +20,7 @@ from mlcweb.script.printer.expressions import (
 from mlcweb.script.printer.functions import (
     function_printers, module, node_printers, standalone,
 )  # fmt: skip
+from mlcweb.script.printer.names import marked_parts
 from mlcweb.script.printer.undeclared import declare_for_statement
 from mlcweb.script.printer.writer import Writer, Place
 from mlcweb.script.printer.statements import is_statement, matched_region, statement
@@ -40,6 +42,10 @@ __all__ = [
 ]
 
 
+Span = tuple[int, int, int]
+"""A line, counted from 1, and the columns, from 0, where a part of it starts and ends."""
+
+
 def script(
     value: Any,
     underline: Iterable[Node] = (),
@@ -54,7 +60,7 @@ def script(
     """TVMScript of a module, function, statement, expression, buffer or region.
 
     Nodes in `underline` are marked by carets below their first line, those in `obj_to_underline`
-    below all of their lines.
+    below all of their lines, or below the parts of lines that they are.
     `dialect` is one of the spellings of `mlcweb.ir.dialect`. `show_meta` writes large constants
     before the program instead of a note after it. `name` is that of a function. With `declares` a
     statement alone follows what it uses and does not define. `style` has the
@@ -63,29 +69,37 @@ def script(
     `verbose_expr` declares the variables of an expression, `show_object_address` adds to each name
     the address of what it names, `obj_to_annotate` has comments by node,
     and `print_line_numbers` numbers the lines. `path_to_underline` and `path_to_annotate` name
-    parts by the paths to them from `value`; for a part of a line, it is the whole line.
+    parts by the paths to them from `value`; a comment on a part of a line is on the whole line.
     """
     options.check(style)
-    writer = Writer(dialect_of(dialect))
-    writer.function_name = name
-    writer.sugar = style.get("syntax_sugar", True)
-    writer.names.int_dtype = style.get("int_dtype", "int32")
-    writer.names.float_dtype = style.get("float_dtype")
-    writer.names.shows_addresses = style.get("show_object_address", False)
     if not is_statement(value):
         declares = style.get("verbose_expr", False)
-    _print(value, writer, declares)
+
+    def printed(marked: Collection[int] = ()) -> Writer:
+        writer = Writer(dialect_of(dialect))
+        writer.function_name = name
+        writer.sugar = style.get("syntax_sugar", True)
+        writer.names.int_dtype = style.get("int_dtype", "int32")
+        writer.names.float_dtype = style.get("float_dtype")
+        writer.names.shows_addresses = style.get("show_object_address", False)
+        writer.names.marked = marked
+        return _print(value, writer, declares)
+
+    writer = printed()
     by_path = {
         nearest: comment
         for path, comment in (style.get("path_to_annotate") or {}).items()
-        if (nearest := _nearest_part(writer, value, path)) is not None
+        if (nearest := _last_printed(writer, path.values(value))) is not None
     }
     if comments := {**(style.get("obj_to_annotate") or {}), **by_path}:
         _annotate(writer, comments)
-    at_paths = (_nearest_part(writer, value, path) for path in style.get("path_to_underline") or ())
-    whole = (*(obj_to_underline or ()), *filter(None, at_paths))
-    if underline or whole:
-        text = _with_marks(writer, tuple(underline), whole)
+    objects = tuple(obj_to_underline or ())
+    ways = [list(path.values(value)) for path in style.get("path_to_underline") or ()]
+    if underline or objects or ways:
+        parts = _parts_of_lines(printed({*map(id, objects), *map(id, chain(*ways))}))
+        nearest = [_last_printed(writer, way, parts) for way in ways]
+        whole = (*objects, *(node for node in nearest if node is not None))
+        text = _with_marks(writer, underline, whole, parts)
     else:
         text = options.styled(writer.text(), style)
     if not writer.metadata:
@@ -191,12 +205,20 @@ def _small(writer: Writer, value: Any) -> str:
     return repr(value)
 
 
-def _nearest_part(writer: Writer, root: Any, path: AccessPath) -> Node | None:
-    """The last part on the way along a path that is printed on lines of its own."""
-    placed = [
-        part for part in path.values(root) if isinstance(part, Node) and part in writer.places
-    ]
-    return placed[-1] if placed else None
+def _last_printed(writer: Writer, way: Iterable[Any], parts: Container[int] = ()) -> Any:
+    """The last object on the way along a path that is printed, on lines of its own or as one of
+    `parts` of lines; None where none is."""
+    nodes = [part for part in way if isinstance(part, (Node, IRModule))]
+    return next((n for n in reversed(nodes) if id(n) in parts or n in writer.places), None)
+
+
+def _parts_of_lines(writer: Writer) -> dict[int, list[Span]]:
+    """Where each marked part of a line is written, by its `id`."""
+    parts: dict[int, list[Span]] = {}
+    for number, line in enumerate(writer.lines, start=1):
+        for part, start, end in marked_parts(line):
+            parts.setdefault(part, []).append((number, start, end))
+    return parts
 
 
 def _annotate(writer: Writer, comments: Mapping[Node, str]) -> None:
@@ -214,25 +236,41 @@ def _annotate(writer: Writer, comments: Mapping[Node, str]) -> None:
 
 
 def _with_marks(
-    writer: Writer, nodes: Iterable[Node] = (), whole_nodes: Iterable[Node] = ()
+    writer: Writer,
+    nodes: Iterable[Node] = (),
+    whole_nodes: Iterable[Node] = (),
+    parts: Mapping[int, Sequence[Span]] = MappingProxyType({}),
 ) -> str:
-    """The text with carets below the first line of `nodes`, and all lines of `whole_nodes`."""
-    marks: dict[int, list[tuple[int, int]]] = {}
+    """The text with carets below the first line of `nodes`, and below all lines of `whole_nodes`,
+    or where they are `parts` of lines."""
+    spans: list[Span] = []
     for node in (*nodes, *whole_nodes):
         if place := writer.places.get(node):
-            marks.setdefault(place.line, []).append((place.column, place.end_column))
+            spans.append((place.line, place.column, place.end_column))
     for node in whole_nodes:
+        spans += parts.get(id(node), ())
         if place := writer.places.get(node):
-            for number in range(place.line + 1, place.end_line + 1):
-                line = writer.lines[number - 1].rpartition("\n")[2]  # a comment may be above it
-                columns = (len(line) - len(line.lstrip()), len(line))
-                marks.setdefault(number, []).append(columns)
+            spans += _other_lines(writer, place)
+    marks: dict[int, list[tuple[int, int]]] = {}
+    for number, start, end in spans:
+        marks.setdefault(number, []).append((start, end))
     lines = []
     for number, line in enumerate(writer.lines, start=1):
         lines.append(line)
         if number in marks:
             lines.append(_carets(marks[number]))
     return "\n".join(lines)
+
+
+def _other_lines(writer: Writer, place: Place) -> Iterator[Span]:
+    """The lines of a place after its first one, and the decorators before it."""
+    first = place.line
+    while first > 1 and writer.lines[first - 2].lstrip().startswith("@"):
+        first -= 1
+    for number in range(first, place.end_line + 1):
+        line = writer.lines[number - 1].rpartition("\n")[2]  # a comment may be above it
+        if number != place.line and line:
+            yield number, len(line) - len(line.lstrip()), len(line)
 
 
 def _carets(columns: list[tuple[int, int]]) -> str:

@@ -329,7 +329,8 @@ def _reduce(names: Names, value: Reduce) -> Text:
 def _text(names: Names, value: E.PrimExpr) -> Text:
     printer = _PRINTERS.get(type(value))
     # What no program holds, such as an element of a te.Tensor, says by itself what it is.
-    return printer(names, value) if printer else (repr(value), ATOM)
+    text, precedence = printer(names, value) if printer else (repr(value), ATOM)
+    return names.with_marks(value, text) if names.marked else text, precedence
 
 
 _PRINTERS: dict[type, Callable[[Names, Any], Text]] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from mlcweb.ir.global_info import known_vdevices
-from mlcweb.ir.module import BaseFunc, IRModule
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.visitor import find_nodes, walk
 from mlcweb.script.printer.buffers import buffer_arguments, define_buffer, is_plain
 from mlcweb.script.printer.expressions import dictionary, type_text
@@ -43,7 +43,14 @@ def module(writer: Writer, mod: IRModule) -> None:
         writer.write(writer.dialect.of(line))
     writer.write("")
     writer.write("@I.ir_module")
-    writer.write("class Module:")
+    with writer.placing(mod):
+        writer.write("class Module:")
+        _module_body(writer, mod, functions)
+
+
+def _module_body(
+    writer: Writer, mod: IRModule, functions: Sequence[tuple[GlobalVar, BaseFunc]]
+) -> None:
     with writer.indented():
         if mod.attrs:
             writer.write(f"I.module_attrs({dictionary(writer.names, mod.attrs)})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from mlcweb.ir.dialect import TIR, Dialect
@@ -15,6 +15,8 @@ from mlcweb.tir.expr import Var
 _RESERVED = frozenset(keyword.kwlist) | {
     "T", "I", "R", "Module", "cls", "range", "min", "max", "abs",
 }  # fmt: skip
+OPENING, CLOSING = "\x01", "\x02"
+_MARKS = re.compile(f"({OPENING}\\d+;|{CLOSING})")
 _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
 
 
@@ -41,6 +43,8 @@ class Names:
         """Whether names end with the addresses of what they name."""
         self.has_undefined = False
         """Whether a name was asked for that nobody had defined."""
+        self.marked: Collection[int] = ()
+        """The `id` of what stands between marks where it is written as a part of a line."""
         self._text: dict[Node, str] = {}
         self._taken: set[str] = set(_RESERVED)
         self._scopes: list[list[tuple[Node, str | None]]] = [[]]
@@ -100,4 +104,22 @@ class Names:
         if text is None:
             self.has_undefined = True
             text = self.define(thing, hint)
-        return text
+        return self.with_marks(thing, text)
+
+    def with_marks(self, thing: Node, text: str) -> str:
+        """The text of what is written, between marks where it is one of `marked`."""
+        return f"{OPENING}{id(thing)};{text}{CLOSING}" if id(thing) in self.marked else text
+
+
+def marked_parts(line: str) -> list[tuple[int, int, int]]:
+    """The `id` of each marked part of a line, and from where to where it is without the marks."""
+    parts: list[tuple[int, int, int]] = []
+    column, opened = 0, list[tuple[int, int]]()
+    for piece in _MARKS.split(line):
+        if piece.startswith(OPENING):
+            opened.append((int(piece[1:-1]), column))
+        elif piece == CLOSING:
+            parts.append((*opened.pop(), column))
+        else:
+            column += len(piece)
+    return parts

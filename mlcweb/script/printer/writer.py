@@ -84,7 +84,7 @@ class Writer:
         self.close_indent()
 
     @contextmanager
-    def placing(self, *things: Node) -> Iterator[None]:
+    def placing(self, *things: Any) -> Iterator[None]:
         """The lines written inside are the place of these nodes."""
         first = len(self.lines)
         yield
