@@ -65,9 +65,6 @@ CONSTRUCTS: dict[str, Construct] = {
     "LiftThreadBinding": Construct(
         "loops over threads", _THREADS, "threads stay where they are until they are made serial"
     ),
-    "LowerCrossThreadReduction": Construct(
-        "loops over threads", _THREADS, "reductions across threads run in sch.rfactor's order"
-    ),
     "LowerThreadAllreduce": Construct(
         "a reduction across threads",
         _called("tvm_thread_allreduce"),

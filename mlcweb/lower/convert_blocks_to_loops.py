@@ -6,13 +6,15 @@ from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
     exchanges_data,
     is_allreduce,
+    is_own,
     is_thread_tag,
+    stored_data,
     thread_tag,
 )
 from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, find_nodes, on
 from mlcweb.lower.atomics import lower_atomics
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.matrix_units import lower_matrix_units
@@ -56,10 +58,14 @@ class BlockConversion(Mutator):
         self.bound: dict[E.Var, E.PrimExpr] = {}
         self.domains: dict[E.Var, Range] = {}
         self.parameters: set[E.Var] = set()
+        self.combined: set[E.Var] = set()
 
     def run(self, func: PrimFunc) -> PrimFunc:
         extents = (extent for buffer in func.buffer_map.values() for extent in buffer.shape)
         self.parameters = {*func.params, *variables_in(*extents)}
+        allreduces = filter(is_allreduce, S.statements_in(func.body))
+        loads = (load for call in allreduces for load in find_nodes(call, E.BufferLoad))
+        self.combined = {load.buffer.data for load in loads if is_own(load.buffer)}
         return func.with_body(self.rewrite(func.body))
 
     @on(E.Var)
@@ -100,8 +106,11 @@ class BlockConversion(Mutator):
         return S.IfThenElse(predicate, body, span=realize.span)
 
     def axes_reduced_over(self, block: S.Block) -> list[str]:
-        """The axes of threads that a block reduces over, unless a call in it does that."""
+        """The axes of threads that a block reduces over, unless a call in it does that, or it is
+        what each thread has of its own that a call combines."""
         if any(map(is_allreduce, S.statements_in(block.body))):
+            return []
+        if not self.combined.isdisjoint(stored_data(block.body)):
             return []
         reduced = {
             var

@@ -34,6 +34,7 @@ from mlcweb.lower.flatten_buffers import flatten_buffer
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.inline_private_functions import inline_private_functions
 from mlcweb.lower.layout_preproc import remove_layout_copies
+from mlcweb.lower.lower_cross_thread_reduction import lower_cross_thread_reduction
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
 from mlcweb.lower.narrow_formats import BFLOAT16, FLOATS_OF_8_BITS
@@ -112,6 +113,7 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "InjectPTXAsyncCopy": async_copies.inject_ptx_async_copy,
     "ConvertSSA": convert_ssa,
     "FlattenBuffer": flatten_buffer,
+    "LowerCrossThreadReduction": lower_cross_thread_reduction,
     "StorageRewrite": storage_rewrite,
     "LoopPartition": loop_partition.loop_partition,
     "UnrollLoop": lambda func: _rewritten(func, unroll_loop.UnrollLoop()),

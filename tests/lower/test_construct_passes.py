@@ -45,7 +45,7 @@ def scheduled(steps):
     ("names", "steps", "what"),
     [
         (
-            "LiftThreadBinding LowerCrossThreadReduction InjectPTXLDG32",
+            "LiftThreadBinding InjectPTXLDG32",
             lambda sch, loops: sch.bind(loops[0], "threadIdx.x"),
             "loops over threads",
         ),
