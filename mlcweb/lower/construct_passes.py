@@ -58,13 +58,9 @@ def _either(*tests: Callable[[Node], bool]) -> Callable[[Node], bool]:
 
 
 _BUILD = 'build(mod, target="cuda") lowers for GPUs by a pipeline of its own'
-_KEPT = "the annotation is kept, and nothing is made of it"
 _THREADS = _thread_loop("blockIdx", "threadIdx", "vthread")
 
 CONSTRUCTS: dict[str, Construct] = {
-    "LiftThreadBinding": Construct(
-        "loops over threads", _THREADS, "threads stay where they are until they are made serial"
-    ),
     "LowerThreadAllreduce": Construct(
         "a reduction across threads",
         _called("tvm_thread_allreduce"),
@@ -77,9 +73,6 @@ CONSTRUCTS: dict[str, Construct] = {
     ),
     "LowerAutoCopy": Construct("automatic copies", _annotated("auto_copy"), _BUILD),
     "InjectPermutedLayout": Construct("a permuted layout", _annotated("permuted_layout"), _BUILD),
-    "ManifestSharedMemoryLocalStage": Construct(
-        "a stage in local memory", _annotated("tir.manifest_shared_memory_local_stage"), _KEPT
-    ),
     "TransformMmaBufferLayout": Construct("memory of PTX's mma", _memory("m16n8k8."), _BUILD),
     "InferFragment": Construct("fragments of wmma", _memory("wmma."), _BUILD),
     "MergeSharedMemoryAllocations": Construct("shared memory", _memory("shared"), _BUILD),

@@ -16,6 +16,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, find_nodes, on
 from mlcweb.lower.atomics import lower_atomics
+from mlcweb.lower.local_stage import manifest_local_stage
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.matrix_units import lower_matrix_units
 from mlcweb.lower.pipeline_annotations import has_pipelines, with_attributes
@@ -36,7 +37,9 @@ def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     calls of matrix units loops, atomic additions updates, and accesses of matched buffers accesses
     of what they view. Other views need no declaration: they are known by their data."""
     func = instructions_in_loops(func)
-    return BlockConversion(exchanges_data(func), has_pipelines(func)).run(func)
+    pipelines = has_pipelines(func)
+    func = manifest_local_stage(func) if pipelines else func
+    return BlockConversion(exchanges_data(func), pipelines).run(func)
 
 
 def instructions_in_loops(func: PrimFunc) -> PrimFunc:

@@ -8,7 +8,6 @@ from mlcweb.lower.async_copies import copies_at_once
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
 from mlcweb.lower.double_buffer import inject_double_buffer, is_double_buffer
-from mlcweb.lower.local_stage import manifest_local_stage
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.pipeline_annotations import has_pipelines
 from mlcweb.lower.place_allocations import place_outside_of_threads
@@ -39,7 +38,6 @@ def _overlapped(func: PrimFunc) -> PrimFunc:
         place_outside_of_threads,
         compact_buffers,
         align_shared_storage,
-        manifest_local_stage,
         inject_software_pipeline,
         _without_blocks,
         inject_double_buffer,

@@ -21,9 +21,6 @@ ANNOTATIONS = (STAGE, ORDER, ASYNC_STAGES)
 DOUBLE_BUFFER = "double_buffer_scope"
 """Of a block: which of the buffers that it writes has at least two versions in a pipeline."""
 
-LOCAL_STAGE = "manifest_shared_memory_local_stage"
-"""Of a block, behind the name of a dialect: what it copies goes through registers."""
-
 TWO_VERSIONS = "pipeline_double_buffer"
 """The attribute of what writes a buffer of two versions, where its block is dissolved."""
 
@@ -58,9 +55,6 @@ def doubled_buffers(block: S.Block) -> list[Buffer]:
 
 def with_attributes(block: S.Block, body: S.Stmt) -> S.Stmt:
     """What is left of a block, with attributes for what the block says."""
-    if block.writes and any(key.endswith(f".{LOCAL_STAGE}") for key in block.annotations):
-        data = block.writes[0].buffer.data
-        body = S.AttrStmt(data, LOCAL_STAGE, const(1), body, span=block.span)
     for buffer in doubled_buffers(block):
         body = S.AttrStmt(buffer.data, TWO_VERSIONS, const(2), body)
     return body

@@ -21,6 +21,7 @@ from mlcweb.lower import (
     construct_passes,
     double_buffer,
     hoist_conditions,
+    local_stage,
     loop_partition,
     named_passes,
     narrow_floats,
@@ -34,6 +35,7 @@ from mlcweb.lower.flatten_buffers import flatten_buffer
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.inline_private_functions import inline_private_functions
 from mlcweb.lower.layout_preproc import remove_layout_copies
+from mlcweb.lower.lift_thread_binding import lift_thread_binding
 from mlcweb.lower.lower_cross_thread_reduction import lower_cross_thread_reduction
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
@@ -113,6 +115,8 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "InjectPTXAsyncCopy": async_copies.inject_ptx_async_copy,
     "ConvertSSA": convert_ssa,
     "FlattenBuffer": flatten_buffer,
+    "LiftThreadBinding": lift_thread_binding,
+    "ManifestSharedMemoryLocalStage": local_stage.manifest_local_stage,
     "LowerCrossThreadReduction": lower_cross_thread_reduction,
     "StorageRewrite": storage_rewrite,
     "LoopPartition": loop_partition.loop_partition,

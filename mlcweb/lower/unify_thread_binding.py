@@ -3,6 +3,7 @@ threads, the first of its loops outermost. (`thread_axes.py` has the pass of the
 
 from __future__ import annotations
 
+from mlcweb.arith import same_expression
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.thread_axes import check_one_index, check_same_extent
@@ -42,15 +43,13 @@ class _Kernels(Mutator):
         if loop.thread_binding is None:
             return self.rewrite_children(loop)
         tag, is_kernel = loop.thread_binding.thread_tag, not self.axes
-        axis = self.axes.setdefault(tag, self.axis(loop, tag))
+        axis = self.axes.setdefault(tag, axis_of(loop, tag))
         check_same_extent(axis, loop)
         around = self.around
         if tag in around:
             check_one_index(loop, axis)
         self.around = around | {tag}
-        index = add(subtract(axis.loop_var, axis.min), cast(axis.loop_var.dtype, loop.min))
-        index = cast(loop.loop_var.dtype, index)
-        body = self.rewrite(substitute(loop.body, {loop.loop_var: index}))
+        body = self.rewrite(substitute(loop.body, {loop.loop_var: index_on(axis, loop)}))
         self.around = around
         if loop.annotations:
             once = E.Var("var", "int32")
@@ -61,8 +60,17 @@ class _Kernels(Mutator):
             self.axes = {}
         return body
 
-    def axis(self, loop: S.For, tag: str) -> S.For:
-        """The loop of the kernel that an axis has in place of a loop."""
-        name, dtype = tag.replace(".", "_"), loop.loop_var.dtype
-        thread = S.IterVar(None, E.Var("", dtype), S.IterType.THREAD_INDEX, tag)
-        return replace(loop, loop_var=E.Var(name, dtype), thread_binding=thread, annotations={})
+
+def axis_of(loop: S.For, tag: str) -> S.For:
+    """A loop over an axis of threads, to have in place of loops over it."""
+    name, dtype = tag.replace(".", "_"), loop.loop_var.dtype
+    thread = S.IterVar(None, E.Var("", dtype), S.IterType.THREAD_INDEX, tag)
+    return replace(loop, loop_var=E.Var(name, dtype), thread_binding=thread, annotations={})
+
+
+def index_on(axis: S.For, loop: S.For) -> E.PrimExpr:
+    """The index of a loop over an axis of threads, of which there is one loop for all."""
+    index: E.PrimExpr = axis.loop_var
+    if not same_expression(axis.min, loop.min):
+        index = add(subtract(index, axis.min), cast(index.dtype, loop.min))
+    return cast(loop.loop_var.dtype, index)

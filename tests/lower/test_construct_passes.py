@@ -45,7 +45,7 @@ def scheduled(steps):
     ("names", "steps", "what"),
     [
         (
-            "LiftThreadBinding InjectPTXLDG32",
+            "InjectPTXLDG32",
             lambda sch, loops: sch.bind(loops[0], "threadIdx.x"),
             "loops over threads",
         ),
