@@ -13,7 +13,7 @@
 - exec_builder.py (`relax.ExecBuilder`) makes executables of calls and jumps: bytecode.py.
 """
 
-from mlcweb.relax_vm import kv_cache, registered, vm_build
+from mlcweb.relax_vm import kv_cache, registered, shape_heap, token_sampling, vm_build
 from mlcweb.relax_vm.exec_builder import ExecBuilder
 from mlcweb.relax_vm.executable import Executable, VMExecutable
 from mlcweb.relax_vm.instrument import VMInstrumentReturnKind

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlcweb.relax_vm.packed import machine_function
 from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentValueError
 from mlcweb.runtime.ndarray import NDArray, empty
-from mlcweb.runtime.registry import register_func
-
-_PREFIX = "vm.builtin.attention_kv_cache_"
 
 
 class AttentionKVCache:
@@ -60,7 +58,7 @@ def _rows(tensor: NDArray, start: int, count: int) -> NDArray:
     return tensor._create_view((count, *tensor.shape[1:]), None, start * row)
 
 
-@register_func(f"{_PREFIX}create", override=True)
+@machine_function("attention_kv_cache_create")
 def create(initial: NDArray, shape: Sequence[int], count: int) -> AttentionKVCache:
     """A cache with memory of a shape, of which a tensor has the first rows; `count` are in use."""
     cache = AttentionKVCache(empty(tuple(map(int, shape)), initial.dtype, initial.device), 0)
@@ -75,7 +73,7 @@ def create(initial: NDArray, shape: Sequence[int], count: int) -> AttentionKVCac
     return cache
 
 
-@register_func(f"{_PREFIX}append", override=True)
+@machine_function("attention_kv_cache_append")
 def append(cache: AttentionKVCache, value: NDArray) -> AttentionKVCache:
     """Add rows. The cache itself is changed, and given back."""
     cache.check(value)
@@ -84,7 +82,7 @@ def append(cache: AttentionKVCache, value: NDArray) -> AttentionKVCache:
     return cache
 
 
-@register_func(f"{_PREFIX}update", override=True)
+@machine_function("attention_kv_cache_update")
 def update(cache: AttentionKVCache, value: NDArray) -> AttentionKVCache:
     """Overwrite all rows."""
     cache.check(value)
@@ -94,8 +92,9 @@ def update(cache: AttentionKVCache, value: NDArray) -> AttentionKVCache:
     return cache
 
 
-@register_func(f"{_PREFIX}window_override", override=True)
-@register_func(f"{_PREFIX}window_override_with_sinks", override=True)
+@machine_function(
+    "attention_kv_cache_window_override", "attention_kv_cache_window_override_with_sinks"
+)
 def override(cache: AttentionKVCache, value: NDArray, size: int, sinks: int = 0):
     """Add rows to a window of a size. Where it is full they take the place of the oldest rows, but
     for the first ones, `sinks`, which stay."""
@@ -115,7 +114,7 @@ def override(cache: AttentionKVCache, value: NDArray, size: int, sinks: int = 0)
     return cache
 
 
-@register_func(f"{_PREFIX}view", override=True)
+@machine_function("attention_kv_cache_view")
 def view(cache: AttentionKVCache, shape: Sequence[int] | None = None) -> NDArray:
     """All rows in use as one tensor, in the memory of the cache."""
     rows = cache.rows(0, cache.count)
@@ -127,7 +126,7 @@ def view(cache: AttentionKVCache, shape: Sequence[int] | None = None) -> NDArray
     return rows
 
 
-@register_func(f"{_PREFIX}array_popn", override=True)
+@machine_function("attention_kv_cache_array_popn")
 def pop(caches: Sequence[AttentionKVCache], count: int) -> None:
     """Forget the last rows of caches."""
     for cache in caches:
@@ -136,7 +135,7 @@ def pop(caches: Sequence[AttentionKVCache], count: int) -> None:
         cache.count = cache.position = cache.count - count
 
 
-@register_func(f"{_PREFIX}array_clear", override=True)
+@machine_function("attention_kv_cache_array_clear")
 def clear(caches: Sequence[AttentionKVCache]) -> None:
     """Forget all rows of caches."""
     for cache in caches:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,13 +19,32 @@ from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentTypeError
 from mlcweb.runtime.module import PackedFunc
 from mlcweb.runtime.ndarray import NDArray
-from mlcweb.runtime.storage import Storage, allocate_on_host
+from mlcweb.runtime.registry import register_func
+from mlcweb.runtime.storage import Storage, StorageView, allocate_on_host
 
 SEQUENCES = (tuple, list, Array)
 """The types of tuples outside of the machine; shapes are of none of these."""
 
+_F = TypeVar("_F", bound=Callable[..., object])
+
+MACHINE_FUNCTIONS: set[int] = set()
+"""Registered functions of the machine itself, by identity. They look at no memory in place, so
+they get arrays as they are, on a GPU, too."""
+
 PYTHON_FUNCTIONS = "vm.py_func."
 """What is before the names of Python functions, which `R.call_py_func` calls, in the registry."""
+
+
+def machine_function(*names: str) -> Callable[[_F], _F]:
+    """Register a function of the machine as `vm.builtin.` and each name."""
+
+    def register(function: _F) -> _F:
+        for name in names:
+            register_func(f"vm.builtin.{name}", function, override=True)
+        MACHINE_FUNCTIONS.add(id(function))
+        return function
+
+    return register
 
 
 def call_packed(
@@ -34,12 +53,31 @@ def call_packed(
     """Call a function and check what it `gives`, unless it only writes its arguments."""
     if isinstance(function, PackedFunc):
         return function(*map(outward, arguments))
-    lent: dict[int, tuple[NDArray, NDArray]] = {}
+    if id(function) in MACHINE_FUNCTIONS:
+        return inward(function(*map(outward, arguments)), name)
+    lent = Lent()
     result = function(*[_lent(outward(argument), lent) for argument in arguments])
-    for _, stand_in in lent.values():
-        if isinstance(stand_in.storage, StandIn):
-            stand_in.storage.give_back()
+    for stand_in in lent.storages.values():
+        stand_in.give_back()
     return inward(result, name, lent) if gives else None
+
+
+class Lent:
+    """The arrays that a call is given instead of others, and the memory of these, by identity."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[int, tuple[NDArray, NDArray]] = {}
+        self.storages: dict[int, StandIn] = {}
+
+    def stand_in(self, array: NDArray) -> NDArray:
+        if id(array) not in self.arrays:
+            view = array.storage if isinstance(array.storage, StorageView) else None
+            whole = array.storage if view is None else view.whole
+            storage = self.storages.setdefault(id(whole), StandIn(whole))
+            shown = storage if view is None else StorageView(storage, view.start, view.nbytes)
+            other = NDArray(array.shape, array.dtype, array.device, shown)
+            self.arrays[id(array)] = array, other
+        return self.arrays[id(array)][1]
 
 
 def outward(value: object) -> object:
@@ -54,9 +92,7 @@ def nested(value: object) -> object:
     return value
 
 
-def inward(
-    value: object, name: str, lent: dict[int, tuple[NDArray, NDArray]] | None = None
-) -> object:
+def inward(value: object, name: str, lent: Lent | None = None) -> object:
     """What a function gave, as a value of the virtual machine."""
     if isinstance(value, (tuple, list)) and type(value) in SEQUENCES:
         return tuple(inward(item, name, lent) for item in value)
@@ -65,44 +101,52 @@ def inward(
             f'"{name}" gave {described(value)}, which is no NDArray: return tvm.nd.array(x), or '
             "tvm.nd.from_dlpack(x)"
         )
-    for array, stand_in in (lent or {}).values():
+    for array, stand_in in lent.arrays.values() if lent else ():
         if value is stand_in:
             return array
-    return value
+    return _returned(value) if isinstance(value, NDArray) else value
 
 
-def _lent(value: object, lent: dict[int, tuple[NDArray, NDArray]]) -> object:
+def _returned(array: NDArray) -> NDArray:
+    """An array that a function made of the memory of a stand-in, over the memory it stands for."""
+    storage = array.storage
+    if isinstance(storage, StorageView) and isinstance(storage.whole, StandIn):
+        storage = StorageView(storage.whole.original, storage.start, storage.nbytes)
+    elif isinstance(storage, StandIn):
+        storage = storage.original
+    else:
+        return array
+    return NDArray(array.shape, array.dtype, array.device, storage)
+
+
+def _lent(value: object, lent: Lent) -> object:
     if isinstance(value, (list, Array)):
         items = [_lent(item, lent) for item in value]
         # A list of the caller's stays one: what is written to it is.
         return value if all(map(is_, items, value)) else type(value)(items)
     if not isinstance(value, NDArray) or value.storage.visible:
         return value
-    key = id(value.storage)
-    if key not in lent:
-        stand_in = NDArray(value.shape, value.dtype, value.device, StandIn(value.storage))
-        lent[key] = value, stand_in
-    return lent[key][1]
+    return lent.stand_in(value)
 
 
 class StandIn:
     """A `Storage` over another one that Python cannot see into."""
 
-    __slots__ = ("_copy", "_original")
+    __slots__ = ("_copy", "original")
 
     visible = True
 
     def __init__(self, original: Storage) -> None:
-        self._original = original
+        self.original = original
         self._copy: Storage | None = None
 
     @property
     def nbytes(self) -> int:
-        return self._original.nbytes
+        return self.original.nbytes
 
     @property
     def address(self) -> int:
-        return self._original.address
+        return self.original.address
 
     @property
     def memory(self) -> object:
@@ -111,14 +155,14 @@ class StandIn:
     def view(self) -> np.ndarray:
         if self._copy is None:
             self._copy = allocate_on_host(self.nbytes)
-            self._copy.write(self._original.read())
+            self._copy.write(self.original.read())
         return self._copy.view()
 
     def read(self) -> np.ndarray:
-        return self._original.read() if self._copy is None else self._copy.read()
+        return self.original.read() if self._copy is None else self._copy.read()
 
     def write(self, data: np.ndarray) -> None:
-        (self._original if self._copy is None else self._copy).write(data)
+        (self.original if self._copy is None else self._copy).write(data)
 
     def part(self, nbytes: int) -> Storage:
         raise NotImplementedError("Only memory that was allocated has parts")
@@ -126,4 +170,4 @@ class StandIn:
     def give_back(self) -> None:
         """Copy back what may have been written in place."""
         if self._copy is not None:
-            self._original.write(self._copy.read())
+            self.original.write(self._copy.read())

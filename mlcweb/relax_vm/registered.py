@@ -9,42 +9,93 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlcweb.relax_vm.builtins import null_value, shape_of, tensor_to_shape, truth
-from mlcweb.relax_vm.packed import PYTHON_FUNCTIONS
+from mlcweb.relax_vm.packed import (
+    MACHINE_FUNCTIONS,
+    PYTHON_FUNCTIONS,
+    call_packed,
+    machine_function,
+)
 from mlcweb.relax_vm.sizes import described
-from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
-from mlcweb.runtime.device import Device
+from mlcweb.runtime.arguments import ArgumentValueError
+from mlcweb.runtime.device import DEVICE_TYPES, Device
 from mlcweb.runtime.ndarray import NDArray, empty
-from mlcweb.runtime.registry import get_global_func, register_func
+from mlcweb.runtime.registry import (
+    get_global_func,
+    list_global_func_names,
+    register_func,
+    remove_global_func,
+)
 from mlcweb.tir import dtype as dtypes
 
 if TYPE_CHECKING:
     from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
 
-@register_func("vm.builtin.copy", override=True)
-@register_func("vm.builtin.ensure_zero_offset", override=True)
+@machine_function("copy", "ensure_zero_offset")
 def _same(value: object) -> object:
     return value
 
 
-@register_func("vm.builtin.invoke_debug_func", override=True)
+@machine_function("invoke_debug_func")
 def _debug(effect: object, name: str, place: str, *args: object) -> object:
     """Call a registered function with the place of the call in a model; gives back the effect."""
-    get_global_func(name)(place, *args)
+    call_packed(name, get_global_func(name), [place, *args], gives=False)
     return effect
 
 
-@register_func("vm.builtin.debug_print", override=True)
+@machine_function("debug_print")
 def _debug_print(place: str, value: object) -> None:
     if isinstance(value, NDArray):
         value = f"shape = {value.shape}, dtype = {value.dtype}, data =\n{value.numpy()}"
     print(f"{place}: {value}")
 
 
-@register_func("vm.builtin.register_py_func", override=True)
+@machine_function("register_py_func")
 def _python_function(name: str, function: Callable[..., object]) -> None:
     """Let `R.call_py_func` call a function by a name, in all modules that have none of it."""
     register_func(PYTHON_FUNCTIONS + name, function, override=True)
+
+
+@machine_function("get_py_func")
+def _registered_python_function(name: str) -> Callable[..., object]:
+    return get_global_func(PYTHON_FUNCTIONS + name)
+
+
+@machine_function("call_py_func")
+def _call_python_function(name: str, args: Sequence[object]) -> object:
+    return call_packed(name, get_global_func(PYTHON_FUNCTIONS + name), list(args))
+
+
+@machine_function("clear_py_func_registry")
+def _forget_python_functions() -> None:
+    for name in list_global_func_names():
+        if name.startswith(PYTHON_FUNCTIONS):
+            remove_global_func(name)
+
+
+@machine_function("to_device")
+def _to_device(tensor: NDArray, device_type: int, index: int) -> NDArray:
+    """The tensor on a device, itself where it is there; TVM numbers the types of devices."""
+    where = Device(_DEVICE_NAMES[device_type], index)
+    return tensor if tensor.device == where else tensor.copyto(where)
+
+
+_DEVICE_NAMES = {number: name for name, number in DEVICE_TYPES.items()}
+
+
+@machine_function("memory_manager.clear")
+def _clear_memory() -> None:
+    """Memory goes with its last use, so there is none to give back."""
+
+
+@machine_function("call_tir_dyn")
+def _call_with_extents(
+    machine: VirtualMachine, function: Callable[..., object], *args: object
+) -> None:
+    """Call a function with arguments of which the last, a shape, is its last numbers."""
+    *tensors, extents = args
+    assert isinstance(extents, (tuple, list))
+    function(*tensors, *extents)
 
 
 @dataclass(frozen=True)
@@ -57,7 +108,7 @@ class Storage:
     """In bytes."""
 
 
-@register_func("vm.builtin.alloc_storage", override=True)
+@machine_function("alloc_storage")
 def _storage(
     machine: VirtualMachine, shape: Sequence[int], device_index: int, dtype: str, *scope: str
 ) -> Storage:
@@ -65,7 +116,7 @@ def _storage(
     return Storage(machine.device, math.prod(shape) * dtypes.size_in_bytes(str(dtype)))
 
 
-@register_func("vm.builtin.alloc_tensor", override=True)
+@machine_function("alloc_tensor")
 def _tensor(
     storage: Storage, offset: int, shape: Sequence[int], dtype: str, *device_index: int
 ) -> NDArray:
@@ -78,34 +129,34 @@ def _tensor(
     return tensor
 
 
-@register_func("vm.builtin.make_closure", override=True)
+@machine_function("make_closure")
 def _closure(function: Callable[..., object], *captured: object) -> Callable[..., object]:
     """A function whose last arguments are given."""
     return lambda *args: function(*args, *captured)
 
 
-@register_func("vm.builtin.invoke_closure", override=True)
+@machine_function("invoke_closure")
 def _invoke(machine: VirtualMachine, closure: Callable[..., object], *args: object) -> object:
     return closure(*args)
 
 
-@register_func("vm.builtin.make_tuple", override=True)
+@machine_function("make_tuple")
 def _tuple(*fields: object) -> tuple[object, ...]:
     return fields
 
 
-@register_func("vm.builtin.tuple_getitem", override=True)
+@machine_function("tuple_getitem")
 def _field(fields: Sequence[object], index: int) -> object:
     return fields[index]
 
 
-@register_func("vm.builtin.tuple_reset_item", override=True)
+@machine_function("tuple_reset_item")
 def _reset_field(fields: list[object], index: int) -> None:
     """Let go of a field. A tuple that the program itself has made keeps it."""
     fields[index] = None
 
 
-@register_func("vm.builtin.reshape", override=True)
+@machine_function("reshape")
 def _reshape(tensor: NDArray, shape: Sequence[int]) -> NDArray:
     """The same elements in another shape; memory is shared."""
     result = NDArray(tuple(map(int, shape)), tensor.dtype, tensor.device, tensor.storage)
@@ -123,31 +174,11 @@ def _view(tensor: NDArray, shape: Sequence[int], dtype: str | None, byte_offset:
     return tensor._create_view(shape, dtype and str(dtype), byte_offset)
 
 
-@register_func("vm.builtin.check_tensor_info", override=True)
-def _check_tensor(value: object, ndim: int, *details: object) -> None:
-    """Details: the dtype, which may be missing, and where the value is."""
-    *dtypes, where = details
-    if not isinstance(value, NDArray):
-        raise ArgumentTypeError(f"{where} should be a tensor, but is {described(value)}")
-    if ndim not in (-1, value.ndim):
-        raise ArgumentValueError(f"{where} expects ndim {ndim}, but is {described(value)}")
-    if dtypes and dtypes[0] and str(dtypes[0]) != value.dtype:
-        raise ArgumentValueError(f"{where} expects dtype {dtypes[0]}, but is {described(value)}")
-
-
-def _check_sequence(what: str) -> Callable[[object, int, str], None]:
-    def check(value: object, count: int, where: str) -> None:
-        if not isinstance(value, (tuple, list)):
-            raise ArgumentTypeError(f"{where} should be a {what}, but is {described(value)}")
-        if count not in (-1, len(value)):
-            raise ArgumentValueError(f"{where} expects {count} of {what}, but has {len(value)}")
-
-    return check
+MACHINE_FUNCTIONS.add(id(_view))
 
 
 for _name, _function in (
     ("null_value", null_value), ("shape_of", shape_of), ("tensor_to_shape", tensor_to_shape),
-    ("read_if_cond", truth), ("check_shape_info", _check_sequence("shape")),
-    ("check_tuple_info", _check_sequence("tuple")),
+    ("read_if_cond", truth),
 ):  # fmt: skip
-    register_func(f"vm.builtin.{_name}", _function, override=True)
+    machine_function(_name)(_function)

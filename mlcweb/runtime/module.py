@@ -17,6 +17,7 @@ from mlcweb.runtime.benchmark import LONG, BenchmarkResult, measure, prepare_rep
 from mlcweb.runtime.device import Device, cpu, device
 from mlcweb.runtime.direct_call import direct_call
 from mlcweb.runtime.ndarray import NDArray, empty
+from mlcweb.runtime.storage import Storage, StorageView
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir.operators import operator_name
 
@@ -86,18 +87,23 @@ def _caller(kernel: Kernel, signature: Signature) -> Callable[..., Any]:
 def in_place(values: Sequence[Any]) -> Iterator[list[Any]]:
     """The same with NumPy arrays for NDArrays: views, or copies that are copied back at the end
     where Python cannot reach an array in place."""
-    copies: dict[int, tuple[NDArray, Any]] = {}
+    copies: dict[int, tuple[Storage, Any]] = {}
 
     def opened(value: Any) -> Any:
         if not isinstance(value, NDArray):
             return value
-        if value.storage.visible:
+        storage, start = value.storage, 0
+        if storage.visible:
             return value.view()
-        return copies.setdefault(id(value.storage), (value, value.bits()))[1]
+        if isinstance(storage, StorageView):
+            storage, start = storage.whole, storage.start
+        if id(storage) not in copies:
+            copies[id(storage)] = storage, storage.read()
+        return value.shaped(copies[id(storage)][1][start : start + value.nbytes])
 
     yield [opened(value) for value in values]
-    for array, copy in copies.values():
-        array.storage.write(copy)
+    for storage, copy in copies.values():
+        storage.write(copy)
 
 
 @dataclass(frozen=True, slots=True)

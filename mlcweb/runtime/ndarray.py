@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.structural import COMPARED_AS
 from mlcweb.runtime.device import DEVICE_TYPES, Device, cpu, cuda, device, require
-from mlcweb.runtime.storage import BORROWED, HostStorage, Storage, allocate
+from mlcweb.runtime.storage import BORROWED, HostStorage, Storage, StorageView, allocate
 from mlcweb.tir import dtype as dtypes
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class NDArray:
     def view(self) -> np.ndarray[Any, Any]:
         """The elements in place: what is written to the result is written to the array. bfloat16,
         which NumPy lacks, comes as its bits in uint16."""
-        return self._shaped(self.storage.view())
+        return self.shaped(self.storage.view())
 
     def _create_view(
         self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0
@@ -113,7 +113,7 @@ class NDArray:
                 f"A view of shape {extents} and dtype {dtype} would occupy bytes {start} <= i_byte "
                 f"< {end}, but the Tensor being viewed only contains {self.nbytes} bytes"
             )
-        part = HostStorage(self.storage.view()[start:end], BORROWED)
+        part = StorageView(self.storage, start, end - start)
         return NDArray(extents, dtype, self.device, part)
 
     def same_as(self, other: object) -> bool:
@@ -126,8 +126,12 @@ class NDArray:
         if BORROWED not in memories:
             # What was allocated apart stays apart.
             return self.storage is other.storage
-        if not (self.storage.visible and other.storage.visible):
+        visible = self.storage.visible
+        if visible is not other.storage.visible:
             return False
+        if not visible:
+            first, second = (_extent(array.storage) for array in (self, other))
+            return first[0] is second[0] and first[1] < second[2] and second[1] < first[2]
         one, two = self.view(), other.view()
         first, second = (array.__array_interface__["data"][0] for array in (one, two))
         return first < second + two.nbytes and second < first + one.nbytes
@@ -139,13 +143,14 @@ class NDArray:
 
     def bits(self) -> np.ndarray[Any, Any]:
         """A copy of what `view` shows, also where Python cannot reach the array in place."""
-        return self._shaped(self.storage.read())
+        return self.shaped(self.storage.read())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, and what is pickled, has memory of its own."""
         return _of_bits, (self.shape, self.dtype, self.device, self.bits())
 
-    def _shaped(self, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def shaped(self, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Bytes as elements of this array lie in memory."""
         return data.view(_numpy_dtype(self.dtype)).reshape(self.numbers.shape)
 
     @property
@@ -276,6 +281,12 @@ def from_dlpack(ext_tensor: Any) -> NDArray:
         return array(values)
     storage = HostStorage(values.reshape(-1).view(np.uint8), BORROWED)
     return NDArray(values.shape, _type_name(values.dtype), cpu(), storage)
+
+
+def _extent(storage: Storage) -> tuple[object, int, int]:
+    """The memory that bytes lie in, and the first address and the one after the last."""
+    memory = storage.whole.memory if isinstance(storage, StorageView) else storage.memory
+    return memory, storage.address, storage.address + storage.nbytes
 
 
 def _device(dev: Device | str | None) -> Device:

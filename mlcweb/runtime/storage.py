@@ -90,6 +90,44 @@ class HostStorage:
         return HostStorage(self._bytes[:nbytes], self.memory)
 
 
+class StorageView:
+    """Some bytes of another storage, from `start` on. It may overlap others."""
+
+    __slots__ = ("nbytes", "start", "whole")
+
+    memory = BORROWED
+
+    def __init__(self, storage: Storage, start: int, nbytes: int) -> None:
+        if isinstance(storage, StorageView):
+            storage, start = storage.whole, storage.start + start
+        self.whole, self.start, self.nbytes = storage, start, nbytes
+
+    @property
+    def address(self) -> int:
+        return self.whole.address + self.start
+
+    @property
+    def visible(self) -> bool:
+        return self.whole.visible
+
+    def view(self) -> np.ndarray[Any, Any]:
+        return self.whole.view()[self.start : self.start + self.nbytes]
+
+    def read(self) -> np.ndarray[Any, Any]:
+        return self.whole.read()[self.start : self.start + self.nbytes]
+
+    def write(self, data: np.ndarray[Any, Any]) -> None:
+        if self.visible:
+            self.view()[...] = data.reshape(-1).view("uint8")
+            return
+        contents = self.whole.read()
+        contents[self.start : self.start + self.nbytes] = data.reshape(-1).view("uint8")
+        self.whole.write(contents)
+
+    def part(self, nbytes: int) -> StorageView:
+        return StorageView(self.whole, self.start, nbytes)
+
+
 Allocator = Callable[[int], Storage]
 """Hands out memory of a number of bytes, its content undefined."""
 

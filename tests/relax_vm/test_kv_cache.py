@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import mlcweb as tvm
+from mlcweb import relax
 from mlcweb.relax_vm import ShapeTuple
+from mlcweb.script import relax as R
+
+
+@tvm.script.ir_module
+class Double:
+    @R.function
+    def main(x: R.Tensor(("n", 2), "float32")):
+        return R.add(x, x)
 
 
 def call(name, *args):
@@ -82,3 +91,14 @@ def test_what_does_not_fit_is_refused(name, args, says):
         call("array_popn", [cache], 2)
     with pytest.raises(ValueError, match="cannot begin with"):
         new(2, 3)
+
+
+@pytest.mark.parametrize("kind", ["webgpu", "opencl"])
+def test_rows_on_a_gpu_are_read_by_its_kernels(kind):
+    device = tvm.device(kind)
+    first = tvm.nd.array(np.full((2, 2), 3, "float32"), device)
+    cache = call("create", first, ShapeTuple((2, 2)), 1)
+    for step in range(3):
+        call("append", cache, tvm.nd.array(np.full((1, 2), step, "float32"), device))
+    double = relax.VirtualMachine(relax.build(Double, kind), device)["main"]
+    np.testing.assert_array_equal(double(call("view", cache)).numpy()[:, 0], [6, 0, 2, 4])

@@ -146,3 +146,31 @@ def test_hidden_memory_by_copies_and_twice_the_same():
 
     call_packed("f", f, [x, x])
     np.testing.assert_array_equal(x.numpy(), [9, 8, 4, 6])
+
+
+def test_what_a_function_makes_of_hidden_memory_stays_in_that_memory():
+    x = hidden(X)
+
+    def f(x):
+        reshaped = NDArray((2, 2), x.dtype, x.device, x.storage)
+        return reshaped, x._create_view((2,), None, 8)
+
+    reshaped, last = call_packed("f", f, [x])
+    x.copyfrom(X + 1)
+    np.testing.assert_array_equal(reshaped.numpy(), (X + 1).reshape(2, 2))
+    last.copyfrom(np.array([8, 9], "float32"))
+    np.testing.assert_array_equal(x.numpy(), [1, 2, 8, 9])
+
+
+def test_two_shapes_of_one_hidden_memory_are_lent_as_they_are():
+    x = hidden(X)
+    square, last = NDArray((2, 2), x.dtype, x.device, x.storage), x._create_view((1,), None, 12)
+
+    def f(x, square, last):
+        assert (x.shape, square.shape, last.shape) == ((4,), (2, 2), (1,))
+        np.from_dlpack(x)[3] = 7
+        np.from_dlpack(square)[0, 1] = np.from_dlpack(last)[0] + 1
+
+    call_packed("f", f, [x, square, last])
+    np.testing.assert_array_equal(x.numpy(), [0, 8, 2, 7])
+    assert x.overlaps(last) and not x._create_view((3,)).overlaps(last)

@@ -33,6 +33,7 @@ from mlcweb.runtime.host.gpu import (
     why_no_gpu,
 )
 from mlcweb.runtime.ndarray import NDArray
+from mlcweb.runtime.storage import StorageView
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
@@ -243,6 +244,13 @@ def _keep(cache: dict[Any, Any], key: Any, value: Any) -> None:
 def _on(device: GpuDevice, array: NDArray) -> GpuStorage:
     """The memory of an array, on a GPU that is still there."""
     storage = array.storage
+    if isinstance(storage, StorageView) and isinstance(storage.whole, GpuStorage):
+        if storage.start:
+            raise GpuError(
+                "A kernel on a GPU is given memory from its beginning; this array begins "
+                f"{storage.start} bytes into another: copy it, tvm.nd.array(x, dev)"
+            )
+        storage = storage.whole.part(storage.nbytes)
     if isinstance(storage, GpuStorage) and storage.memory is device:
         return storage
     lost = storage.memory.lost if isinstance(storage, GpuStorage) else ""

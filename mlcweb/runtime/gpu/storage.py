@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import TVMError
@@ -13,11 +13,26 @@ from mlcweb.runtime.storage import Allocator, Storage
 if TYPE_CHECKING:
     import numpy as np
 
-_addresses = count(1)
+
+class _Addresses:
+    """Hands out ranges of numbers that nothing else gets."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._lock = Lock()
+
+    def take(self, nbytes: int) -> int:
+        with self._lock:
+            address, self._next = self._next, self._next + max(1, nbytes)
+        return address
+
+
+_addresses = _Addresses()
 
 
 class GpuStorage:
-    """A buffer of a GPU. Its address is a number that no other piece of memory ever gets."""
+    """A buffer of a GPU. The addresses of its bytes are numbers that no other piece of memory
+    ever gets."""
 
     __slots__ = ("_whole", "address", "buffer", "memory", "nbytes")
 
@@ -29,7 +44,7 @@ class GpuStorage:
         self.memory = device
         self.buffer = buffer
         self.nbytes = nbytes
-        self.address = next(_addresses)
+        self.address = _addresses.take(nbytes)
         self._whole = whole
 
     def __del__(self) -> None:

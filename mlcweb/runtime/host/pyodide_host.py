@@ -29,6 +29,7 @@ from mlcweb.runtime.host.clock import shares_memory
 from mlcweb.runtime.host.page_script import page_script
 from mlcweb.runtime.host.page_threads import PageLauncher, PageThreads
 from mlcweb.runtime.host.traps import trap_in_browser
+from mlcweb.runtime.storage import StorageView
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +87,8 @@ class PyodideHost(engine.Host):
     def address_of(self, array: Any) -> int | None:
         """Where an NDArray lies in the memory; None for arrays in the memory of Python."""
         storage = getattr(array, "storage", None)
-        return storage.address if type(storage) is ArenaStorage else None
+        owner = storage.whole if isinstance(storage, StorageView) else storage
+        return storage.address if type(owner) is ArenaStorage else None
 
     def view(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
         """Not in a page: raises a TVMError."""
