@@ -141,6 +141,30 @@ def main(A: T.Buffer((16,), "int32"), C: T.Buffer((16,), "int32")):
         sch.reverse_compute_inline("C")
 
 
+def test_a_predicate_on_several_iterators_of_the_producer():
+    """Of two tiles of 8 a part is left out, which the consumer does not read either."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((2, 8), "float32"), C: T.Buffer((13,), "float32")):
+    B = T.alloc_buffer((13,))
+    for i, j in T.grid(2, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.where(i * 8 + j < 13)
+            B[vi * 8 + vj] = A[vi, vj] * T.float32(2)
+    for i in range(13):
+        with T.block("C"):
+            v = T.axis.spatial(13, i)
+            C[v] = T.max(B[v], T.float32(1))
+"""
+    sch = Schedule(module(text))
+    sch.reverse_compute_inline("C")
+    assert "T.alloc_buffer" not in sch.mod.script()
+    a = np.random.default_rng(0).standard_normal((2, 8), "float32")
+    c = outputs(sch.mod, [a, np.zeros(13, "float32")])[1]
+    np.testing.assert_array_equal(c, np.maximum(a.ravel()[:13] * 2, 1))
+
+
 def test_an_iterator_of_one_value_becomes_the_index_at_its_place():
     """As in TVM, also where the index of the producer is that value, and no iterator."""
 

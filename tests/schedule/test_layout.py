@@ -367,6 +367,35 @@ def test_iterators_of_different_kinds_stay_apart():
     )
 
 
+@pytest.mark.parametrize(
+    ("index_map", "types"),
+    [
+        (lambda i, a, k, m: (k, a, i, m), "SSSR"),
+        (lambda i, a, k, m: (k + a, i, m), "SSR"),
+        (lambda i, a, k, m: (i + k, a + m), "SR"),
+    ],
+)
+def test_iterators_of_one_iteration_have_no_type(index_map, types):
+    """The types are TVM's."""
+    source = """
+@T.prim_func
+def main(A: T.Buffer((8, 1, 1, 4), "float32"), B: T.Buffer((8, 1), "float32")):
+    for i, a, k, m in T.grid(8, 1, 1, 4):
+        with T.block("B"):
+            vi, va, vk, vm = T.axis.remap("SSRR", [i, a, k, m])
+            with T.init():
+                B[vi, va] = T.float32(0)
+            B[vi, va] = B[vi, va] + A[vi, va, vk, vm]
+"""
+    sch = Schedule(module(source))
+    inputs = random_inputs(sch.mod)
+    expected = outputs(sch.mod, inputs)
+    sch.transform_block_layout("B", index_map)
+    assert f'T.axis.remap("{types}"' in sch.mod.script()
+    for one, other in zip(outputs(sch.mod, inputs), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
 def test_blocks_whose_loops_have_changed():
     def split(sch):
         sch.split(sch.get_loops("B")[0], [4, 4])

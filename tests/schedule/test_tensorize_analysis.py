@@ -96,6 +96,19 @@ def test_iterators_of_a_convolution(batch):
     )
 
 
+def test_a_window_of_one_row_and_column_is_not_summed_over():
+    """As in TVM, it stays apart: no index of the image depends on it."""
+    conv = te_workload.conv2d_nhwc(1, 6, 6, 8, 16, 1, 1, 0, in_dtype="float16", out_dtype="float32")
+    sch = Schedule(te.create_prim_func(conv))
+    info = get_auto_tensorize_mapping_info(
+        sch, sch.get_block("conv2d_nhwc"), TensorIntrin.get(WMMA).desc
+    )
+    (mapping,) = info.mappings
+    assert mapping.is_equivalent_to(
+        IndexMap.from_func(lambda n, h, w, c, rh, rw, rc: (rh, rw, n * 36 + h * 6 + w, c, rc))
+    )
+
+
 def test_a_sum_is_no_product():
     A = te.placeholder((16, 16), name="A", dtype="float16")
     k = te.reduce_axis((0, 16), name="k")

@@ -18,6 +18,7 @@ from itertools import product
 
 from mlcweb.analysis.access_regions import element_region
 from mlcweb.analysis.effects import exposed_reads, uses_addresses
+from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_map import BIJECTIVE, is_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.distances import (
@@ -41,9 +42,9 @@ from mlcweb.schedule.analysis.scopes import (
 from mlcweb.schedule.analysis.units import RawPlace, guards, stands_in
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
-from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.arithmetic import constant_value, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
-from mlcweb.tir.expr import Ramp, Var
+from mlcweb.tir.expr import FloorDiv, FloorMod, PrimExpr, Ramp, Var
 from mlcweb.tir.stmt import Block, BufferStore, For, IterType, LetStmt, defined_variables
 from mlcweb.tir.substitute import uses, uses_any, variables_in
 
@@ -146,7 +147,37 @@ def _are_told_apart(distinct: Sequence[Var], first: Access, second: Access) -> b
     for parent in first.unit.parents:
         sizes.difference_update(defined_variables(parent))
     own = [index for index in same if variables_in(index) <= domains.keys() | sizes]
+    own = _undivided(own)
     return len(domains) == len(distinct) and is_iter_map(own, domains, check_level=BIJECTIVE)
+
+
+def _undivided(indices: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """Indices that tell the same iterations apart: a number in the place of its quotient and its
+    remainder by the same constant, which need not divide how many values the number has."""
+    result = list(indices)
+    while (pair := _divided_number(result)) is not None:
+        quotient, remainder, number = pair
+        result = [each for each in result if each is not quotient and each is not remainder]
+        result.append(number)
+    return result
+
+
+def _divided_number(indices: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
+    """A quotient and a remainder among indices, and the number that both are of."""
+    for quotient, remainder in product(indices, indices):
+        if not (isinstance(quotient, FloorDiv) and isinstance(remainder, FloorMod)):
+            continue
+        number, rest, divisor = quotient.a, remainder.a, constant_value(quotient.b)
+        if not divisor or constant_value(remainder.b) != divisor:
+            continue
+        if same_expression(number, rest):
+            return quotient, remainder, number
+        # `x % 12 // 4` beside `x % 4`, which is `x % 12 % 4`.
+        if isinstance(number, FloorMod) and same_expression(number.a, rest):
+            whole = constant_value(number.b)
+            if whole and whole % divisor == 0:
+                return quotient, remainder, number
+    return None
 
 
 @dataclass(frozen=True, slots=True)

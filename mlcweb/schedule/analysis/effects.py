@@ -29,6 +29,7 @@ from mlcweb.arith import (
 from mlcweb.arith.linear_system import LinearSystem, constant_ends
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.analysis.iteration_domain import (
+    condition_on_loops,
     executed_domains,
     first_terms,
     needed_iterations,
@@ -334,13 +335,17 @@ def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer)
     its conditions, are known to be written by `producer`."""
     running = executed_domains(producer) or executed_domains(first_terms(producer))
     predicate: PrimExpr = const(True)
+    values: Mapping[Var, PrimExpr] = {}
     if not running:
-        if producer.block.iter_vars:
+        # A statement outside of blocks, a block that uses its loops directly, or one whose
+        # predicate is about several iterators.
+        condition = condition_on_loops(producer)
+        if condition is None:
             return False
-        # A statement outside of blocks, or a block that uses its loops directly.
-        running, predicate = producer.inner_loops(None), producer.realize.predicate
+        running, predicate = producer.inner_loops(None), condition
+        values = producer.realize.bindings
     written = [
-        estimate_region(region.region, running, predicate)
+        estimate_region(substitute(region, values).region, running, predicate)
         for region in regions_of(producer.block.writes, buffer)
     ]
     domains = reader.block.domains

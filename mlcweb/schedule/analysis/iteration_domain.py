@@ -61,14 +61,12 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
     """
     domains, loops = place.block.domains, place.inner_loops(None)
     values, analyzer = place.realize.iter_values, Analyzer(loops)
-    conditions = [c for c in conjuncts(place.realize.predicate) if not analyzer.can_prove(c)]
-    if not conditions and _are_loops(values, domains, loops):
-        return domains
-    # What a predicate says of nothing that moves leaves out all iterations or none.
-    moving = {var for var, domain in loops.items() if not is_const_int(domain.extent, 1)}
-    if not all(uses_any(condition, moving) for condition in conditions):
+    condition = condition_on_loops(place)
+    if condition is None:
         return None
-    result = detect_iter_map(values, loops, conjunction(conditions), SURJECTIVE)
+    if is_const_int(condition, 1) and _are_loops(values, domains, loops):
+        return domains
+    result = detect_iter_map(values, loops, condition, SURJECTIVE)
     if result.indices is None:
         return None
     scales = [scale for index in result.indices for scale in index.terms.values()]
@@ -78,6 +76,18 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
         var: domain if _same_range(run := range_of_sum(index, analyzer), domain) else run
         for (var, domain), index in zip(domains.items(), result.indices, strict=True)
     }
+
+
+def condition_on_loops(place: BlockPlace) -> PrimExpr | None:
+    """What a block's predicate says that does not always hold. None where a part of it is about
+    nothing that moves, and leaves out all iterations or none."""
+    loops = place.inner_loops(None)
+    analyzer = Analyzer(loops)
+    conditions = [c for c in conjuncts(place.realize.predicate) if not analyzer.can_prove(c)]
+    moving = {var for var, domain in loops.items() if not is_const_int(domain.extent, 1)}
+    if not all(uses_any(condition, moving) for condition in conditions):
+        return None
+    return conjunction(conditions)
 
 
 def domains_and_condition(place: BlockPlace) -> tuple[dict[Var, Range], PrimExpr] | None:

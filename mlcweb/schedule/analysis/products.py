@@ -22,7 +22,7 @@ class Product(NamedTuple):
     """A block as a batch of products that an intrinsic computes tiles of.
 
     Attributes:
-        batch: the iterators that choose a product.
+        batch: the other iterators, most of which choose a product.
         groups: the iterators that together are rows, columns, and what is summed over.
         axes: for what is written and each input of the intrinsic, which groups are its dimensions.
         tile: the extents of the intrinsic, of each group.
@@ -37,8 +37,8 @@ class Product(NamedTuple):
         self, block: Block, axes: Sequence[int], used: Collection[E.Var] | None = None
     ) -> IndexMap:
         """The iterators of the batch and of some groups, in the order of the block, to the batch
-        and one index for each group. Only `used` are indices of the map; the others, of one
-        iteration each, are 0."""
+        and one index for each group. Only `used` are indices of the map; of the others those of
+        groups are 0."""
         chosen = [*self.batch, *(each for axis in axes for each in self.groups[axis])]
         fresh: dict[IterVar, E.PrimExpr] = {}
         variables: list[E.Var] = []
@@ -49,7 +49,8 @@ class Product(NamedTuple):
             else:
                 fresh[each] = const(0, each.var.dtype)
         fused = [_fused(self.groups[axis], fresh) for axis in axes]
-        return IndexMap(tuple(variables), (*(fresh[each] for each in self.batch), *fused))
+        batch = [fresh[each] for each in self.batch if used is None or each.var in used]
+        return IndexMap(tuple(variables), (*batch, *fused))
 
 
 def _fused(group: Sequence[IterVar], variables: Mapping[IterVar, E.PrimExpr]) -> E.PrimExpr:
@@ -106,8 +107,9 @@ def _same_form(ours: object, described: object, loads: list[tuple[Buffer, Buffer
 
 
 def _accesses(store: BufferStore, domains: Mapping[E.Var, Range]) -> _Accesses:
-    """The accesses of an update, whose indices are simplified, since one of groups of channels,
-    for example, depends on no channel where there is one group."""
+    """The accesses of an update, whose indices are simplified where they are more than a variable:
+    that of a group of channels depends on no channel where there is one group, and a window of one
+    row moves no row."""
     loads: list[E.BufferLoad] = []
 
     def collect(node: object) -> None:
@@ -118,16 +120,15 @@ def _accesses(store: BufferStore, domains: Mapping[E.Var, Range]) -> _Accesses:
                 collect(child)
 
     collect(store.value)
-    analyzer = Analyzer(
-        {var: dom for var, dom in domains.items() if not is_const_int(dom.extent, 1)}
-    )
+    analyzer = Analyzer(dict(domains))
+
+    def simplified(index: E.PrimExpr) -> E.PrimExpr:
+        return index if isinstance(index, E.Var) else analyzer.simplify(index)
+
     others = [load for load in loads if load.buffer is not store.buffer]
     return _Accesses(
         [store.buffer, *(load.buffer for load in others)],
-        [
-            [variables_in(analyzer.simplify(index)) for index in each.indices]
-            for each in (store, *others)
-        ],
+        [[variables_in(simplified(index)) for index in each.indices] for each in (store, *others)],
     )
 
 
@@ -148,8 +149,8 @@ def product_of(block: Block, description: Block) -> Product | None:
     """A block as the products whose tiles an intrinsic computes, by the block that describes it;
     None where it is none.
 
-    Each iterator is one of the batch, which chooses from all arrays, or belongs to that iterator of
-    the intrinsic which is of its type and used by the same arrays.
+    An iterator belongs to that of the intrinsic which is of its type and used by the same arrays;
+    all others are the batch.
     """
     described = next(find_statements(description.body, Block))
     ours, theirs = _update(block), _update(described)
@@ -166,12 +167,10 @@ def product_of(block: Block, description: Block) -> Product | None:
         use = accesses.uses(each.var)
         if not constant_extent(each):
             return None
-        if all(use):
-            batch.append(each)
-        elif (use, each.iter_type) in uses:
+        if (use, each.iter_type) in uses:
             groups[uses.index((use, each.iter_type))].append(each)
         else:
-            return None
+            batch.append(each)
     if not all(groups):
         return None
     variables = [each.var for each in described.iter_vars]

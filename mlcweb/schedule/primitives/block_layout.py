@@ -19,7 +19,7 @@ from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import AccessSimplifier
 from mlcweb.schedule.rewriting.nests import loop_nest, only_block_in_loops
 from mlcweb.schedule.state import BlockPlace, ScheduleState
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, For, IterType, IterVar, Stmt
@@ -34,8 +34,8 @@ def transform_block_layout(
 
     Checked: the loops hold the block alone and are bound to its iterators one by one, in order; the
     map takes as many indices as the block has iterators and is bijective on their domains; no new
-    iterator mixes spatial and reduction iterators; iterations that depend on each other stay in
-    order.
+    iterator mixes spatial and reduction iterators of several iterations; iterations that depend on
+    each other stay in order.
 
     rewrite, by lambda i, j: [i * 24 + j]:
         for i, j in T.grid(16, 24):                   for ax0 in range(384):
@@ -175,9 +175,11 @@ def _digits(values: Mapping[Var, PrimExpr], domains: Mapping[Var, Range]) -> _Di
 
 
 def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:
+    """The types of the new iterators. Old ones of one iteration have no say in them."""
     kinds = {
         index: iter_var.iter_type
         for index, iter_var in zip(index_map.initial_indices, place.block.iter_vars, strict=True)
+        if iter_var.dom is None or not is_const_int(iter_var.dom.extent, 1)
     }
     types: list[IterType] = []
     for index in index_map.final_indices:

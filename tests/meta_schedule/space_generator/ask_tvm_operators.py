@@ -19,8 +19,8 @@ from ask_tvm_spaces import spaces
 from tvm import relax
 
 TARGET = "nvidia/tesla-p100"
-TARGETS = {"tensor_cores": "nvidia/nvidia-t4", "tensor_cores_uneven": "nvidia/nvidia-t4"}
-"""The targets of operators that are asked for another one."""
+TENSOR_CORES = "nvidia/nvidia-t4"
+"""The target of operators whose names start with "tensor_cores"."""
 
 SEEDS = (1,)
 DECISION = re.compile(r"decision=(\[[^\]]*\]|[^,)]*)")
@@ -88,6 +88,18 @@ OPERATORS: dict[str, Any] = {
         lambda a, b: op.matmul(a, b, out_dtype="float32"),
         (50, 70, "float16"), (70, 33, "float16"),
     ),
+    "tensor_cores_relu": (
+        lambda a, b: nn.relu(op.matmul(a, b, out_dtype="float32")),
+        (127, 127, "float16"), (127, 127, "float16"),
+    ),
+    "tensor_cores_conv2d": (
+        lambda x, w: nn.conv2d(x, w, padding=(1, 1), out_dtype="float32", **NHWC),
+        (1, 14, 14, 64, "float16"), (3, 3, 64, 32, "float16"),
+    ),
+    "tensor_cores_conv2d_1x1": (
+        lambda x, w: nn.conv2d(x, w, out_dtype="float32"),
+        (1, 64, 14, 14, "float16"), (32, 64, 1, 1, "float16"),
+    ),
     "batch_matmul_uneven": (
         lambda a, b: op.matmul(op.permute_dims(a, [0, 2, 1]), b), (5, 33, 47), (5, 33, 13),
     ),
@@ -144,6 +156,6 @@ if __name__ == "__main__":
         modules = programs(build, *shapes)
         for number, module in enumerate(modules):
             answers[name if len(modules) == 1 else f"{name}_{number}"] = answer(
-                module, TARGETS.get(name, TARGET)
+                module, TENSOR_CORES if name.startswith("tensor_cores") else TARGET
             )
     json.dump(answers, sys.stdout, indent=0)
