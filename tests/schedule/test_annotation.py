@@ -119,40 +119,41 @@ def main(A: T.Buffer((64, 48), "float32"), B: T.Buffer((1,), "float32")):
 
 
 @pytest.mark.parametrize(
-    ("indices", "is_bound"),
+    ("indices", "shape", "is_bound"),
     [
-        ("v // 14, v % 14", True),
-        ("v // 98, v % 98 // 14, v % 14", True),
-        ("v // 14, v % 7", False),
-        ("v // 98, v % 98 // 14, v % 7", False),
+        ("v // 14, v % 14", (14, 14), True),
+        ("v // 98, v % 98 // 14, v % 14", (2, 7, 14), True),
+        ("v // 14, v % 7", (14, 14), False),
+        ("v // 98, v % 98 // 14, v % 7", (2, 7, 14), False),
     ],
 )
-def test_quotients_and_remainders_tell_threads_apart(indices, is_bound):
-    """Rows of 14 are neither what a thread block fills nor tiles of 16."""
-    shape = (2, 7, 14) if indices.count(",") == 2 else (14, 14)
+def test_quotients_and_remainders_tell_threads_apart(indices, shape, is_bound):
+    """Rows of 14, which tiles of 16 x 16 are stored to, divide nothing else here."""
     sch = Schedule(
         from_source(
             f"""
 @T.prim_func
-def main(A: T.Buffer((13, 16), "float32"), B: T.Buffer({shape}, "float32")):
-    for i, j in T.grid(8, 26):
+def main(A: T.Buffer((13, 2, 16, 16), "float32"), B: T.Buffer({(*shape, 32)}, "float32")):
+    for i, j, k in T.grid(4, 26, 64):
         with T.block("B"):
-            vi = T.axis.spatial(13, (i * 26 + j) // 16)
-            vj = T.axis.spatial(16, (i * 26 + j) % 16)
-            T.where(i * 26 + j < 196)
-            B[{indices.replace("v", "(vi * 16 + vj)")}] = A[vi, vj]
+            vi = T.axis.spatial(13, (i * 1664 + j * 64 + k) // 512)
+            vj = T.axis.spatial(2, (i * 1664 + j * 64 + k) % 512 // 256)
+            vk = T.axis.spatial(16, (i * 1664 + j * 64 + k) % 256 // 16)
+            vl = T.axis.spatial(16, (i * 1664 + j * 64 + k) % 16)
+            T.where((i * 1664 + j * 64 + k) // 512 * 16
+                + (i * 1664 + j * 64 + k) % 256 // 16 < 196)
+            B[{indices.replace("v", "(vi * 16 + vk)")}, vj * 16 + vl] = A[vi, vj, vk, vl]
 """
         )
     )
     loop = sch.get_loops("B")[1]
     if not is_bound:
         with pytest.raises(DataflowError, match="may not run at once"):
-            sch.bind(loop, "threadIdx.x")
+            sch.bind(loop, "threadIdx.y")
         return
-    sch.bind(loop, "threadIdx.x")
-    a = np.random.default_rng(0).random((13, 16), "float32")
-    b = nd.array(np.zeros(shape, "float32"))
-    build(sch.mod, target="interpreter")["main"](nd.array(a), b)
-    v = np.arange(196)
-    at = (v // 14, v % 14) if len(shape) == 2 else (v // 98, v % 98 // 14, v % 14)
-    np.testing.assert_array_equal(b.numpy()[at], a.ravel()[:196])
+    sch.bind(loop, "threadIdx.y")
+    a = np.random.default_rng(0).random((13, 2, 16, 16), "float32")
+    b = nd.array(np.zeros((*shape, 32), "float32"))
+    build(sch.mod, target="simulated")["main"](nd.array(a), b)
+    rows = a.transpose(0, 2, 1, 3).reshape(208, 32)[:196]
+    np.testing.assert_array_equal(b.numpy(), rows.reshape(*shape, 32))
