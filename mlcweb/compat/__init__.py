@@ -13,6 +13,7 @@ elsewhere).
 """
 
 import sys
+from functools import partial
 from importlib.util import find_spec
 
 from mlcweb.compat.class_names import class_name
@@ -37,9 +38,13 @@ _TORCH = [
     for name in ("torch", "torchvision")
 ]
 
-WEIGHT_FILES = ("fashionmnist_mlp_params.pkl", "fasionmnist_mlp_params.pkl")
-"""The course's file of weights, as the documents spell it: it fits the pictures of the real data
-set, so pictures that are drawn come with weights of their own."""
+WEIGHT_FILES = {
+    "fashionmnist_mlp_params.pkl": "mlp",
+    "fasionmnist_mlp_params.pkl": "mlp",
+    "fasionmnist_mlp_assignment_params.pkl": "convolutional",
+}
+"""The course's files of weights, as the documents spell them, and which network they are of: they
+fit the pictures of the real data set, so pictures that are drawn come with weights of their own."""
 
 
 def install(*, force: bool = False, stand_ins: bool = sys.platform == "emscripten") -> None:
@@ -70,7 +75,7 @@ def install(*, force: bool = False, stand_ins: bool = sys.platform == "emscripte
         sys.meta_path[:0] = _TORCH
         for finder in _TORCH:
             _forget(finder.alias)
-        magics.FILES.update(dict.fromkeys(WEIGHT_FILES, _weights))
+        magics.FILES.update({file: partial(_weights, of) for file, of in WEIGHT_FILES.items()})
     _TREE.attach_loaded()
     show_classes(class_name)
 
@@ -96,10 +101,10 @@ def installed() -> bool:
     return _TVM in sys.meta_path
 
 
-def _weights() -> bytes:
+def _weights(network: str) -> bytes:
     from mlcweb.stand_ins.torchvision.weights import pickled  # NumPy is there by now
 
-    return pickled()
+    return pickled(network)
 
 
 def _forget(root: str) -> None:

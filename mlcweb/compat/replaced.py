@@ -350,6 +350,9 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     },
     "relax": {
         "registered functions have the type R.Callable": "PackedFuncType",
+        "operators are in relax.op since 2023: relax.op.multiply(x, y)": (
+            "add divide ewise_fma maximum minimum multiply subtract"
+        ),
         "a builder is open by with bb.function(...)": "block_builder.TestingScope",
     },
     "arith": {

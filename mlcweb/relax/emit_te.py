@@ -67,6 +67,8 @@ class _Arguments:
 
     def expression(self, value: E.Expr) -> object:
         info = value.struct_info
+        if isinstance(value, E.Constant):  # its array knows more than what it was declared as
+            info = TensorStructInfo(tuple(value.data.shape), str(value.data.dtype))
         if isinstance(info, TensorStructInfo):
             return self.tensor(value, info)
         if isinstance(value, E.ShapeExpr):

@@ -456,3 +456,5 @@ def test_the_spellings_of_2022_of_relax(tvm):
     assert relax.op.relu(x).op.name == "relax.nn.relu"
     with pytest.raises(AbsentError, match="permute_dims"):
         relax.op.nn.dense(x, x)
+    with pytest.raises(AbsentError, match=r"since 2023: relax\.op\.multiply\(x, y\)$"):
+        relax.multiply(x, x)

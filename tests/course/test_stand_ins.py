@@ -19,6 +19,7 @@ from mlcweb import compat, meta_schedule, runtime
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.playground import cell, magics, notebook
 from mlcweb.stand_ins.torchvision import datasets
+from mlcweb.stand_ins.torchvision.weights import pickled
 
 pytestmark = [  # the book's open() stays open
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -64,7 +65,6 @@ def course(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
     compat.install(stand_ins=request.param == "stand-in")
     if request.param == "PyTorch":
         torch = pytest.importorskip("torch", reason="PyTorch comes with `make test-all`")
-        from mlcweb.stand_ins.torchvision.weights import pickled
 
         def to_tensor() -> Any:
             return lambda picture: torch.from_numpy(picture[None].astype("float32") / 255)
@@ -72,8 +72,8 @@ def course(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
         transforms = SimpleNamespace(ToTensor=to_tensor)
         vision = SimpleNamespace(datasets=datasets, transforms=transforms)
         monkeypatch.setitem(sys.modules, "torchvision", vision)
-        for name in compat.WEIGHT_FILES:
-            monkeypatch.setitem(magics.FILES, name, pickled)
+        for name, network in compat.WEIGHT_FILES.items():
+            monkeypatch.setitem(magics.FILES, name, partial(pickled, network))
         # It needs a package that the other cells do not.
         monkeypatch.setattr(torch.fx.Graph, "print_tabular", lambda graph: print(graph))
     yield request.param

@@ -135,6 +135,21 @@ def test_emit_te_of_several_outputs():
     ] * 2
 
 
+def test_emit_te_takes_the_shape_of_a_constant_from_its_array():
+    """The course declares its weights by their number of dimensions alone."""
+    x = relax.Var("x", Tensor((2, 3), "float32"))
+    weight = relax.const(np.arange(12, dtype="float32").reshape(4, 3), Tensor(None, ndim=2))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        y = bb.emit_te(topi.nn.dense, x, weight)
+        bb.emit_func_output(y)
+    assert y.struct_info.shape.values == (2, 4)
+    machine = relax.VirtualMachine(relax.build(bb.get(), "numpy"), tvm.cpu())
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    result = machine["main"](tvm.nd.array(values)).numpy()
+    np.testing.assert_array_equal(result, values @ weight.data.numpy().T)
+
+
 def test_emit_te_says_what_it_needs():
     bb = relax.BlockBuilder()
     x = relax.Var("x", Tensor(None, "float32", ndim=2))

@@ -12,6 +12,7 @@ from mlcweb import compat, relax
 from mlcweb.relax.frontend.torch import from_fx
 from mlcweb.stand_ins import torch as stand_in
 from mlcweb.stand_ins import torchvision
+from mlcweb.stand_ins.torchvision.weights import convolutional, mlp
 
 
 @pytest.fixture(
@@ -149,6 +150,17 @@ def test_tensors(torch: Any) -> None:
     assert kept.tolist() == [7, 0]
 
 
+def test_the_loss_that_the_assignment_sums(torch: Any) -> None:
+    scores = torch.tensor([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125]])
+    target = torch.tensor([0, 2])
+    loss = torch.nn.functional.nll_loss
+    assert loss(scores, target, reduction="sum").item() == -0.625
+    assert loss(scores, target).item() == -0.3125
+    assert loss(scores, target, reduction="none").tolist() == [-0.5, -0.125]
+    guess = scores.argmax(dim=1, keepdim=True)
+    assert guess.eq(target.view_as(guess)).sum().item() == 1
+
+
 def test_states_are_copied_by_name(torch: Any) -> None:
     model, other = network(torch), network(torch)
     state = {name: value + 1 for name, value in model.state_dict().items()}
@@ -235,14 +247,29 @@ def test_pictures_are_always_the_same_and_of_ten_kinds() -> None:
     assert 0 == picture.min().item() < 0.5 < picture.max().item() <= 1
 
 
-def test_the_weights_know_all_pictures_of_the_test_set() -> None:
-    """The documents take one at random, and tests of them compare what is predicted for it."""
-    from mlcweb.stand_ins.torchvision.weights import weights
+def expect_predictions(logits: np.ndarray, labels: np.ndarray) -> None:
+    """The documents take a picture at random, and tests of them compare what is predicted."""
+    first, second = np.sort(logits, axis=1).T[[-1, -2]]
+    assert (logits.argmax(axis=1) == labels).all()
+    assert (first - second).min() > 1
 
+
+def test_the_weights_know_all_pictures_of_the_test_set() -> None:
     images = torchvision.datasets.FashionMNIST("data", train=False)
     x = images.data.numpy().reshape(1000, 784) / np.float32(255)
-    w = weights()
+    w = mlp()
     logits = np.maximum(x @ w["w0"].T + w["b0"], 0) @ w["w1"].T + w["b1"]
-    first, second = np.sort(logits, axis=1).T[[-1, -2]]
-    assert (logits.argmax(axis=1) == images.targets.numpy()).all()
-    assert (first - second).min() > 1
+    expect_predictions(logits, images.targets.numpy())
+
+
+def test_the_weights_of_the_assignment_know_them_as_well() -> None:
+    nn, w = stand_in.nn, convolutional()
+    model = nn.Sequential(
+        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(5408, 100),
+        nn.ReLU(), nn.Linear(100, 10),
+    )  # fmt: skip
+    for parameter, value in zip(model.parameters(), w.values(), strict=True):
+        parameter.data = stand_in.from_numpy(value)
+    images = torchvision.datasets.FashionMNIST("data", train=False)
+    x = stand_in.from_numpy(images.data.numpy()[:, None] / np.float32(255))
+    expect_predictions(model(x).numpy(), images.targets.numpy())

@@ -146,6 +146,11 @@ def view(x: Any, *shape: Any) -> Any:
 
 
 @method
+def view_as(x: Any, other: Any) -> Any:
+    return x.reshape(other.shape)
+
+
+@method
 def permute(x: Any, *dims: Any) -> Any:
     return x.transpose(_extents(dims))
 

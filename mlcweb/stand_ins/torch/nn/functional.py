@@ -11,7 +11,8 @@ from mlcweb.stand_ins.torch.functions import function, relu, sigmoid, softmax, t
 from mlcweb.stand_ins.torch.tensors import refusal, refusing
 
 __all__ = [
-    "conv2d", "layer_norm", "linear", "max_pool2d", "pair", "relu", "sigmoid", "softmax", "tanh",
+    "conv2d", "layer_norm", "linear", "max_pool2d", "nll_loss", "pair", "relu", "sigmoid",
+    "softmax", "tanh",
 ]  # fmt: skip
 
 
@@ -72,6 +73,15 @@ def max_pool2d(
         raise refusal("max_pool2d(ceil_mode=…, return_indices=…)")
     stride = kernel_size if stride is None else stride
     return _windows(x, pair(kernel_size), stride, padding, dilation, -np.inf).max(axis=(-2, -1))
+
+
+@function
+def nll_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
+    """What x (batch, classes) says of the class of each sample, target (batch), negated."""
+    losses = -x[np.arange(len(target)), target]
+    if reduction == "none":
+        return losses
+    return losses.sum() if reduction == "sum" else losses.mean()
 
 
 def pair(value: Any) -> tuple[int, int]:
