@@ -1,6 +1,7 @@
-"""Lines for notebooks alone, ``%…`` and ``!…``: they are skipped, and a note says what they meant.
+"""Lines for notebooks alone, ``%…``, ``!…`` and ``?``: they are skipped, and a note says which.
 
-A file that such a line downloads is made instead where somebody knows how (`FILES`).
+So are cells in other languages, which begin with ``%%bash`` or the like. A file that such a line
+downloads is made instead where somebody knows how (`FILES`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 
 from mlcweb.user_code import packages
 
-_MAGIC = re.compile(r"^(\s*)([%!]\S.*)$")
+_MAGIC = re.compile(r"^(\s*)([%!]\S.*|[\w, ]+= ?[%!]\S.*|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*$")
+_OTHER_LANGUAGE = re.compile(r"\s*(%%(?!(?:time|timeit|capture|prun)\b)\w.*)")
 _INSTALL = re.compile(r"[%!]\s*(?:python3? -m )?pip3? install (.*)")
 _DOWNLOAD = re.compile(r"!\s*(?:wget|curl)\b.*?([^\s/\"']+)[\"']?\s*$")
 
@@ -31,6 +33,8 @@ def without_magics(source: str, filename: str) -> tuple[str, list[tuple[int, str
     except SyntaxError:
         pass
     lines = source.split("\n")
+    if whole := _OTHER_LANGUAGE.match(source):
+        return "\n" * (len(lines) - 1), [(source[: whole.start(1)].count("\n") + 1, whole[1])]
     commands: list[tuple[int, str]] = []
     for index, line in enumerate(lines):
         if match := _MAGIC.match(line):

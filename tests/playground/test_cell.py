@@ -81,6 +81,24 @@ def test_notebook_magics_are_skipped_with_a_note(capsys: pytest.CaptureFixture[s
     assert lines[2] == "on"
 
 
+def test_help_and_what_commands_print_are_skipped_as_well(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result = cell.execute("x = 1\n?x\nx.real??\nfiles = !ls -l\nprint(x)\n", "lesson.py")
+    assert result.ok, result.error
+    assert [line.split(" is for ")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "line 2: ?x", "line 3: x.real??", "line 4: files = !ls -l", "1",
+    ]  # fmt: skip
+
+
+def test_a_cell_in_another_language_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    result = cell.execute("\n%%bash\nfor f in *; do echo $f; done\n", "lesson.py")
+    assert result.ok, result.error
+    assert capsys.readouterr().out == "line 2: %%bash is for notebooks and is skipped here\n"
+    assert cell.execute("%%time\nprint(2)", "lesson.py").ok
+    assert capsys.readouterr().out.endswith("skipped here\n2\n")
+
+
 def test_magics_leave_valid_python_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert cell.execute('text = """\n%d items\n"""\nprint(text % 3)').ok
     assert capsys.readouterr().out == "\n3 items\n\n"
