@@ -9,9 +9,15 @@ from playwright.sync_api import expect
 from e2e.lesson_page import LessonPage
 from e2e.playground import wait_until_kept
 
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 NOTEBOOK = {
     "cells": [
-        {"cell_type": "markdown", "metadata": {}, "source": ["# A title"]},
+        {
+            "cell_type": "markdown",
+            "metadata": {},
+            "source": ["# A title\n", "![a dot](attachment:dot.png)"],
+            "attachments": {"dot.png": {"image/png": PNG}},
+        },
         {
             "cell_type": "code",
             "metadata": {},
@@ -69,8 +75,8 @@ def page(playground):
     return playground
 
 
-def drop(page, name, text):
-    page["editor"].locator(".cm-content").evaluate(DROP, {"name": name, "text": text})
+def drop(page, name, text, area=".cm-content"):
+    page.page.locator(area).first.evaluate(DROP, {"name": name, "text": text})
 
 
 def test_one_file_imports_another(page):
@@ -148,9 +154,12 @@ def test_files_outlive_a_reload_and_a_crash(page):
 
 
 def test_a_notebook_is_dropped_in_and_goes_out_again(page):
-    drop(page, "Chapter 2.ipynb", json.dumps(NOTEBOOK))
+    page["open-lessons"].click()
+    drop(page, "Chapter 2.ipynb", json.dumps(NOTEBOOK), "#views")
     expect(page["file-tab"].nth(1)).to_have_text("Chapter_2.ipynb")
     expect(page["notebook"].get_by_role("heading", name="A title")).to_be_visible()
+    attached = page["notebook"].get_by_role("img", name="a dot")
+    expect(attached).to_have_js_property("naturalWidth", 1)
     page["notebook-run-all"].click()
     cell = page["notebook"].get_by_test_id("lesson-cell").first
     expect(cell).to_have_attribute("data-state", "done")

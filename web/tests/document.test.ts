@@ -5,6 +5,7 @@ import {
   parseNotebook,
   rewritten,
   runsOf,
+  withAttachments,
   withOutputs,
   withoutOutputs,
 } from "../src/document/jupyter";
@@ -99,11 +100,57 @@ test("a notebook's outputs become runs, and runs its outputs again", () => {
   const back = parseNotebook(withOutputs(stored, (cell) => runs.find((run) => run.cell === cell)));
   expect(back.cells[0]).toEqual(notebook.cells[0]);
   expect(back.metadata).toEqual(notebook.metadata);
-  expect(back.cells[1]!.outputs).toEqual([
+  expect(back.cells[1]!.outputs).toEqual(outputs);
+  expect(back.cells[2]!.outputs).toEqual([]);
+  // As a run of the page would leave them.
+  const again = parseNotebook(withOutputs(stored, () => ({ ...runs[0]!, file: undefined })));
+  expect(again.cells[1]!.outputs).toEqual([
     { output_type: "stream", name: "stdout", text: "one\ntwo\n" },
     ...outputs.slice(1),
   ]);
-  expect(back.cells[2]!.outputs).toEqual([]);
+});
+
+/** The run that a notebook's cell with one output brings along. */
+function runWith(output: object): RunRecord {
+  const cell = { cell_type: "code", source: "x", outputs: [output] };
+  return runsOf(parseNotebook(JSON.stringify({ cells: [cell] })), 0)[0]!;
+}
+
+test("of the forms of an output the one that says most is shown, and all are kept", () => {
+  const shown = (data: Record<string, unknown>): OutputChunk =>
+    runWith({ output_type: "execute_result", data }).output[0]!;
+  const plain = "<Something>";
+  expect(shown({ "text/plain": plain, "image/png": ["AA\n", "AA"] }).picture).toMatchObject({
+    url: "data:image/png;base64,AAAA",
+    description: plain,
+  });
+  const jpeg = shown({ "text/plain": plain, "image/jpeg": 'AA\nA"A' }).html;
+  expect(jpeg).toBe('<img src="data:image/jpeg;base64,AAAA">');
+  expect(shown({ "text/plain": plain, "image/svg+xml": ["<svg>", "</svg>"] }).html).toBe(
+    "<svg></svg>",
+  );
+  expect(shown({ "text/plain": plain, "text/markdown": "**bold**" }).text).toBe("**bold**\n");
+  expect(shown({ "text/plain": "x", "text/latex": "$x$" }).text).toBe("x\n");
+  const output = {
+    output_type: "execute_result",
+    execution_count: 3,
+    data: { "text/plain": plain, "application/json": { a: [1] } },
+    metadata: { "application/json": { expanded: true } },
+  };
+  const run = runWith(output);
+  const notebook = parseNotebook(JSON.stringify({ cells: [{ cell_type: "code", source: "x" }] }));
+  expect(JSON.parse(withOutputs(notebook, () => run)).cells[0].outputs).toEqual([output]);
+  expect(runWith({ output_type: "stream", name: "stdout", text: "a\n" }).file).toBeUndefined();
+});
+
+test("a text cell shows the pictures that are attached to it", () => {
+  const attachments = { "a b.png": { "image/png": "AA\nAA" }, odd: null, empty: {} };
+  const cell = { cell_type: "markdown", id: "t", source: "", attachments };
+  const shown = (text: string): string => withAttachments(text, cell);
+  expect(shown("![a](attachment:a%20b.png) b")).toBe("![a](data:image/png;base64,AAAA) b");
+  for (const text of ["attachment:odd", "attachment:empty", "attachment:toString", "attachment:%"])
+    expect(shown(text)).toBe(text);
+  expect(withAttachments("![](attachment:x)", undefined)).toBe("![](attachment:x)");
 });
 
 const CODE = { cell_type: "code", source: ["x = 1"] };
@@ -111,6 +158,8 @@ const CODE = { cell_type: "code", source: ["x = 1"] };
 test("what is no notebook is refused, and what is no cell left out", () => {
   for (const text of ["", "{}", '{"cells": 1}'])
     expect(() => parseNotebook(text)).toThrow("Not a Jupyter notebook");
+  const old = { nbformat: 3, worksheets: [{ cells: [] }] };
+  expect(() => parseNotebook(JSON.stringify(old))).toThrow("version 3; `jupyter nbconvert");
   const damaged = { cells: [null, 1, { cell_type: "code", source: [2] }, CODE], nbformat: 4 };
   expect(parseNotebook(JSON.stringify(damaged)).cells).toEqual([{ ...CODE, id: "1" }]);
 });

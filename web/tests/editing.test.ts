@@ -47,7 +47,7 @@ beforeEach(() => {
   editing = new NotebookEditing(
     list as unknown as CellList,
     (kind, source) => cell(source, kind),
-    (text) => text,
+    (_, text) => text,
     (message, undo) => offered.push({ message, undo }),
   );
   cells.value = ["one", "two", "three"].map((source) => cell(source));

@@ -45,8 +45,8 @@ export interface CellEditing {
   /** Enter, with Shift, Control or Alt. */
   onRunKey(cell: DocumentCell, event: KeyboardEvent): void;
   onKey(cell: DocumentCell, event: KeyboardEvent): void;
-  /** Markdown as HTML. */
-  rendered(text: string): string;
+  /** The Markdown of a cell as HTML. */
+  rendered(cell: DocumentCell, text: string): string;
 }
 
 export class DocumentCell {
@@ -338,7 +338,7 @@ export class DocumentCell {
       aria-label=${`Markdown of text cell ${number}. Escape leaves it.`} rows=${text.split("\n").length + 1}
       .value=${live(text)} @input=${(event: Event) => this.take((event.currentTarget as HTMLTextAreaElement).value)}></textarea>`;
     const shown = html`<div class="lesson-prose" @dblclick=${() => this.edit()}
-      .innerHTML=${this.cellEditing!.rendered(text)}></div>`;
+      .innerHTML=${this.cellEditing!.rendered(this, text)}></div>`;
     const writing = this.editing.value;
     return html`${writing ? written : shown}
       <div class="cell-bar">

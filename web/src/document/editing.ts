@@ -29,7 +29,7 @@ export class NotebookEditing implements CellEditing {
   constructor(
     private readonly list: CellList,
     private readonly make: (kind: CellKind, source: string) => DocumentCell,
-    readonly rendered: (text: string) => string,
+    readonly rendered: (cell: DocumentCell, text: string) => string,
     private readonly offerUndo: (message: string, undo: () => void) => void,
   ) {}
 

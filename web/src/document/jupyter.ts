@@ -9,6 +9,8 @@ export interface NotebookCell {
   id: string;
   metadata?: unknown;
   source: string | string[];
+  /** Pictures that the cell's text names, by name and type. */
+  attachments?: unknown;
   outputs?: NotebookOutput[];
   execution_count?: number | null;
 }
@@ -31,8 +33,15 @@ interface NotebookOutput {
 }
 
 const PNG = "data:image/png;base64,";
-/** What is shown of an output; it may have other forms, of any type. */
-const SHOWN = ["text/plain", "image/png", "text/html"] as const;
+/** What is shown of an output, the first that it has; it may have other forms, of any type. */
+const SHOWN = [
+  "image/png",
+  "image/jpeg",
+  "image/svg+xml",
+  "text/html",
+  "text/markdown",
+  "text/plain",
+] as const;
 /** Characters of a traceback that are shown. */
 const MAX_TRACEBACK = 20_000;
 /** Colours of a terminal. */
@@ -40,12 +49,25 @@ const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
 
 /** Throws an `Error` for the reader where a text is no notebook. */
 export function parseNotebook(text: string): Notebook {
+  const notebook = parsed(text);
+  if (Array.isArray(notebook?.worksheets))
+    throw new Error(
+      "A Jupyter notebook of version 3; `jupyter nbconvert --to notebook` makes one of version 4.",
+    );
+  if (!Array.isArray(notebook?.cells)) throw new Error("Not a Jupyter notebook (version 4).");
+  return {
+    ...(notebook as Omit<Notebook, "cells">),
+    cells: withIds(notebook.cells.filter(isWhole)),
+  };
+}
+
+/** The object that a text is as JSON; of another text, nothing. */
+function parsed(text: string): Record<string, unknown> | undefined {
   try {
-    const notebook = JSON.parse(text) as { cells: unknown[] } & Omit<Notebook, "cells">;
-    if (!Array.isArray(notebook.cells)) throw new Error();
-    return { ...notebook, cells: withIds(notebook.cells.filter(isWhole)) };
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
   } catch {
-    throw new Error("Not a Jupyter notebook (version 4).");
+    return undefined;
   }
 }
 
@@ -138,6 +160,24 @@ export function sourceOf({ source }: NotebookCell): string {
   return joined(source);
 }
 
+/** A cell's Markdown with its attachments in the places of their names, `attachment:picture.png`. */
+export function withAttachments(text: string, cell: NotebookCell | undefined): string {
+  const attached = isObject(cell?.attachments) ? cell.attachments : {};
+  return text.replace(/\battachment:([^\s)"'>]+)/g, (whole, name: string) => {
+    const picture = attached[name] ?? attached[decoded(name)];
+    const [type, data] = (isObject(picture) && Object.entries(picture)[0]) || [];
+    return typeof data === "string" ? `data:${type};base64,${data.replace(/\s/g, "")}` : whole;
+  });
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
 export function codeCells({ cells }: Notebook): NotebookCell[] {
   return cells.filter(({ cell_type }) => cell_type === "code");
 }
@@ -158,6 +198,7 @@ export function runsOf(notebook: Notebook, at: number): RunRecord[] {
     return {
       cell: cell.id,
       source: sourceOf(cell),
+      ...(cell.outputs.every(isStream) ? {} : { file: cell.outputs }),
       ...(cell.execution_count ? { count: cell.execution_count } : {}),
       ok: !failed,
       elapsedMs: 0,
@@ -188,14 +229,23 @@ function chunkOf({ output_type, name, text, data = {} }: NotebookOutput): Output
   if (output_type === "stream")
     return { stream: name === "stderr" ? "stderr" : "stdout", text: joined(text) };
   const plain = joined(data["text/plain"]);
-  const png = joined(data["image/png"]).replace(/\s/g, "");
-  if (png) {
-    const picture = { url: PNG + png, width: 0, height: 0, description: plain };
-    return { stream: "stdout", text: "", picture };
+  const page = (html: string): OutputChunk => ({ stream: "stdout", text: "", html });
+  const form = SHOWN.find((each) => joined(data[each]));
+  const shown = form ? joined(data[form]) : "";
+  switch (form) {
+    case "image/png": {
+      const url = PNG + shown.replace(/\s/g, "");
+      const picture = { url, width: 0, height: 0, description: plain };
+      return { stream: "stdout", text: "", picture };
+    }
+    case "image/jpeg":
+      return page(`<img src="data:image/jpeg;base64,${shown.replace(/[^\w+/=]/g, "")}">`);
+    case "image/svg+xml":
+    case "text/html":
+      return page(shown);
+    default:
+      return { stream: "stdout", text: `${shown}\n` };
   }
-  const html = joined(data["text/html"]);
-  if (html) return { stream: "stdout", text: "", html };
-  return { stream: "stdout", text: `${plain}\n` };
 }
 
 /** A notebook with the outputs of the last runs of its cells, as a file. */
@@ -213,7 +263,10 @@ export function withOutputs(
   return `${JSON.stringify({ ...notebook, cells, nbformat_minor }, null, 1)}\n`;
 }
 
-function outputsOf({ output, modules, error }: RunRecord): object[] {
+const isStream = ({ output_type }: NotebookOutput): boolean => output_type === "stream";
+
+function outputsOf({ file, output, modules, error }: RunRecord): object[] {
+  if (file) return file;
   const shown = (data: Record<string, string>): object => ({
     output_type: "display_data",
     metadata: {},

@@ -21,6 +21,8 @@ export interface RunRecord {
   /** Milliseconds since 1970. */
   at: number;
   output: OutputChunk[];
+  /** The outputs as the notebook's file has them that brought them along, where `output` has less. */
+  file?: object[];
   notes: { text: string; kind: "info" | "warning" }[];
   error: RunError | null;
   modules: ShownModule[];
@@ -82,13 +84,14 @@ export function replay({ output, notes, error }: RunRecord, sink: OutputSink): v
 }
 
 /** Characters that a record takes in the browser's database, about. */
-export function sizeOf({ source, output, error, modules }: RunRecord): number {
+export function sizeOf({ source, output, file, error, modules }: RunRecord): number {
   const pieces = output.reduce(
     (sum, { text, picture, html }) => sum + (picture?.url ?? html ?? text).length,
     0,
   );
   const texts = modules.reduce((sum, module) => sum + module.source.length, 0);
-  return source.length + pieces + texts + (error?.text.length ?? 0);
+  const kept = file ? JSON.stringify(file).length : 0;
+  return source.length + pieces + kept + texts + (error?.text.length ?? 0);
 }
 
 /** "at 14:05", or the day before it where that is another. */

@@ -14,6 +14,7 @@ import {
   parseNotebook,
   rewritten,
   sourceOf,
+  withAttachments,
 } from "../document/jupyter";
 import { DocumentMemory } from "../document/memory";
 import { element } from "../dom";
@@ -38,8 +39,8 @@ export class NotebookPanel {
   /** Of its file. */
   readonly name: Signal<string>;
   private readonly editing: NotebookEditing;
-  /** What the file has of each cell beside its text. */
-  private readonly files = new WeakMap<DocumentCell, NotebookCell>();
+  /** What the file has of each cell beside its text, by the cell's name. */
+  private readonly files = new Map<string, NotebookCell>();
 
   private constructor(
     name: string,
@@ -58,7 +59,9 @@ export class NotebookPanel {
     });
     const fresh = (kind: CellKind, source: string): DocumentCell =>
       this.cell(rewritten(codeCell(), kind, source));
-    this.editing = new NotebookEditing(this.cells, fresh, markdown, (message, run) =>
+    const rendered = (cell: DocumentCell, text: string): string =>
+      markdown(withAttachments(text, this.files.get(cell.id)));
+    this.editing = new NotebookEditing(this.cells, fresh, rendered, (message, run) =>
       toast(message, { label: "Undo", run }),
     );
     this.cells.set(notebook.cells.map((each) => this.cell(each)));
@@ -99,7 +102,9 @@ export class NotebookPanel {
     const cells = this.cells.cells.peek();
     return {
       ...this.notebook,
-      cells: cells.map((cell) => rewritten(this.files.get(cell)!, cell.kind.peek(), cell.source)),
+      cells: cells.map((cell) =>
+        rewritten(this.files.get(cell.id)!, cell.kind.peek(), cell.source),
+      ),
     };
   }
 
@@ -113,9 +118,9 @@ export class NotebookPanel {
     const kind = file.cell_type === "code" ? "code" : "text";
     const { cells, editing, host } = this;
     const initial = { id: file.id, source: sourceOf(file), kind } as const;
+    this.files.set(file.id, file);
     const cell = new DocumentCell(initial, undefined, cells.actions, editing);
     cell.output.onOpen = (module) => host.showModule({ id: "notebook", ...module });
-    this.files.set(cell, file);
     return cell;
   }
 

@@ -128,7 +128,8 @@ export class ProgramDocument implements PageDocument {
       label: "Height of the program pane",
       initial: 66,
     });
-    acceptDrops(byId("document-program"), (files) => void this.take(files));
+    // Anywhere: the browser would leave the page, and open the file in its place.
+    acceptDrops(document.body, (files) => void this.take(files));
     // A tab may be closed, or fail, before the delay has passed.
     addEventListener("pagehide", () => this.save());
     document.addEventListener("visibilitychange", () => this.save());

@@ -41,17 +41,19 @@ export function chooseFiles(onFiles: (files: File[]) => void): void {
   input.click();
 }
 
-/** Files dropped anywhere on `area` are handed over; the area shows that it takes them. */
+/** Files dropped anywhere on `area` are handed over, but for areas inside of it that take files
+ * themselves; the area shows that it takes them. */
 export function acceptDrops(area: HTMLElement, onFiles: (files: File[]) => void): void {
-  const holdsFiles = (event: DragEvent): boolean =>
-    event.dataTransfer?.types.includes("Files") ?? false;
+  area.dataset.drops = "";
+  const takes = ({ dataTransfer, target }: DragEvent): boolean =>
+    (dataTransfer?.types.includes("Files") ?? false) &&
+    (target as Element).closest("[data-drops]") === area;
   // In the capture phase: the editor would insert a file's text where it is dropped.
   area.addEventListener(
     "dragover",
     (event) => {
-      if (!holdsFiles(event)) return;
-      event.preventDefault();
-      area.classList.add("takes-drop");
+      area.classList.toggle("takes-drop", takes(event));
+      if (takes(event)) event.preventDefault();
     },
     true,
   );
@@ -61,7 +63,7 @@ export function acceptDrops(area: HTMLElement, onFiles: (files: File[]) => void)
   area.addEventListener(
     "drop",
     (event) => {
-      if (!holdsFiles(event)) return;
+      if (!takes(event)) return;
       event.preventDefault();
       event.stopPropagation();
       area.classList.remove("takes-drop");
