@@ -14,12 +14,14 @@ from mlcweb.relax.constant_data import ArrayLike
 from mlcweb.relax.pipeline import get_pipeline, has_operators
 from mlcweb.relax.transform import LegalizeOps
 from mlcweb.relax.transform.attach_extern_modules import EXTERNAL_MODULES
+from mlcweb.relax.transform.overwriting import write_over_arguments
 from mlcweb.relax_vm.compiler import compile_module
 from mlcweb.relax_vm.executable import Executable, VMExecutable
 from mlcweb.runtime.build import build as build_library
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
+from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir.function import PrimFunc, prim_funcs
 
 TargetLike: TypeAlias = "str | Mapping[str, object] | Target | None"
@@ -84,6 +86,8 @@ def load_model(ready: IRModule, library: Module | None, target: str) -> Executab
 def _built(ready: IRModule, target: TargetLike) -> Executable:
     chosen = Target(target) if target is not None else Target.current()
     ready = schedule_by_default(ready, chosen)
+    if chosen is None or chosen.kind.name not in DEVICE_KINDS:
+        ready = write_over_arguments(ready)
     plans = compile_module(ready)
     # What computes numbers on the host, the machine computes itself.
     host = {name for name, func in prim_funcs(ready).items() if "tir.is_host_func" in func.attrs}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mlcweb.ir.module import GlobalVar, IRModule
@@ -32,10 +33,10 @@ class _InPlace(PyExprMutator):
     def __init__(self, mod: IRModule) -> None:
         super().__init__(mod)
         self.mod = mod
-        self.targets: dict[E.Var, _Target] = {}
+        self.targets: dict[E.Var, Target] = {}
 
     def visit_dataflow_block_(self, block: E.DataflowBlock) -> E.BindingBlock:
-        self.targets |= _targets(self.mod, block)
+        self.targets |= targets(self.mod, block, _arguments_of_operators)
         return super().visit_dataflow_block_(block)
 
     def visit_var_binding_(self, binding: E.VarBinding) -> None:
@@ -47,7 +48,7 @@ class _InPlace(PyExprMutator):
                 return
         super().visit_var_binding_(binding)
 
-    def in_place(self, call: E.Value, target: _Target) -> E.Call | None:
+    def in_place(self, call: E.Value, target: Target) -> E.Call | None:
         """The call of an operator that writes over an argument."""
         assert isinstance(call, E.Call) and isinstance(call.op, Op)
         scratch = BlockBuilder()
@@ -61,14 +62,14 @@ class _InPlace(PyExprMutator):
         places = [n for n, field in enumerate(arguments.fields) if field is var]
         if not places:
             return None
-        func = _over_parameter(scratch.get()[callee], places[-1])
+        func = over_parameter(scratch.get()[callee], places[-1])
         if not target.alone:
             func = func.without_attr("tir.noalias")
         own = self.builder_.add_func(func, f"{callee.name_hint}_inplace")
         return call_tir_inplace(own, arguments, places[-1], lowered.sinfo_args[0], *sizes)
 
 
-def _over_parameter(func: PrimFunc, place: int) -> PrimFunc:
+def over_parameter(func: PrimFunc, place: int) -> PrimFunc:
     """The function that writes its result into a parameter."""
     buffers = [param for param in func.params if param in func.buffer_map]
     result, target = func.buffer_map[buffers[-1]], func.buffer_map[func.params[place]]
@@ -82,41 +83,58 @@ def _over_parameter(func: PrimFunc, place: int) -> PrimFunc:
     )
 
 
-class _Target(NamedTuple):
+class Target(NamedTuple):
     """An argument that is written over, and whether no other argument is in its memory."""
 
     var: E.Var
     alone: bool
 
 
-def _targets(mod: IRModule, block: E.DataflowBlock) -> dict[E.Var, _Target]:
-    """For the variables of a block whose values may be written over an argument, that argument:
-    the last that will do."""
-    candidates = [
-        (n, binding.var, binding.value)
+def _arguments_of_operators(value: E.RelaxExpr) -> Sequence[E.RelaxExpr]:
+    """The arguments of an operator that may write over them."""
+    if isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.get_attr("TInPlace"):
+        return value.args
+    return ()
+
+
+def targets(
+    mod: IRModule,
+    block: E.DataflowBlock,
+    candidates: Callable[[E.RelaxExpr], Sequence[E.RelaxExpr]],
+) -> dict[E.Var, Target]:
+    """For the variables of a block whose values may be written over an argument, that argument: the
+    last that will do of those that `candidates` tells of a value."""
+    offered = [
+        (n, binding.var, binding.value, arguments)
         for n, binding in enumerate(block.bindings)
-        if isinstance(binding.value, E.Call)
-        and isinstance(binding.value.op, Op)
-        and binding.value.op.get_attr("TInPlace")
+        for arguments in (candidates(binding.value),)
+        if arguments
     ]
-    if not candidates:
+    if not offered:
         return {}
     aliasing = Aliasing(mod, block)
     ends = _last_reads(block, aliasing)
-    targets = {}
-    for n, var, call in candidates:
-        for arg in reversed(call.args):
+    chosen = {}
+    for n, var, value, arguments in offered:
+        assert isinstance(value, E.Call)
+        for arg in reversed(arguments):
             memory = allocations(aliasing.of(arg))
             if not isinstance(arg, E.Var) or not memory or OUTSIDE in memory:
                 continue
             if any(ends[allocation] > n for allocation in memory):
                 continue
-            beside = [other for other in call.args if allocations(aliasing.of(other)) & memory]
+            beside = [other for other in _inputs(value) if allocations(aliasing.of(other)) & memory]
             infos = [getattr(each, "struct_info", None) for each in beside]
             if all(dims.same_tensors(info, var.struct_info) for info in infos):
-                targets[var] = _Target(arg, len(beside) == 1)
+                chosen[var] = Target(arg, len(beside) == 1)
                 break
-    return targets
+    return chosen
+
+
+def _inputs(call: E.Call) -> Sequence[E.RelaxExpr]:
+    """What a call reads: its arguments, or what is in the tuple of those of a `call_tir`."""
+    arguments = call.args[1] if call.op == CALL_TIR else None
+    return arguments.fields if isinstance(arguments, E.Tuple) else call.args
 
 
 def _last_reads(block: E.DataflowBlock, aliasing: Aliasing) -> dict[int, int]:
