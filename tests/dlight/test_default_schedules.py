@@ -8,6 +8,7 @@ from mlcweb import dlight, relax, te, topi
 from mlcweb.lower import outline_parallel
 from mlcweb.relax import BlockBuilder, TensorStructInfo, Var, op
 from mlcweb.runtime.thread_pool import POOL
+from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.expr import Var as PrimVar
 
 TARGETS = ("llvm", "wasm")
@@ -124,6 +125,41 @@ def test_convolutions(size, channels, stride, target):
     shape = (1, channels, side, side)
     plain = run(tvm.IRModule({"main": func}), "interpreter", inputs, shape, "float32")
     got = run(scheduled(func, target), target, inputs, shape, "float32")
+    np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("size", "stride", "added", "together"),
+    [
+        ((5, 7), 1, (2, 24, 5, 7), True),
+        ((9, 4), 1, (1, 24, 1, 1), True),
+        ((8, 12), 1, (2, 24, 8, 12), True),
+        ((5, 7), 2, (2, 24, 3, 4), False),
+        ((5, 7), 1, (1, 24, 5, 1), False),
+        ((35, 1), 1, (2, 24, 35, 1), False),
+    ],
+)
+def test_filters_of_one_pixel_take_lanes_across_the_ends_of_rows(
+    size, stride, added, together, target
+):
+    shapes = (2, 11, *size), (24, 11, 1, 1), added
+    a, w, b = (
+        te.placeholder(one, "float32", name) for one, name in zip(shapes, "AWB", strict=True)
+    )
+    result = topi.nn.relu(topi.add(topi.nn.conv2d_nchw(a, w, stride, 0, 1), b))
+    func = te.create_prim_func([a, w, b, result])
+    mod = scheduled(func, target)
+    # The sums lie in local memory in the order in which vectors take them.
+    allocated = mod["main"].root_block.alloc_buffers
+    [sums] = [buffer for buffer in allocated if buffer.scope() == "local"]
+    assert (len(sums.shape) == 3) == together
+    taken = [constant_shape(buffer) for buffer in mod["main"].parameter_buffers]
+    assert taken[:3] == [*shapes]
+    shape = (2, 24, *((n - 1) // stride + 1 for n in size))
+    inputs = [numbers(*one) for one in shapes]
+    plain = run(tvm.IRModule({"main": func}), "interpreter", inputs, shape, "float32")
+    got = run(mod, target, inputs, shape, "float32")
     np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-5)
 
 

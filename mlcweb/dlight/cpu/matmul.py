@@ -8,7 +8,7 @@ the lanes of vectors are copied to panels, where they lie in the order in which 
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -16,6 +16,7 @@ from mlcweb.arith.index_map import IndexMap
 from mlcweb.dlight.base import ScheduleRule
 from mlcweb.dlight.cpu.inlining import inline_spatial
 from mlcweb.dlight.cpu.machine import RegisterTile, is_compiled, register_tile
+from mlcweb.dlight.cpu.merging import MergedAxes, NotTogether
 from mlcweb.dlight.cpu.parallel import in_parallel
 from mlcweb.lower.optimize.vectorize import REASSOCIATE
 from mlcweb.runtime.target import Target
@@ -37,9 +38,10 @@ from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import is_output_block
 from mlcweb.schedule.layout_rewrite import free_buffers, rewrite_layout
 from mlcweb.schedule.state import BlockPlace
+from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Var
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import PrimFunc, prim_funcs
 from mlcweb.tir.substitute import uses
 
 MIN_ROWS = 4
@@ -90,6 +92,10 @@ class Matmul(ScheduleRule):
             return None
         tile = register_tile(target, place.block.writes[0].buffer.dtype)
         free = free_buffers(sch, place.function)
+        axes = _axes_to_merge(sch, blocks, block, tile, free)
+        if axes is not None:
+            sch = axes.apply(sch)
+            place = place_of(sch, block)
         lanes = choose_lanes(place, tile, free)
         if lanes is None:
             return None
@@ -97,7 +103,29 @@ class Matmul(ScheduleRule):
         for region in place.block.reads:
             if region.buffer in free:
                 rewrite_layout(sch, place.function, free[region.buffer])
+        if axes is not None:
+            return Schedule(axes.with_parameters_of(func, prim_funcs(sch.mod)[place.function]))
         return sch
+
+
+def _axes_to_merge(
+    sch: Schedule,
+    blocks: Sequence[BlockRV],
+    block: BlockRV,
+    tile: RegisterTile,
+    free: Container[Buffer],
+) -> MergedAxes | None:
+    """The last two axes of the results where they are better one: where the last one is not one of
+    whole tiles."""
+    *_, last = place_of(sch, block).block.writes[0].buffer.shape or (None,)
+    columns = constant_value(last)
+    if columns is None or columns % (tile.lanes * tile.vectors) == 0:
+        return None
+    try:
+        axes = MergedAxes(sch, blocks, block)
+    except NotTogether:
+        return None
+    return None if any(buffer in free for buffer in axes.buffers) else axes
 
 
 def choose_lanes(
