@@ -60,6 +60,44 @@ def test_a_node_is_underlined():
     assert lines[5] == "    " + "^" * len("for i in range(8):")
 
 
+def test_expressions_and_buffers_are_underlined_wherever_they_are_used():
+    func = parse("""@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("b"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] * (A[v] + T.float32(1))""")
+    store = func.body.block.body.body.block.body
+    product = store.value
+    text = func.script(obj_to_underline=[product])
+    assert text.splitlines()[-2:] == [
+        "            B[v] = A[v] * (A[v] + T.float32(1))",
+        "                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+    ]
+    text = func.script(obj_to_underline=[product.b, store.buffer, store.indices[0]])
+    assert text.splitlines()[-6:] == [
+        "            T.reads(A[v])",
+        "                      ^",
+        "            T.writes(B[v])",
+        "                     ^ ^",
+        "            B[v] = A[v] * (A[v] + T.float32(1))",
+        "            ^ ^      ^     ^^^^^^^^^^^^^^^^^^^",
+    ]
+    assert parse(func.script()).script() == func.script()  # no mark is left behind
+
+
+def test_parts_of_models_are_underlined():
+    func = parse("""@R.function
+def main(x: R.Tensor((8,), "float32")):
+    y = R.add(x, R.multiply(x, x))
+    return y""")
+    product = func.body.blocks[0].bindings[0].value
+    lines = func.script(obj_to_underline=[product]).splitlines()
+    call = "R.multiply(x, x)"
+    (line,) = (number for number, line in enumerate(lines) if line.endswith(call))
+    assert lines[line + 1] == " " * (len(lines[line]) - len(call)) + "^" * len(call)
+
+
 def test_parts_are_underlined_and_annotated_by_their_paths():
     func = parse("""@T.prim_func
 def main(A: T.Buffer((8,), "float32")):

@@ -330,7 +330,7 @@ def _text(names: Names, value: E.PrimExpr) -> Text:
     printer = _PRINTERS.get(type(value))
     # What no program holds, such as an element of a te.Tensor, says by itself what it is.
     text, precedence = printer(names, value) if printer else (repr(value), ATOM)
-    return names.with_marks(value, text) if names.marked else text, precedence
+    return names.with_marks(value, text), precedence
 
 
 _PRINTERS: dict[type, Callable[[Names, Any], Text]] = {

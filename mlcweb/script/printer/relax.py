@@ -101,7 +101,9 @@ _INFO: dict[type, Callable[[Writer, Any], str]] = {
 def value_text(writer: Writer, value: Any) -> str:
     """An expression that fits on a line."""
     handler = _VALUES.get(type(value))
-    return expression(writer.names, value) if handler is None else handler(writer, value)
+    if handler is None:
+        return expression(writer.names, value)
+    return writer.names.with_marks(value, handler(writer, value))
 
 
 def _arguments(writer: Writer, values: Sequence[Any]) -> list[str]:
