@@ -80,6 +80,13 @@ def _specialization(name: str) -> Any:
     return specialize_params
 
 
+@provides("mlcweb.tir.function", "prim_func_struct_info")
+def _struct_info_of_functions(name: str) -> Any:
+    from mlcweb.relax.deduction import prim_func_struct_info
+
+    return prim_func_struct_info
+
+
 @provides("mlcweb.tir.buffer", "simplify")
 def _simplification(name: str) -> Any:
     from mlcweb.arith import Analyzer

@@ -47,6 +47,9 @@ class BaseFunc(Node):
 
     attrs: Mapping[str, Any] = attribute(default_factory=FunctionAttrs, kw_only=True)
 
+    is_typed_by_name: ClassVar[bool] = True
+    """Whether the variable that names it in a module has its `struct_info`."""
+
     def __post_init__(self) -> None:
         if type(self.attrs) is not FunctionAttrs:
             object.__setattr__(self, "attrs", FunctionAttrs(self.attrs))
@@ -130,7 +133,7 @@ class IRModule(printing.Scriptable, metaclass=NamedClass):
         """The variable that names a function; a ValueError lists the names there are."""
         for var, func in self.functions.items():
             if var.name_hint == name:
-                info = getattr(func, "struct_info", None)
+                info = getattr(func, "struct_info", None) if func.is_typed_by_name else None
                 return var if info is None else replace(var, struct_info=info)
         raise ValueError(f'The module has no function "{name}"; it has {self._names()}')
 

@@ -30,6 +30,7 @@ from mlcweb.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
+from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.function import PrimFunc
 
@@ -120,6 +121,20 @@ def function_struct_info(func: BaseFunc) -> StructInfo | None:
         params = [PrimStructInfo(dtype=param.dtype) for param in func.params]
         return FuncStructInfo(params, PrimStructInfo(dtype=func.ret_type))
     return func.struct_info if isinstance(func, (E.Function, E.ExternFunc)) else None
+
+
+def prim_func_struct_info(func: PrimFunc) -> FuncStructInfo:
+    """What is known of a function of TensorIR as a value: its buffers are tensors."""
+
+    def info_of(param: PrimVar) -> StructInfo:
+        buffer = func.buffer_map.get(param)
+        if buffer is not None:
+            return TensorStructInfo([cast("int64", n) for n in buffer.shape], buffer.dtype)
+        is_number = param.dtype != "handle"
+        return PrimStructInfo(dtype=param.dtype) if is_number else ObjectStructInfo()
+
+    ret = PrimStructInfo(dtype=func.ret_type) if func.ret_type else TupleStructInfo([])
+    return FuncStructInfo([info_of(param) for param in func.params], ret)
 
 
 def of_sinfo_args(call: E.Call) -> StructInfo:

@@ -313,7 +313,10 @@ def _functions(mod: Any, name: str | None) -> dict[str, PrimFunc]:
     if isinstance(mod, PrimFunc):
         return {name or mod.attrs.get("global_symbol") or "main": mod}
     if not isinstance(mod, (IRModule, Mapping)):
-        raise TVMError(f"build takes an IRModule or a PrimFunc, not {type(mod).__name__}")
+        raise TVMError(
+            f"build takes an IRModule or a PrimFunc, not {type(mod).__name__}; of tensor "
+            "expressions te.create_prim_func([A, B]) makes a function"
+        )
     functions: dict[str, PrimFunc] = {}
     functions_by_name: Any = getattr(mod, "functions", mod)
     for var, func in IRModule(functions_by_name).functions.items():

@@ -96,7 +96,7 @@ Parameter = tuple[str, Role, bool]
 (random variables, and values that may be random variables) or the attributes (plain values)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class InstructionKind(_Known):
     """A primitive: the function that carries it out, and how the schedule records it.
 
@@ -122,6 +122,9 @@ class InstructionKind(_Known):
 
     def __reduce__(self) -> Any:
         return kind_of, (self.name,)
+
+    def __repr__(self) -> str:
+        return f"tir.InstructionKind(name={self.name!r}, is_pure={self.pure})"
 
     @staticmethod
     def get(name: str) -> InstructionKind:

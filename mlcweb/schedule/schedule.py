@@ -7,6 +7,7 @@ them is in `schedule.pyi`, which `python -m tests.schedule.stub` writes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any
 
@@ -20,6 +21,17 @@ from mlcweb.schedule.instruction import KINDS, BlockRV, LoopRV, kind_of
 from mlcweb.schedule.primitives.decompose_padding import can_decompose_padding
 from mlcweb.schedule.registry import method_of
 
+REPLACED = {
+    "tile": "split both loops, and reorder the four",
+    "pragma": 'annotate the loop, sch.annotate(loop, "pragma_…", value)',
+    "prefetch": "copy what is needed soon by sch.cache_read, and sch.compute_at",
+    "create_group": "sch.compute_at moves blocks one by one",
+    "normalize": "loops begin at 0 already",
+    "stages": 'sch.get_child_blocks(sch.get_block("root")) gives the blocks',
+    "stage_map": 'sch.get_block("B") finds a block',
+}
+"""Methods of schedules of tensor expressions, and what takes their place."""
+
 
 class Schedule(ScheduleBase):
     """A program being transformed, with TVM's interface.
@@ -27,6 +39,19 @@ class Schedule(ScheduleBase):
     `mod` is a module or a single function. `seed` makes sampling repeatable. `error_render_level`
     says how much of the program a ScheduleError shows: "detail", "fast" or "none".
     """
+
+    def __getattr__(self, name: str) -> Any:
+        close = get_close_matches(name, dir(type(self)), n=1)
+        meant = f"; did you mean {close[0]}?" if close else ""
+        if name in REPLACED:
+            meant = f": {REPLACED[name]}"
+        raise AttributeError(f"tir.Schedule has no {name}{meant}", name=name, obj=self)
+
+    def __getitem__(self, stage: Any) -> Any:
+        raise TypeError(
+            'tir.Schedule has no stages: sch.get_block("B") finds a block, and '
+            "sch.get_loops(block) its loops"
+        )
 
     @checked
     def get_output_blocks(

@@ -34,7 +34,15 @@ def convert(value: Any) -> E.PrimExpr:
         return convert(as_expression())
     if hasattr(value, "item"):
         return const(value.item(), str(value.dtype))
-    raise DiagnosticError(f"{value!r} ({type(value).__name__}) is not an expression")
+    raise DiagnosticError(f"{describe(value)} is not an expression")
+
+
+def describe(value: Any) -> str:
+    """What a value of Python is, for messages; without addresses, and not at length."""
+    shown, kind = repr(value), type(value).__name__
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the function {value.__name__}, which is not called,"
+    return f"a {kind}" if " at 0x" in shown or len(shown) > 80 else f"{shown} ({kind})"
 
 
 def is_const_int(value: Any, number: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from functools import cache
@@ -42,6 +43,13 @@ def full_name(dtype: Any) -> str:
     return f"float8_{older[1]}{'fn' if older[1] == 'e4m3' else ''}{older[2] or ''}"
 
 
+COMMON = (
+    "float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8",
+    "uint16", "uint32", "uint64", "bool", "handle",
+)  # fmt: skip
+"""Types that may be meant by one that is not known."""
+
+
 @cache
 def parse(dtype: str) -> tuple[str, int, int]:
     """(kind, bits, lanes) with kind one of float, bfloat, int, uint, bool, handle, void. A scalable
@@ -52,7 +60,9 @@ def parse(dtype: str) -> tuple[str, int, int]:
         return dtype or "void", 64, 1
     match = _PATTERN.fullmatch(dtype)
     if match is None:
-        raise UnknownTypeError(f'Unknown data type "{dtype}"')
+        close = difflib.get_close_matches(dtype, COMMON, n=1)
+        meant = f'; did you mean "{close[0]}"?' if close else ""
+        raise UnknownTypeError(f'Unknown data type "{dtype}"{meant}')
     count = int(match[4] or 1)
     return match[1], int(match[2]), -count if match[3] else count
 

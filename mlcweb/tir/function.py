@@ -31,6 +31,8 @@ class PrimFunc(BaseFunc):
     ret_type: str | None = None
     buffer_map: Mapping[Var, Buffer] = definition(default_factory=dict)
 
+    is_typed_by_name: ClassVar[bool] = False
+
     structural_order: ClassVar[tuple[str, ...]] = (
         "params",
         "buffer_map",
@@ -64,6 +66,16 @@ class PrimFunc(BaseFunc):
             ValueError: what is named is no such parameter, or does not fit it.
         """
         return provided(__name__, "specialize_params")(self, param_map)
+
+    @property
+    def struct_info(self) -> Any:
+        """What models know of the function: a `relax.FuncStructInfo` with tensors for buffers."""
+        return provided(__name__, "prim_func_struct_info")(self)
+
+    @property
+    def ty(self) -> Any:
+        """`struct_info`, under its name since 2026."""
+        return self.struct_info
 
     @property
     def root_block(self) -> Block | None:

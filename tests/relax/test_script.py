@@ -217,7 +217,7 @@ def test_branches_that_name_the_result_read_back():
         ),
         (
             "with R.dataflow():\n        y = R.add(x, x)\n        R.output()\n    return y",
-            "where it is not seen",
+            r"outside of its dataflow block; end that with R.output\(y\)",
         ),
         ("R.print(x, format='')\n    return x", r"pure=False"),
         ("R.add(x, x)\n    return x", "must be bound to a variable"),

@@ -22,6 +22,7 @@ from mlcweb.relax.analysis import (
     tir_vars_in_struct_info,
 )  # fmt: skip
 from mlcweb.relax.errors import DTypeError, ShapeError
+from mlcweb.script import parse
 
 n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
 
@@ -292,6 +293,22 @@ def test_a_function_defines_the_extents_of_its_parameters():
     info = FuncStructInfo([T((n, n * 2)), ShapeStructInfo((m,))], T((k := tir.Var("k", "int64"),)))
     assert definable_tir_vars_in_struct_info(info) == [n, m]
     assert tir_vars_in_struct_info(info) == [n, m, k]
+
+
+def test_functions_of_tensorir_are_values_too():
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), n: T.int32, p: T.handle, b: T.handle) -> T.int32:
+    m = T.int64()
+    B = T.match_buffer(b, (m, 4), "float16")
+    T.ret(n)""")
+    assert str(func.ty) == str(func.struct_info)
+    assert str(func.ty) == (
+        'R.Callable((R.Tensor((16,), dtype="float32"), R.Prim("int32"), R.Object, '
+        'R.Tensor((m, 4), dtype="float16")), R.Prim("int32"), True)'
+    )
+    nothing = parse("@T.prim_func\ndef main(n: T.float32):\n    T.evaluate(n)")
+    assert str(nothing.struct_info) == 'R.Callable((R.Prim("float32"),), R.Tuple, True)'
 
 
 def test_static_types_have_no_extents():

@@ -14,6 +14,10 @@ def get_block(output: BlockRV, name: str = "B") -> Instruction:
 
 
 def test_kinds_by_name() -> None:
+    assert (
+        repr(InstructionKind.get("GetBlock"))
+        == "tir.InstructionKind(name='GetBlock', is_pure=True)"
+    )
     assert InstructionKind.get("EnterPostproc").is_postproc
     assert not InstructionKind.get("GetLoops").is_postproc
     assert InstructionKind.get("GetSBlock").name == "GetSBlock"
@@ -75,3 +79,14 @@ def test_steps_are_spelled_as_the_program_spells_them() -> None:
     new.trace.apply_to_schedule(again)
     assert again.trace.as_python() == newer
     assert "get_sblock" in str(new.trace.insts[0])
+
+
+def test_what_schedules_of_tensor_expressions_had_names_what_takes_its_place():
+    sch = Schedule(computed_at)
+    with pytest.raises(AttributeError, match="has no tile: split both loops, and reorder"):
+        sch.tile
+    with pytest.raises(AttributeError, match="has no vectorise; did you mean vectorize"):
+        sch.vectorise
+    with pytest.raises(TypeError, match=r"no stages: sch.get_block\(\"B\"\) finds a block"):
+        sch["C"]
+    assert not hasattr(sch, "nothing_like_it")

@@ -354,3 +354,40 @@ def main(x: R.Tensor((4, 4), "float32"), y: R.Tensor((3, 4), "float32")):
     assert str(caught.value).endswith(
         "    5 |         R.matmul(x, y))\n      |         ^^^^^^^^^^^^^^"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        (
+            '#[version = "0.0.5"]\ndef @main(%x: int32) { %x }',
+            "This is Relay, which was replaced by",
+            1,
+        ),
+        ("\nprimfn(A: handle) -> () {\n}", "how TVM before 0.9 showed programs", 2),
+        ("__global__ void f(float* a) {\n}", "the source of a kernel", 1),
+    ],
+)
+def test_texts_that_are_no_scripts_say_what_they_are(text, reason, line):
+    with pytest.raises(DiagnosticError, match=reason) as caught:
+        parse(text)
+    assert caught.value.span.line == line
+
+
+def test_functions_of_numpy_name_those_of_scripts():
+    with pytest.raises(DiagnosticError, match=r"^np.exp computes with arrays, .*; write T.exp\n"):
+        parse(
+            """@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    A[0] = np.exp(A[0])""",
+            {"np": np},
+        )
+
+
+def test_memory_without_a_buffer_says_how_one_is_declared():
+    with pytest.raises(DiagnosticError, match=r"A = T.decl_buffer\(\(n,\), \"float32\", data=a\)"):
+        parse(
+            """@T.prim_func
+def main(a: T.handle("float32"), A: T.Buffer((4,), "float32")):
+    A[0] = T.load("float32", a, 0)"""
+        )

@@ -25,7 +25,7 @@ def test_parts(name: str, parts: tuple[str, int, int]) -> None:
 
 
 def test_unknown_types_are_refused() -> None:
-    with pytest.raises(DiagnosticError, match='Unknown data type "float"'):
+    with pytest.raises(DiagnosticError, match='Unknown data type "float"; did you mean "'):
         dtypes.parse("float")
 
 

@@ -245,6 +245,8 @@ class _Check:
             self.global_var(value, value)
         elif isinstance(value, E.Var) and value not in self.visible:
             where = "where it is not seen" if value in self.defined else "but not defined"
+            if value in self.defined and isinstance(value, E.DataflowVar):
+                where = f"outside of its dataflow block; end that with R.output({value})"
             raise DiagnosticError(f"The variable {value} is used {where}", value.span)
         elif isinstance(value, (E.ShapeExpr, E.PrimValue)):
             parts = value.values if isinstance(value, E.ShapeExpr) else (value.value,)

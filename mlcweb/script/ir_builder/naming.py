@@ -8,6 +8,7 @@ from typing import Any
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.span import Span
+from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion
@@ -42,7 +43,7 @@ def describe(value: Any) -> str:
         # Scripts know the operators of graphs as R.
         operators = value.__name__.removeprefix("mlcweb.relax.op.")
         return f"the module {operators}" if operators == value.__name__ else f"R.{operators}"
-    return f"{value!r} ({type(value).__name__})"
+    return arithmetic.describe(value)
 
 
 def rename(value: Any, name: str) -> Any:

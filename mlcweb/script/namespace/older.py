@@ -98,7 +98,10 @@ def _check_predicate(predicate: Any) -> None:
 def _place(memory: Any, index: Any) -> tuple[Buffer, tuple[E.PrimExpr, ...]]:
     """A buffer, and the indices of the element that stands at a flat place in its memory."""
     if not isinstance(memory, Buffer):
-        raise DiagnosticError(f"{memory!r} is no memory that the script declares a buffer for")
+        raise DiagnosticError(
+            f"{memory!r} is no memory that the script declares a buffer for; declare one over it, "
+            f'A = T.decl_buffer((n,), "float32", data={memory!r}), and write A[i]'
+        )
     if memory.strides or (len(memory.shape) != 1 and dtypes.lanes(str(index.dtype)) != 1):
         raise DiagnosticError(f'"{memory.name}" is not flat: read and write it by its indices')
     indices: list[E.PrimExpr] = []

@@ -476,6 +476,10 @@ def _call_fault(name: str, message: str) -> str:
     """Python's message about a call, with the name that the script wrote."""
     if "'Buffer' object does not support item assignment" in message:
         message += "; write T.buffer_store(A, value, [i]), or make it a macro by @T.macro"
+    if name.startswith(("np.", "numpy.")):
+        instead = name.rpartition(".")[2]
+        if instead in T.NAMES:
+            return f"{name} computes with arrays, not in a script; write T.{instead}"
     own = re.sub(r"^[\w.<>]+\(\)", f"{name}()", message)
     return own if own != message else f"{name}: {message}"
 

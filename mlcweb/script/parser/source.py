@@ -50,7 +50,33 @@ def source_of_text(
     if filename is None:
         filename = f"<script {hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    return ast.parse(text, filename), Source(filename, 0, _encoded(text), runs)
+    try:
+        tree = ast.parse(text, filename)
+    except SyntaxError as error:
+        for pattern, reason in FOREIGN.items():
+            if place := re.search(pattern, text, re.MULTILINE):
+                line = text.count("\n", 0, place.start()) + 1
+                span = Span(filename, line, 0, line, len(text.splitlines()[line - 1]))
+                raise DiagnosticError(reason, span) from error
+        raise
+    return tree, Source(filename, 0, _encoded(text), runs)
+
+
+FOREIGN = {
+    r"^ *(#\[version|def @\w|fn \(%|let %|free_var %)": (
+        "This is Relay, which was replaced by relax in TVM 0.20: write the model with @R.function, "
+        "or read it with relax.frontend"
+    ),
+    r"^ *(@\w+ = )?primfn\(": (
+        "This is how TVM before 0.9 showed programs, which no TVM reads: let it print "
+        "mod.script(), or write the function with @T.prim_func"
+    ),
+    r"^ *(extern \"C\" )?(__global__|__kernel|kernel) void ": (
+        "This is the source of a kernel: in TVMScript it is a @T.prim_func whose loops are bound "
+        "to threads, and tvm.build writes the source"
+    ),
+}
+"""Texts that are no Python, by how a line of them begins: what they are, and what is read."""
 
 
 def source_of_function(function: FunctionType) -> tuple[ast.FunctionDef, Source]:
