@@ -30,6 +30,30 @@ from mlcweb.tir.substitute import uses, variables_in
 _ALLREDUCE = Op.get("tir.tvm_thread_allreduce")
 
 
+def check_match(match: MatchBufferRegion, place: Span | None) -> None:
+    """Raise where a view has elements of another type than its region, or other extents; those of 1
+    that lead it may leave out. `place` is that of the view."""
+    shape, region = match.buffer.shape, match.source
+    if match.buffer.dtype != region.buffer.dtype:
+        raise DiagnosticError(
+            f'"{match.buffer.name}" has elements of {match.buffer.dtype}, but is matched with '
+            f'a region of "{region.buffer.name}", which are {region.buffer.dtype}; give '
+            f'T.match_buffer the dtype "{region.buffer.dtype}"',
+            place,
+        )
+    extents = [part.extent for part in region.region]
+    leading = len(extents) - len(shape)
+    pairs = zip(extents, (*[arithmetic.const(1)] * leading, *shape), strict=False)
+    if leading >= 0 and not any(_differ(*pair) for pair in pairs):
+        return
+    raise DiagnosticError(
+        f'"{match.buffer.name}" has the shape {_tuple(shape)}, but is matched with a region of '
+        f'"{region.buffer.name}" of the shape {_tuple(extents)}; give it the shape of the '
+        "region, without leading extents of 1 if you like",
+        place,
+    )
+
+
 class WellFormed(Visitor):
     """Raises a DiagnosticError at the first fault. `partial` has the faults of axes that are
     covered in part, by what their blocks write: faults only if the rest of it is read, and if the
@@ -181,7 +205,7 @@ class WellFormed(Visitor):
         for buffer in block.alloc_buffers:
             self.define(buffer)
         for match in block.match_buffers:
-            self.check_match(match)
+            check_match(match, self.place)
             self.define(match.buffer)
         if block.init is not None:
             self.visit(block.init)
@@ -190,29 +214,6 @@ class WellFormed(Visitor):
             self.visit(region)
         self.conditions.pop()
         self.block, self.place = before
-
-    def check_match(self, match: MatchBufferRegion) -> None:
-        """Raise where a view has elements of another type than its region, or other extents; those
-        of 1 that lead it may leave out."""
-        shape, region = match.buffer.shape, match.source
-        if match.buffer.dtype != region.buffer.dtype:
-            raise DiagnosticError(
-                f'"{match.buffer.name}" has elements of {match.buffer.dtype}, but is matched with '
-                f'a region of "{region.buffer.name}", which are {region.buffer.dtype}; give '
-                f'T.match_buffer the dtype "{region.buffer.dtype}"',
-                self.place,
-            )
-        extents = [part.extent for part in region.region]
-        leading = len(extents) - len(shape)
-        pairs = zip(extents, (*[arithmetic.const(1)] * leading, *shape), strict=False)
-        if leading >= 0 and not any(_differ(*pair) for pair in pairs):
-            return
-        raise DiagnosticError(
-            f'"{match.buffer.name}" has the shape {_tuple(shape)}, but is matched with a region of '
-            f'"{region.buffer.name}" of the shape {_tuple(extents)}; give it the shape of the '
-            "region, without leading extents of 1 if you like",
-            self.place,
-        )
 
     def check_axis(self, realize: S.BlockRealize, axis: S.IterVar, value: E.PrimExpr) -> None:
         """Compare an axis with the loop variable that it is bound to, standing alone and with no

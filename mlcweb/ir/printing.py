@@ -21,19 +21,6 @@ def text(value: Any, dialect: str = "tir", **options: Any) -> str:
     return _printers[-1](value, dialect=dialect, **options) if _printers else object.__repr__(value)
 
 
-_marking_printers: list[Callable[[Any, Any], str]] = []
-
-
-def register_marking_printer(printer: Callable[[Any, Any], str]) -> None:
-    """Use `printer(whole, nodes)` to print a program with some of its statements underlined."""
-    _marking_printers.append(printer)
-
-
-def text_with_marks(whole: Any, marked: Any) -> str:
-    """TVMScript of a module or function with the statements `marked` underlined."""
-    return _marking_printers[-1](whole, marked) if _marking_printers else text(whole)
-
-
 class Scriptable:
     """What prints as TVMScript."""
 

@@ -25,7 +25,7 @@ class Span:
     def render(self) -> str:
         """The source lines with carets under the range, of a statement with a body those of its
         header; the location alone where there is no text."""
-        rendered = [f"  {self.filename}, line {self.line}"]
+        rendered = [f"  --> {self}"]
         texts = linecache.getlines(self.filename)[self.line - 1 : self.end_line]
         for number, text in enumerate(map(str.rstrip, texts), self.line):
             if number == self.line + MAX_LINES:

@@ -103,6 +103,9 @@ class UnsupportedError(ScheduleError):
 
 
 def _render(module: IRModule, marked: tuple[Stmt, ...]) -> str:
-    from mlcweb.ir import printing
-
-    return printing.text_with_marks(module, marked)
+    """The program with each marked statement underlined, and numbered as TVM numbers them."""
+    names = {
+        statement: f"tir.{type(statement).__name__.removesuffix('Realize')}#{n}"
+        for n, statement in enumerate(marked)
+    }
+    return module.script(underline=marked, obj_to_annotate=names, syntax_sugar=False)

@@ -67,11 +67,11 @@ def test_a_span_renders_its_line() -> None:
     span = Span("demo.py", 2, 12, 2, 13)
     assert str(span) == "demo.py:2:13"
     assert span.render() == (
-        "  demo.py, line 2\n"
+        "  --> demo.py:2:13\n"
         "    2 |     y = x + z\n"
         "      |             ^"
     )  # fmt: skip
-    assert Span("missing.py", 9, 0, 9, 1).render() == "  missing.py, line 9"
+    assert Span("missing.py", 9, 0, 9, 1).render() == "  --> missing.py:9:1"
 
 
 def test_a_span_of_several_lines_renders_what_it_has_of_each() -> None:
@@ -81,7 +81,7 @@ def test_a_span_of_several_lines_renders_what_it_has_of_each() -> None:
     )
     linecache.cache["lines.py"] = (0, None, text.splitlines(keepends=True), "lines.py")
     assert Span("lines.py", 2, 4, 5, 10).render() == (
-        "  lines.py, line 2\n"
+        "  --> lines.py:2:5\n"
         "    2 |     a\n"
         "      |     ^\n"
         "    3 |     + g(b,\n"
@@ -92,7 +92,7 @@ def test_a_span_of_several_lines_renders_what_it_has_of_each() -> None:
     )
     # Of a loop the header is what it is.
     assert Span("lines.py", 7, 0, 8, 5).render() == (
-        "  lines.py, line 7\n"
+        "  --> lines.py:7:1\n"
         "    7 | for i in range(4):\n"
         "      | ^^^^^^^^^^^^^^^^^^"
     )  # fmt: skip
@@ -105,5 +105,5 @@ def test_errors_carry_message_and_place() -> None:
     span = Span("missing.py", 9, 0, 9, 1)
     error = TVMError("wrong", span)
     assert (error.message, error.span) == ("wrong", span)
-    assert str(error) == "wrong\n  missing.py, line 9"
+    assert str(error) == "wrong\n  --> missing.py:9:1"
     assert isinstance(InternalError("x"), RuntimeError)

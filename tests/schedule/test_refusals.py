@@ -178,3 +178,35 @@ def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
     with pytest.raises(UnsupportedError, match="may leave a loop before its end"):
         sch.split(loop, [4, 4])
     assert_structural_equal(sch.mod["main"], program)
+
+
+def test_what_is_at_fault_is_numbered_in_a_program_with_all_its_loops() -> None:
+    """As TVM shows it: each loop on a line of its own, the statements by class and number."""
+    program = parse("""@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 2):
+        for k in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                vj = T.axis.spatial(8, j * 4 + k)
+                B[vi, vj] = A[vi, vj]
+        for k in range(1):
+            with T.block("nothing"):
+                T.evaluate(0)
+""")
+    sch = Schedule(program)
+    i, _, k = sch.get_loops(sch.get_block("B"))
+    with pytest.raises(ScheduleError) as caught:
+        sch.reorder(k, i)
+    assert (
+        "            for i in range(8):\n"
+        "                # tir.For#0\n"
+        "                for j in range(2):\n"
+        "                ^^^^^^^^^^^^^^^^^^\n"
+        "                    for k in range(4):\n"
+    ) in str(caught.value)
+    with pytest.raises(ScheduleError) as caught:
+        sch.compute_inline("root")
+    assert (
+        '        # tir.Block#0\n        with T.block("root"):\n        ^^^^^^^^^^^^^^^^^^^^^\n'
+    ) in str(caught.value)

@@ -282,8 +282,18 @@ def main(A: T.Buffer((4, 8), "int32")):
     if not fault:
         parse(text)
         return
-    with pytest.raises(DiagnosticError, match=fault):
+    with pytest.raises(DiagnosticError, match=fault) as caught:
         parse(text)
+    assert ":7:17\n    7 |             V = T.match_buffer(" in str(caught.value)
+
+
+def test_a_name_is_that_of_one_allocated_buffer_of_a_scope() -> None:
+    allocation = 'X = T.alloc_buffer((4,), "int32")\n'
+    with pytest.raises(DiagnosticError, match='"X" is a buffer of this scope already') as caught:
+        parse(HEADER + f"    {allocation}    X[0] = 1\n    {allocation}    X[0] = 2\n")
+    assert ":5:9\n    5 |     X = T.alloc_buffer(" in str(caught.value)
+    again = f"    for i in range(4):\n        {allocation}        X[i] = 2\n"
+    parse(HEADER + f"    {allocation}    X[0] = 1\n{again}")
 
 
 @pytest.mark.parametrize(
@@ -332,12 +342,12 @@ def test_the_part_that_is_wrong_is_marked_on_its_own_lines() -> None:
     with pytest.raises(DiagnosticError) as caught:
         parse(HEADER + "    B[0] = (n\n        + n\n        + A.shap[0]\n        + n)\n")
     assert str(caught.value).endswith(
-        "line 5\n    5 |         + A.shap[0]\n      |           ^^^^^^"
+        ":5:11\n    5 |         + A.shap[0]\n      |           ^^^^^^"
     )
     with pytest.raises(DiagnosticError) as caught:
         parse(HEADER + '    B[0] = T.max(n,\n        n\n        + "x"\n        )\n')
     assert str(caught.value).endswith(
-        'line 4\n    4 |         n\n      |         ^\n    5 |         + "x"\n      |         ^^^^^'
+        ':4:9\n    4 |         n\n      |         ^\n    5 |         + "x"\n      |         ^^^^^'
     )
 
 

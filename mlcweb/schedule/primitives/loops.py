@@ -421,12 +421,12 @@ def _chain(places: list[LoopPlace]) -> list[For]:
             )
     first = min(places, key=lambda place: len(place.parents))
     chain = around[len(first.parents) :]
-    for statement in chain[:-1]:
+    for loop, statement in pairwise(chain):
         if not isinstance(statement, For):
             raise LoopError(
                 "The loops are not in a chain: there are other statements, or a block, between "
                 f'"{first.loop.loop_var.name}" and "{innermost.loop.loop_var.name}"',
-                [first.loop, innermost.loop],
+                [loop],
                 "reorder loops that hold nothing but each other",
             )
     return [statement for statement in chain if isinstance(statement, For)]

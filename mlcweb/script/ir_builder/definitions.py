@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.analysis.well_formed import check_match
 from mlcweb.script import constructs as C
 from mlcweb.script.ir_builder.with_frames import launch, thread_axis
 from mlcweb.tir import expr as E
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 
 def _define_allocation(self: StatementBuilder, name: str, value: C.Allocation, node: Any) -> Any:
+    if isinstance(self.scopes.find_here(name), Buffer):
+        raise self.error(f'"{name}" is a buffer of this scope already', node)
     buffer = self.named(value.buffer, name)
     (self.blocks[-1] if self.blocks else self.function).alloc_buffers.append(buffer)
     return buffer
@@ -30,7 +33,9 @@ def _define_match(self: StatementBuilder, name: str, value: C.Match, node: Any) 
     if isinstance(value.source, BufferRegion):
         contents = self.block("T.match_buffer of a region", node)
         buffer = self.named(value.buffer, name)
-        contents.match_buffers.append(MatchBufferRegion(buffer, value.source))
+        match = MatchBufferRegion(buffer, value.source)
+        check_match(match, self.span(node))
+        contents.match_buffers.append(match)
         return buffer
     if value.source not in self.function.params or value.source.dtype != "handle":
         raise self.error(

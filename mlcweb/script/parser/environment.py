@@ -41,6 +41,10 @@ class Scopes:
                 return scope[name]
         return self._outside.get(name, default)
 
+    def find_here(self, name: str) -> Any:
+        """The value of a name that the innermost scope binds; None where it does not."""
+        return self._scopes[-1].get(name)
+
     def is_script_name(self, name: str) -> bool:
         """Whether the script itself binds the name at this point."""
         return any(name in scope for scope in self._scopes)

@@ -96,7 +96,8 @@ def script(
     objects = tuple(obj_to_underline or ())
     ways = [list(path.values(value)) for path in style.get("path_to_underline") or ()]
     if underline or objects or ways:
-        parts = _parts_of_lines(printed({*map(id, objects), *map(id, chain(*ways))}))
+        sought = {*map(id, objects), *map(id, chain(*ways))}
+        parts = _parts_of_lines(printed(sought)) if sought else {}
         nearest = [_last_printed(writer, way, parts) for way in ways]
         whole = (*objects, *(node for node in nearest if node is not None))
         text = _with_marks(writer, underline, whole, parts)
@@ -281,4 +282,3 @@ def _carets(columns: list[tuple[int, int]]) -> str:
 
 
 printing.register_printer(script)
-printing.register_marking_printer(render_with_marks)
