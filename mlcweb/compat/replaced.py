@@ -43,7 +43,7 @@ _ROWS: dict[str, str] = {
     "writes CUDA, OpenCL, Metal and WGSL (lesson 7)": (
         "tir.contrib tir.adreno tir.hexagon tir.trn tir.cuda tir.metal tir.opencl tir.rocm "
         "tir.vulkan tir.webgpu tir.operator tir._buffer_view "
-        "script.ir_builder.tir.external_kernel testing.tir testing.aot.AOTTestModel"
+        "script.ir_builder.tir.external_kernel testing.aot.AOTTestModel"
     ),
     "the target says itself what it compiles for: tvm.target.Target(target, host)": (
         "runtime.target.compilation_config runtime.target.generic_func "

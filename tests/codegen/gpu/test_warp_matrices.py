@@ -15,6 +15,7 @@ from mlcweb.tensor_intrin.cuda import (
     shared_16x32_to_ldmatrix_32x16_layout,
     shared_32x16_to_ldmatrix_32x16_layout,
 )
+from mlcweb.testing.tir import mma_schedule
 from mlcweb.tir import Schedule
 from tests import cuda_on_cpu
 from tests.gpu import compile_cuda
@@ -163,6 +164,29 @@ def test_a_store_by_elements():
     *arrays, expected = operands("float16", "float32")
     assert_numbers(func, arrays, expected, ["simulated"])
     assert_in_registers(func, arrays, expected)
+
+
+@pytest.mark.parametrize(("dtype", "out"), [("float16", "float32"), ("int8", "int32")])
+def test_the_schedule_of_tests(dtype, out):
+    """tvm.testing.tir.mma_schedule, by which TVM's tests of these instructions schedule."""
+    depth = 16 if dtype == "float16" else 32
+    group = get_mma_intrin_group("shared", "global", dtype, out, False, True)
+    layout = tiled(shared_16x16_to_ldmatrix_32x8_layout, 16, 16)
+    operand = tiled(shared_16x32_to_ldmatrix_32x16_layout, 16, 32) if depth == 32 else layout
+    sch = mma_schedule(
+        product(dtype, out, False, True),
+        depth,
+        dtype,
+        True,
+        (1, 1, 2, 1, 1),
+        (1, 1, 1, 1, 2),
+        (2, 32 // depth, 1),
+        *(operand, operand, layout),
+        *(group[name] for name in ("load_a", "load_b", "compute", "init", "store")),
+    )
+    *arrays, expected = operands(dtype, out, b_transposed=True)
+    assert_numbers(sch.mod["main"], arrays, expected, ["simulated"])
+    assert "mma.sync.aligned" in assert_in_registers(sch.mod["main"], arrays, expected)
 
 
 LDMATRIX = """
