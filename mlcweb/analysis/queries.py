@@ -273,16 +273,17 @@ def verify_memory(func: PrimFunc) -> bool:
     kind = getattr(getattr(target, "kind", None), "name", "")
     if kind not in ("cuda", "opencl", "vulkan", "metal", "rocm", "webgpu"):
         return True
-    return not any(_outside_of_threads(func.body))
+    return not _outside_of_threads(func.body, {buffer.data for buffer in func.parameter_buffers})
 
 
-def _outside_of_threads(node: Node) -> Iterable[bool]:
-    if thread_tag(node):
-        return
-    if isinstance(node, (E.BufferLoad, S.BufferStore)):
-        yield True
-    for child in children(node):
-        yield from _outside_of_threads(child)
+def _outside_of_threads(node: Node, data: set[E.Var]) -> bool:
+    """Whether a part of a function touches buffers but in what blocks or threads run."""
+    is_launch = isinstance(node, S.AttrStmt) and node.attr_key == S.launch_key("threadIdx.x")
+    if is_launch or thread_tag(node):
+        return False
+    if isinstance(node, (E.BufferLoad, S.BufferStore)) and node.buffer.data in data:
+        return True
+    return any(_outside_of_threads(child, data) for child in children(node))
 
 
 class _OutOfBounds(Visitor):

@@ -53,29 +53,17 @@ def _thread_loop(*tags: str) -> Callable[[Node], bool]:
     return is_one
 
 
-def _either(*tests: Callable[[Node], bool]) -> Callable[[Node], bool]:
-    return lambda node: any(test(node) for test in tests)
-
-
 _BUILD = 'build(mod, target="cuda") lowers for GPUs by a pipeline of its own'
 _THREADS = _thread_loop("blockIdx", "threadIdx", "vthread")
 
 CONSTRUCTS: dict[str, Construct] = {
-    "LowerThreadAllreduce": Construct(
-        "a reduction across threads",
-        _called("tvm_thread_allreduce"),
-        "reductions across threads run in sch.rfactor's order",
-    ),
-    "InjectVirtualThread": Construct(
-        "virtual threads",
-        _either(_attribute("virtual_thread"), _thread_loop("vthread")),
-        "virtual threads are loops here",
-    ),
     "LowerAutoCopy": Construct("automatic copies", _annotated("auto_copy"), _BUILD),
     "InjectPermutedLayout": Construct("a permuted layout", _annotated("permuted_layout"), _BUILD),
     "TransformMmaBufferLayout": Construct("memory of PTX's mma", _memory("m16n8k8."), _BUILD),
     "InferFragment": Construct("fragments of wmma", _memory("wmma."), _BUILD),
-    "MergeSharedMemoryAllocations": Construct("shared memory", _memory("shared"), _BUILD),
+    "MergeSharedMemoryAllocations": Construct(
+        "dynamic shared memory", _memory("shared.dyn"), _BUILD
+    ),
     "LowerWarpMemory": Construct("a warp's memory", _memory("warp"), _BUILD),
     "LowerAsyncDMA": Construct("asynchronous copies", _attribute("async_scope"), _BUILD),
     "InjectPTXLDG32": Construct("loops over threads", _THREADS, _BUILD),
@@ -87,12 +75,12 @@ CONSTRUCTS: dict[str, Construct] = {
 """Passes by their names."""
 
 
-def checked(name: str, func: PrimFunc) -> PrimFunc:
-    """The function, which has not the construct that a pass is for.
+def checked(name: str, func: PrimFunc, of: str = "") -> PrimFunc:
+    """The function, which has not the construct that a pass is for, or the pass `of`.
 
     Raises: TVMError: it has.
     """
-    construct = CONSTRUCTS[name]
+    construct = CONSTRUCTS[of or name]
     if any(map(construct.is_one, _nodes(func))):
         raise TVMError(
             f"{name}: the function has {construct.what}, of which this pass makes nothing here: "

@@ -124,7 +124,6 @@ class _Plan(Visitor):
         loops = {
             _tag(loop): loop
             for region in block.reads
-            if _is_own(region.buffer)
             for loop in self.reduced.get(region.buffer, ())
             if _tag(loop) not in tags
         }

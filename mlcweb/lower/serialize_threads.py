@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlcweb.analysis.threads import exchanges_data, has_barrier, is_barrier, thread_tag
-from mlcweb.arith import conjuncts
+from mlcweb.arith import conjuncts, same_expression, same_expressions
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers, compact_shared_buffers
@@ -217,6 +217,16 @@ class Fission(Dispatcher):
             )
 
 
+def _is_view_of_all(view: Buffer, buffer: Buffer) -> bool:
+    """Whether two buffers of the same data are the same but for their names."""
+    return view is buffer or (
+        view.dtype == buffer.dtype
+        and same_expressions(view.shape, buffer.shape)
+        and same_expressions(view.strides, buffer.strides)
+        and same_expression(view.elem_offset, buffer.elem_offset)
+    )
+
+
 class _PerThread(Mutator):
     """Gives each thread a copy of a buffer. Outside of the loops over threads, where the condition
     is the same in all of them, it is that of the first."""
@@ -243,7 +253,7 @@ class _PerThread(Mutator):
         new = self.rewrite_children(node)
         if node.buffer.data is not self.old.data:
             return new
-        if node.buffer is not self.old:
+        if not _is_view_of_all(node.buffer, self.old):
             raise self.address_used(node)
         return replace(new, buffer=self.new, indices=(*self.thread, *new.indices))
 

@@ -20,6 +20,7 @@ from mlcweb.analysis.threads import (
     WARP_EXCHANGE,
     WARP_MATRIX,
     is_barrier,
+    is_own,
     thread_tag,
 )
 from mlcweb.arith import Analyzer
@@ -85,16 +86,23 @@ class _Blocks(Mutator):
         self.shared = shared
         self.refuses = refuses
         self.around: list[S.For] = []
+        self.own: set[E.Var] = set()
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
-        self.shared[statement.buffer.data] = statement.buffer
+        data = statement.buffer.data
+        if is_own(statement.buffer) and data not in self.common:
+            self.own.add(data)
+        else:
+            self.shared[data] = statement.buffer
         return self.rewrite_children(statement)
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         if thread_tag(loop):
             block = _Synchronization(self.shared, self.common, self.around, self.refuses)
+            tags = frozenset(filter(None, map(thread_tag, S.find_statements(loop, S.For))))
+            block.varying.tags.update(dict.fromkeys(self.own, tags))
             return block.summary(loop).statement
         self.around.append(loop)
         new = self.rewrite_children(loop)

@@ -33,6 +33,7 @@ from mlcweb.lower.common_subexpr_elim import common_subexpr_elim
 from mlcweb.lower.compact_buffers import compact_beyond_shapes, compact_buffers
 from mlcweb.lower.flatten_buffers import flatten_buffer
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
+from mlcweb.lower.inject_virtual_thread import inject_virtual_thread
 from mlcweb.lower.inline_private_functions import inline_private_functions
 from mlcweb.lower.layout_preproc import remove_layout_copies
 from mlcweb.lower.lift_thread_binding import lift_thread_binding
@@ -43,6 +44,7 @@ from mlcweb.lower.narrow_formats import BFLOAT16, FLOATS_OF_8_BITS
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
+from mlcweb.lower.thread_allreduce import lower_thread_allreduce
 from mlcweb.lower.thread_launches import with_launches_as_loops
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.lower.unify_thread_binding import unify_thread_binding
@@ -117,6 +119,10 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "FlattenBuffer": flatten_buffer,
     "LiftThreadBinding": lift_thread_binding,
     "ManifestSharedMemoryLocalStage": local_stage.manifest_local_stage,
+    "InjectVirtualThread": inject_virtual_thread,
+    "LowerThreadAllreduce": with_launches_as_loops(
+        lambda func: lower_thread_allreduce(func, barriers=True)
+    ),
     "LowerCrossThreadReduction": lower_cross_thread_reduction,
     "StorageRewrite": storage_rewrite,
     "LoopPartition": loop_partition.loop_partition,
@@ -145,7 +151,11 @@ _MUTATORS: dict[str, type[Mutator]] = {
 
 
 def ThreadSync(storage_scope: str) -> PrimFuncPass:
-    """Puts barriers between accesses of different threads to "shared" memory."""
+    """Puts barriers between accesses of different threads to "shared" memory. Those of a "warp"
+    take none, but where it has memory of its own, which is refused."""
+    if storage_scope == "warp":
+        checked = construct_passes.checked
+        return _named("ThreadSync", lambda func: checked("ThreadSync", func, "LowerWarpMemory"))
     if not storage_scope.startswith("shared"):
         raise TVMError(f'Barriers are for "shared" memory here, not for "{storage_scope}"')
     return _named("ThreadSync", with_launches_as_loops(thread_sync))

@@ -49,11 +49,10 @@ def scheduled(steps):
             lambda sch, loops: sch.bind(loops[0], "threadIdx.x"),
             "loops over threads",
         ),
-        ("InjectVirtualThread", lambda sch, loops: sch.bind(loops[0], "vthread.x"), "virtual thre"),
         (
             "MergeSharedMemoryAllocations",
-            lambda sch, loops: sch.set_scope("d", 0, "shared"),
-            "shared memory",
+            lambda sch, loops: sch.set_scope("d", 0, "shared.dyn"),
+            "dynamic shared memory",
         ),
     ],
 )
@@ -82,3 +81,13 @@ def test_what_is_hoisted_has_numbers():
     )  # fmt: skip
     assert [kind.value for kind in (kinds.UsingBlockVar, kinds.All)] == [8, 15]
     assert [kind.value for kind in (bindings.Bind, bindings.LetStmt, bindings.All)] == [2, 2, 7]
+
+
+def test_barriers_of_a_warp_are_refused_only_where_it_has_memory():
+    threads = lambda sch, loops: sch.bind(loops[0], "threadIdx.x")  # noqa: E731
+    mod = scheduled(threads)
+    sync = tvm.tir.transform.ThreadSync("warp")
+    assert sync(mod)["main"] is mod["main"]
+    warp = scheduled(lambda sch, loops: (threads(sch, loops), sch.set_scope("d", 0, "warp")))
+    with pytest.raises(TVMError, match="ThreadSync: the function has a warp's memory"):
+        sync(warp)

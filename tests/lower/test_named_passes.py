@@ -327,7 +327,8 @@ def test_memory_outside_of_threads_is_found() -> None:
     bound = from_source(NESTED).with_attr("target", tvm.target.Target("cuda"))
     with pytest.raises(TVMError, match=r"Memory verification failed: .* outside of its threads"):
         transform.VerifyMemory()(IRModule({"main": bound}))
-    for func in (computed_at, loops, matmul):
+    launched = from_source(LAUNCHED).with_attr("target", tvm.target.Target("cuda"))
+    for func in (computed_at, loops, matmul, launched):
         module = IRModule({"main": func})
         assert transform.VerifyMemory()(module)["main"] is func
 

@@ -103,7 +103,40 @@ COPY_THROUGH_REGISTERS = """
                         T.writes(C[b, i * 4 + x])
                         C[b, i * 4 + x] = S[b, 15 - i * 4 - x]
 """
+VIRTUAL_THREADS = """
+    b = T.launch_thread("blockIdx.x", 4)
+    v = T.launch_thread("vthread", 2)
+    S = T.decl_buffer((8,), scope="local")
+    for i in range(8):
+        S[i] = A[b, v * 8 + i]
+    if b == 2:
+        S[3] = S[v] + T.float32(1)
+    for i in range(8):
+        if v < 1:
+            C[b, i] = S[7 - i]
+    for i in range(8):
+        C[b, 8 + i] = A[b, i]
+"""
+WITHOUT_VIRTUAL_THREADS = """
+    b = T.launch_thread("blockIdx.x", 4)
+    S = T.decl_buffer((16,), scope="local")
+    for i in range(8):
+        S[T.Mul(0, 8) + i] = A[b, T.Mul(0, 8) + i]
+        S[T.Mul(1, 8) + i] = A[b, T.Mul(1, 8) + i]
+    if b == 2:
+        S[T.Mul(0, 8) + 3] = S[T.Mul(0, 9)] + T.float32(1)
+        S[T.Mul(1, 8) + 3] = S[T.Mul(1, 9)] + T.float32(1)
+    for i in range(8):
+        if T.LT(0, 1):
+            C[b, i] = S[T.Mul(0, 8) + 7 - i]
+        if T.LT(1, 1):
+            C[b, i] = S[T.Mul(1, 8) + 7 - i]
+    for i in range(8):
+        C[b, 8 + i] = A[b, i]
+        C[b, 8 + i] = A[b, i]
+"""
 CASES = {
+    "InjectVirtualThread": (VIRTUAL_THREADS, WITHOUT_VIRTUAL_THREADS),
     "LiftThreadBinding": (TWO_LOOPS_OVER_THREADS, ONE_LOOP_OVER_THREADS),
     "ManifestSharedMemoryLocalStage": (COPY_TO_SHARED_MEMORY, COPY_THROUGH_REGISTERS),
 }
@@ -158,3 +191,45 @@ def test_only_stores_of_one_element_go_through_registers() -> None:
     body = COPY_TO_SHARED_MEMORY.replace(twice, twice + " " * 28 + twice)
     with pytest.raises(tvm.TVMError, match="of a block that stores one element"):
         transform.ManifestSharedMemoryLocalStage()(module(body))
+
+
+MANY_VIRTUAL_THREADS = """
+    v = T.launch_thread("vthread", 16)
+    S = T.decl_buffer((4,), scope="shared")
+    for i in range(4):
+        S[i] = A[i, v]
+    T.evaluate(T.tvm_storage_sync("shared"))
+    for i in range(4):
+        C[i, v] = S[3 - i] * T.float32(2)
+"""
+
+
+def test_many_virtual_threads_are_a_loop() -> None:
+    mod = module(MANY_VIRTUAL_THREADS)
+    new = transform.InjectVirtualThread()(mod)
+    text = new.script()
+    assert text.count("for i, v_s in T.grid(4, 16):") == 2
+    assert text.count("T.tvm_storage_sync") == 1
+    assert "S[v_s * 4 + i] = A[i, v_s]" in text
+    a = np.arange(64, dtype="float32").reshape(4, 16)
+    np.testing.assert_array_equal(result(new, "interpreter"), a[::-1] * 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("S[3 - i]", "S[(i + v) % 4]", 'may exchange data through "S"'),
+        ("T.evaluate", "if v < 3:\n        T.evaluate", "Not all virtual threads .v. come to a"),
+        (
+            "(4,), scope",
+            "(2, 2), scope",
+            r'gets a part of "S" of shape \(2, 2\), which is not flat',
+        ),
+    ],
+)
+def test_virtual_threads_that_need_each_other_are_refused(old: str, new: str, reason: str) -> None:
+    body = MANY_VIRTUAL_THREADS.replace(old, new)
+    if "2, 2" in new:
+        body = body.replace("S[i]", "S[i // 2, i % 2]").replace("S[3 - i]", "S[1, 1]")
+    with pytest.raises(ThreadError, match=reason):
+        transform.InjectVirtualThread()(module(body))
