@@ -87,6 +87,11 @@ def hoist_if_then_else(func: PrimFunc) -> PrimFunc:
     return _Hoisting(conditionals, HoistedLetBindings.Never).run(func)
 
 
+def hoist_out_of_loops(func: PrimFunc) -> PrimFunc:
+    """Move the conditions of `if` statements out of loops."""
+    return _Hoisting(HoistedConditionals.IfElseStmt, HoistedLetBindings.Never).run(func)
+
+
 @lowering_pass("HoistExpression")
 def hoist_expression(func: PrimFunc) -> PrimFunc:
     """Move conditions out of loops, and variables whose values a loop does not change; the option

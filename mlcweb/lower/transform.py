@@ -6,6 +6,7 @@ that are not here, `import tvm` says what there is instead.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,6 @@ from mlcweb.lower import (
 from mlcweb.lower.common_subexpr_elim import common_subexpr_elim
 from mlcweb.lower.compact_buffers import compact_beyond_shapes, compact_buffers
 from mlcweb.lower.flatten_buffers import flatten_buffer
-from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.inject_virtual_thread import inject_virtual_thread
 from mlcweb.lower.inline_private_functions import inline_private_functions
 from mlcweb.lower.layout_preproc import remove_layout_copies
@@ -101,7 +101,7 @@ def _verify_memory(func: PrimFunc) -> PrimFunc:
 _LOWERING: dict[str, LoweringPass] = {
     name.removeprefix(PREFIX): run
     for run in (
-        lower_init_block, hoist_if_then_else, hoist_expression, common_subexpr_elim,
+        lower_init_block, hoist_conditions.hoist_expression, common_subexpr_elim,
     )
     for name in (info.name for info in run.infos)
 }  # fmt: skip
@@ -267,18 +267,55 @@ def AnnotateEntryFunc() -> ModulePass:
     return ModulePass(marked, PassInfo(0, "tir.AnnotateEntryFunc"))
 
 
-def __getattr__(name: str) -> Any:
+def HoistIfThenElse(variant: str | None = None) -> PrimFuncPass:
+    """Moves the conditions of `if` statements out of loops; unless "basic", out of launches of
+    threads, too, if the option "tir.HoistIfThenElse" says so.
+
+    Raises:
+        ValueError: there is no such variant.
+    """
+    if variant is None:
+        return hoist_conditions.hoist_if_then_else
+    if variant != "basic":
+        raise ValueError(f'HoistIfThenElse has the variants None and "basic", not {variant!r}')
+    return _named("HoistIfThenElseBasic", hoist_conditions.hoist_out_of_loops)
+
+
+def InjectPTXLDG32(enable_inject_ptx_intrin: bool = True) -> PrimFuncPass:
+    """For programs without threads, which stay; if not enabled, for all."""
+    checked = construct_passes.checked if enable_inject_ptx_intrin else lambda name, func: func
+    return _named("InjectPTXLDG32", lambda func: checked("InjectPTXLDG32", func))
+
+
+def VerifyVTCMLimit(default_target: Any = None) -> PrimFuncPass:
+    """For programs without memory of a Hexagon, which stay."""
+    return _named("VerifyVTCMLimit", lambda func: construct_passes.checked("VerifyVTCMLimit", func))
+
+
+def _run_by(name: str) -> Callable[[], PrimFuncPass] | None:
+    """What makes the pass of a name, of those that have no options."""
     if name in _LOWERING:
-        return lambda *options: _LOWERING[name]
+        return lambda: _LOWERING[name]
+    run: Callable[[PrimFunc], PrimFunc]
     if name in _FUNCTIONS:
-        return lambda *options: _named(name, _FUNCTIONS[name])
-    if name in construct_passes.CONSTRUCTS:
-        run = construct_passes.checked
-        return lambda *_options, **_by_name: _named(name, lambda func: run(name, func))
-    if name in _MUTATORS:
-        return lambda *options: _named(name, lambda func: _rewritten(func, _MUTATORS[name]()))
-    return provided(__name__, name)
+        run = _FUNCTIONS[name]
+    elif name in construct_passes.CONSTRUCTS:
+        run = functools.partial(construct_passes.checked, name)
+    elif name in _MUTATORS:
+        run = lambda func: _rewritten(func, _MUTATORS[name]())  # noqa: E731
+    else:
+        return None
+    return lambda: _named(name, run)
+
+
+def __getattr__(name: str) -> Any:
+    make = _run_by(name)
+    if make is None:
+        return provided(__name__, name)
+    make.__name__ = make.__qualname__ = name
+    return make
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_LOWERING, *_FUNCTIONS, *_MUTATORS, *provided_names(__name__)]
+    named = (_LOWERING, _FUNCTIONS, _MUTATORS, construct_passes.CONSTRUCTS)
+    return [*globals(), *(name for names in named for name in names), *provided_names(__name__)]

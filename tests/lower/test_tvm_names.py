@@ -439,3 +439,32 @@ def test_axes_that_are_not_one_are_refused() -> None:
     for func, reason in ((unequal, "has extent 8 .* and 4"), (pairs, "both over")):
         with pytest.raises(TVMError, match=reason):
             after(func, transform.UnifyThreadBinding())
+
+
+@pytest.mark.parametrize(
+    "name", ["RemoveNoOp", "LowerInitBlock", "StorageRewrite", "InferFragment", "CanonicalizeLoop"]
+)
+def test_a_pass_without_options_takes_none(name: str) -> None:
+    assert name in dir(transform)
+    with pytest.raises(TypeError, match=rf"{name}\(\) takes 0 positional arguments"):
+        getattr(transform, name)(3)
+
+
+def test_a_variant_of_hoisting_without_the_options() -> None:
+    @T.prim_func
+    def launched(A: T.Buffer((64,), "float32"), n: T.int32) -> None:
+        b = T.launch_thread("blockIdx.x", 8)
+        for i in range(8):
+            if n < 3:
+                A[b * 8 + i] = T.float32(1)
+
+    outside = {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}}
+    with tvm.transform.PassContext(config=outside):
+        basic = after(launched, transform.HoistIfThenElse(variant="basic"))
+        by_options = after(launched, transform.HoistIfThenElse())
+    assert basic.index("T.launch_thread") < basic.index("if n < 3")
+    assert by_options.index("if n < 3") < by_options.index("T.launch_thread")
+    with pytest.raises(ValueError, match=r"the variants None and .basic., not .all."):
+        transform.HoistIfThenElse("all")
+    same = after(launched, transform.InjectPTXLDG32(enable_inject_ptx_intrin=False))
+    assert same == after(launched)
