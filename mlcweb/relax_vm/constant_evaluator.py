@@ -13,9 +13,10 @@ from mlcweb.tir.function import PrimFunc
 
 
 def evaluator(func: PrimFunc) -> Compiled:
-    """A function, compiled, as what gives its results for the data of constants."""
+    """A function, compiled for this machine, as what gives its results for the data of constants.
+    What the module is built for may have threads, which the function lacks."""
     name = "folded"
-    library = build(IRModule({name: func.with_attr("global_symbol", name)}))
+    library = build(IRModule({name: func.with_attr("global_symbol", name)}), "cpu")
     run = library[name]
 
     def evaluate(

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+import mlcweb as tvm
 from mlcweb import relax
 from mlcweb.ir import IRModule, assert_structural_equal
+from mlcweb.script import ir as I
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
 
@@ -59,3 +61,17 @@ def test_shapes_stand_where_their_variables_stood():
 
     (reshape,) = FOLD(IRModule({"main": main}))["main"].body.blocks[0].bindings
     assert isinstance(reshape.value.args[1], relax.ShapeExpr)
+
+
+@I.ir_module
+class PlusOne:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return R.add(x, R.ones(R.shape([]), "float32"))
+
+
+def test_constants_are_computed_here_whatever_a_module_is_built_for():
+    device = tvm.device("webgpu")
+    machine = relax.VirtualMachine(relax.build(PlusOne, "webgpu"), device)
+    result = machine["main"](tvm.nd.array(np.zeros(4, "float32"), device))
+    np.testing.assert_array_equal(result.numpy(), np.ones(4))
