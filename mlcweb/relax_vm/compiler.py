@@ -250,7 +250,14 @@ class FunctionCompiler:
         )
 
     def global_function(self, var: GlobalVar) -> vm.Register:
+        """A function of the module as a value."""
+        kernel = self.resolver.kernel(var.name_hint)
+        if kernel is not None:
+            return self.emit_to(vm.LoadFunction, kernel, True)
         return self.emit_to(vm.MakeFunction, self.graph_function(var.name_hint))
+
+    def registered_function(self, func: E.ExternFunc) -> vm.Register:
+        return self.emit_to(vm.LoadFunction, func.global_symbol, False)
 
     def graph_function(self, name: str) -> str:
         resolved = self.resolver.graph_function(name)
@@ -473,4 +480,5 @@ _VALUES: dict[type, Callable[..., Value]] = {
     E.If: FunctionCompiler.branch,
     E.Call: FunctionCompiler.call,
     GlobalVar: FunctionCompiler.global_function,
+    E.ExternFunc: FunctionCompiler.registered_function,
 }

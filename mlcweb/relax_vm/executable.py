@@ -83,6 +83,7 @@ class Executable:
             for plan in self.plans.values()
             for instruction in vm.walk(plan.body)
             if isinstance(instruction, vm.CallPacked)
+            or (isinstance(instruction, vm.LoadFunction) and not instruction.compiled)
         ]
         return list(dict.fromkeys(names))
 

@@ -345,6 +345,16 @@ def _call_builtin(steps: Steps, position: int, item: vm.CallBuiltin) -> Step:
     return call
 
 
+def _load_function(steps: Steps, position: int, item: vm.LoadFunction) -> Step:
+    registers, machine, dst = steps.frame.registers, steps.frame.machine, item.dst
+    lookup = machine.kernel if item.compiled else machine.packed
+
+    def load() -> None:
+        registers[dst] = lookup(item.name)
+
+    return load
+
+
 def _make_tuple(steps: Steps, position: int, item: vm.MakeTuple) -> Step:
     registers, dst, args = steps.frame.registers, item.dst, item.args
 
@@ -424,6 +434,7 @@ _LINK: dict[type, Callable[..., Step]] = {
     vm.CallValue: _call_value,
     vm.CallBuiltin: _call_builtin,
     vm.MakeFunction: _make_function,
+    vm.LoadFunction: _load_function,
     vm.MakeTuple: _make_tuple,
     vm.GetItem: _get_item,
     vm.MakeShape: _make_shape,

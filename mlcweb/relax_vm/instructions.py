@@ -103,6 +103,15 @@ class MakeFunction(Instruction):
 
 
 @dataclass(frozen=True, slots=True)
+class LoadFunction(Instruction):
+    """A compiled function of the module as a value, or a registered one."""
+
+    dst: Register
+    name: str
+    compiled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MakeTuple(Instruction):
     dst: Register
     args: tuple[Register, ...]

@@ -27,7 +27,7 @@ SEQUENCES = (tuple, list, Array)
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
-MACHINE_FUNCTIONS: set[int] = set()
+MACHINE_FUNCTIONS: dict[int, object] = {}
 """Registered functions of the machine itself, by identity. They look at no memory in place, so
 they get arrays as they are, on a GPU, too."""
 
@@ -41,7 +41,7 @@ def machine_function(*names: str) -> Callable[[_F], _F]:
     def register(function: _F) -> _F:
         for name in names:
             register_func(f"vm.builtin.{name}", function, override=True)
-        MACHINE_FUNCTIONS.add(id(function))
+        MACHINE_FUNCTIONS[id(function)] = function
         return function
 
     return register
@@ -57,8 +57,7 @@ def call_packed(
         return inward(function(*map(outward, arguments)), name)
     lent = Lent()
     result = function(*[_lent(outward(argument), lent) for argument in arguments])
-    for stand_in in lent.storages.values():
-        stand_in.give_back()
+    lent.give_back()
     return inward(result, name, lent) if gives else None
 
 
@@ -78,6 +77,23 @@ class Lent:
             other = NDArray(array.shape, array.dtype, array.device, shown)
             self.arrays[id(array)] = array, other
         return self.arrays[id(array)][1]
+
+    def give_back(self) -> None:
+        """Copy back what may have been written in place."""
+        for storage in self.storages.values():
+            storage.give_back()
+
+    def compiled(self, function: PackedFunc) -> Callable[..., object]:
+        """A compiled function that takes these arrays for those that they stand for."""
+
+        def call(*args: object) -> object:
+            self.give_back()
+            result = function(*[_returned(a) if isinstance(a, NDArray) else a for a in args])
+            for storage in self.storages.values():
+                storage.refresh()
+            return result
+
+        return call
 
 
 def outward(value: object) -> object:
@@ -124,6 +140,8 @@ def _lent(value: object, lent: Lent) -> object:
         items = [_lent(item, lent) for item in value]
         # A list of the caller's stays one: what is written to it is.
         return value if all(map(is_, items, value)) else type(value)(items)
+    if isinstance(value, PackedFunc):
+        return lent.compiled(value)
     if not isinstance(value, NDArray) or value.storage.visible:
         return value
     return lent.stand_in(value)
@@ -171,3 +189,8 @@ class StandIn:
         """Copy back what may have been written in place."""
         if self._copy is not None:
             self.original.write(self._copy.read())
+
+    def refresh(self) -> None:
+        """Let views show what the original holds."""
+        if self._copy is not None:
+            self._copy.write(self.original.read())

@@ -174,7 +174,7 @@ def _view(tensor: NDArray, shape: Sequence[int], dtype: str | None, byte_offset:
     return tensor._create_view(shape, dtype and str(dtype), byte_offset)
 
 
-MACHINE_FUNCTIONS.add(id(_view))
+MACHINE_FUNCTIONS[id(_view)] = _view
 
 
 for _name, _function in (

@@ -316,3 +316,44 @@ def test_stateful_calls():
         with pytest.raises(error, match="invoke_stateful"):
             VM.get_outputs("doubled")
     assert len(VM.time_evaluator("invoke_stateful", repeat=2)("both").results) == 2
+
+
+@tvm.script.ir_module
+class WithKernel:
+    @T.prim_func
+    def plus_one(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i in range(n):
+            with T.block("B"):
+                v = T.axis.spatial(n, i)
+                B[v] = A[v] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = WithKernel
+        return R.call_pure_packed(
+            "test.apply", x, (R.str("kernel"), cls.plus_one), R.ExternFunc("test.registered"),
+            sinfo_args=R.Tensor((4,), "float32"),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["llvm", "webgpu"])
+def test_a_function_of_tensorir_is_a_value(kind):
+    def apply(x, named, registered):
+        name, kernel = named
+        assert name == "kernel" and registered() == 3
+        out = tvm.nd.empty((4,), "float32", x.device)
+        kernel(x, x_plus_one := tvm.nd.empty((4,), "float32", x.device))
+        kernel(x_plus_one, out)
+        return out
+
+    device = tvm.cpu() if kind == "llvm" else tvm.device(kind)
+    tvm.register_func("test.apply", apply, override=True)
+    tvm.register_func("test.registered", lambda: 3, override=True)
+    x = np.arange(4, dtype="float32")
+    executable = relax.build(WithKernel, kind)
+    assert 'function "plus_one"' in executable.as_text()
+    result = relax.VirtualMachine(executable, device)["main"](tvm.nd.array(x, device))
+    np.testing.assert_array_equal(result.numpy(), x + 2)
