@@ -199,3 +199,10 @@ def _index_map(name: str) -> Any:
     from mlcweb.arith.index_map import IndexMap
 
     return IndexMap
+
+
+@provides("mlcweb.relax.frontend.nn", "llm")
+def _language_models(name: str) -> Any:
+    import mlcweb.llm
+
+    return mlcweb.llm

@@ -56,6 +56,7 @@ MODULES: dict[str, str] = {
     "tir.ir_builder": "script.ir_builder.nested",
     "relax.script.builder": "script.ir_builder.relax",
     "relax.vm": "relax_vm",
+    "relax.frontend.nn.llm": "llm",
     **{
         f"relax.backend.{name}": "relax.backend.pipelines"
         for machine in ("cpu_generic", "gpu_generic", "cuda", "rocm")

@@ -169,8 +169,6 @@ _ROWS: dict[str, str] = {
     "it is for one kind of GPU; the rules of dlight.gpu are for all": "dlight.adreno",
     "tiles of tirx are for one kind of GPU or accelerator; instructions of CUDA are in "
     "tvm.tir.tensor_intrin.cuda": "backend",
-    "caches of language models are not here; keep the state in tensors that methods take and give "
-    "back": "relax.frontend.nn.llm",
     "save the model as ONNX: relax.frontend.onnx.from_onnx reads it": (
         "relax.frontend.tflite relax.frontend.stablehlo"
     ),

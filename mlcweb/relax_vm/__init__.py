@@ -10,10 +10,19 @@
   what the machine does itself (registered.py: under TVM's names), explicit_memory.py is for
   programs that allocate themselves, profiling.py tells where the time goes, instrument.py lets
   functions see each call.
+- kv_cache.py, paged_kv_cache.py (with cached_sequences.py) and token_sampling.py are functions that
+  language models call by name; shape_heap.py those of TVM's bytecode.
 - exec_builder.py (`relax.ExecBuilder`) makes executables of calls and jumps: bytecode.py.
 """
 
-from mlcweb.relax_vm import kv_cache, registered, shape_heap, token_sampling, vm_build
+from mlcweb.relax_vm import (
+    kv_cache,
+    paged_kv_cache,
+    registered,
+    shape_heap,
+    token_sampling,
+    vm_build,
+)
 from mlcweb.relax_vm.exec_builder import ExecBuilder
 from mlcweb.relax_vm.executable import Executable, VMExecutable
 from mlcweb.relax_vm.instrument import VMInstrumentReturnKind

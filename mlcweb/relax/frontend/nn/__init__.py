@@ -16,9 +16,9 @@
 - spec.py: what the methods of a model take; exporter.py traces the methods.
 """
 
-from collections.abc import Callable
-from typing import NoReturn
+from typing import Any
 
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.relax.frontend.nn import op, spec
 from mlcweb.relax.frontend.nn.effects import Effect, IOEffect
 from mlcweb.relax.frontend.nn.kv_cache import KVCache
@@ -37,5 +37,11 @@ from mlcweb.relax.frontend.nn.tensor import (
 from mlcweb.relax.frontend.nn.visitor import Mutator
 
 
-def __getattr__(name: str) -> Callable[..., NoReturn]:
-    return getattr(op, name)  # says of what is not here what there is instead
+_packages = lazy_attributes(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return _packages(name)
+    except AttributeError:
+        return getattr(op, name)  # says of what is not here what there is instead
