@@ -1,7 +1,7 @@
 import { Text } from "@codemirror/state";
 import { expect, test } from "vitest";
 import { toMark } from "../src/program/editor";
-import { comparison, duration, milliseconds } from "../src/views/format";
+import { comparison, duration, timing } from "../src/views/format";
 import type { Trial } from "../src/views/search/trials";
 import { bestOf, outcome } from "../src/views/search/trials";
 
@@ -37,12 +37,12 @@ test("an empty range covers a character where its line has one", () => {
 });
 
 test("times keep three significant digits", () => {
-  expect([0.1234, 0.0123, 0.00123, 0.000123, 0.00000456].map(milliseconds)).toEqual([
-    "123",
-    "12.3",
-    "1.23",
-    "0.123",
-    "0.00456",
+  expect([0.1234, 0.0123, 0.00123, 0.000123, 0.00000456].map(timing)).toEqual([
+    "123 ms",
+    "12.3 ms",
+    "1.23 ms",
+    "123 µs",
+    "4.56 µs",
   ]);
   expect(duration(61_000)).toBe("1 min 1 s");
 });
@@ -50,6 +50,8 @@ test("times keep three significant digits", () => {
 test("comparison says in which direction", () => {
   expect(comparison(1, 2.5)).toBe("2.5× faster");
   expect(comparison(30, 1)).toBe("30× slower");
+  expect(comparison(1, 1.04)).toBe("as fast");
+  expect(comparison(1.04, 1)).toBe("as fast");
 });
 
 function trial(index: number, seconds: number | null, state: Trial["state"] = "measured"): Trial {

@@ -15,14 +15,10 @@ export function short(value: number): string {
   return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
-/** Seconds as milliseconds, without the unit. */
-export function milliseconds(seconds: number): string {
-  return short(seconds * 1000);
-}
-
-/** How many times faster `seconds` is than `reference`, or slower. */
+/** How many times faster `seconds` is than `reference`, or slower, where the first decimal tells. */
 export function comparison(seconds: number, reference: number): string {
   const ratio = reference / seconds;
+  if (Math.max(ratio, 1 / ratio) < 1.05) return "as fast";
   const digits = (value: number): string => value.toFixed(value >= 10 ? 0 : 1);
   return ratio >= 1 ? `${digits(ratio)}× faster` : `${digits(1 / ratio)}× slower`;
 }

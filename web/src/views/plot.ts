@@ -1,7 +1,7 @@
 /** Small drawings in SVG: scales, axes and marks. Tables stand behind them for those who cannot see. */
 
 import { html, nothing, svg, type TemplateResult } from "lit-html";
-import { milliseconds, short } from "./format";
+import { short, timing } from "./format";
 import { measuredWidth } from "./kit";
 
 export type Scale = (value: number) => number;
@@ -86,8 +86,8 @@ export interface Axis {
 }
 
 /** A logarithmic axis on which all of `seconds` lie. */
-export function timeAxis(seconds: readonly number[], title = "time, ms"): Axis {
-  return { domain: extent(seconds), log: true, text: milliseconds, title };
+export function timeAxis(seconds: readonly number[], title = "time"): Axis {
+  return { domain: extent(seconds), log: true, text: timing, title };
 }
 
 /** A drawing that is as wide as there is room; a part of templates. */

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals-core";
 import { html, nothing, svg, type TemplateResult } from "lit-html";
-import { milliseconds, short } from "../format";
+import { short, timing } from "../format";
 import { choice, dataTable } from "../kit";
 import { Plot, path, timeAxis } from "../plot";
 import { type By, bestAt, reached, runningBest } from "./curves";
@@ -42,7 +42,7 @@ export class ComparePanel {
       x: { domain: [0, Math.max(...ends)] as const, title: by },
       y: timeAxis(
         points.map(({ seconds }) => seconds),
-        "best so far, ms",
+        "best so far",
       ),
     };
     const enough = all.length > 1;
@@ -78,10 +78,10 @@ export class ComparePanel {
       "The best of both searches",
       ["", ...pair.map(({ name }, at) => html`<span class="key curve-${at}">${name}</span>`)],
       [
-        ["Best, ms", ...curves.map((curve) => text(curve.at(-1)?.seconds, milliseconds))],
+        ["Best", ...curves.map((curve) => text(curve.at(-1)?.seconds, timing))],
         [
           `Best after ${short(shared)} ${unit}, ms`,
-          ...curves.map((curve) => text(bestAt(curve, shared), milliseconds)),
+          ...curves.map((curve) => text(bestAt(curve, shared), timing)),
         ],
         [
           `${by === "trials" ? "Trials" : "Seconds"} to within 5 % of the better`,

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals-core";
 import { html, svg, type TemplateResult } from "lit-html";
-import { counted, milliseconds } from "../format";
+import { counted, timing } from "../format";
 import { choice, dataTable, folded } from "../kit";
 import { extent, linear, logarithmic, logTicks, Plot, path, type Scale } from "../plot";
 import {
@@ -56,13 +56,13 @@ export class DecisionsPanel {
         label,
         value,
         count,
-        milliseconds(best),
-        milliseconds(median),
+        timing(best),
+        timing(median),
       ]),
     );
     const times = dataTable(
       "Times by decision",
-      ["Decision", "Value", "Trials", "Best, ms", "Median, ms"],
+      ["Decision", "Value", "Trials", "Best", "Median"],
       numbers,
       { testId: "search-choices" },
     );
@@ -94,7 +94,7 @@ export class DecisionsPanel {
       const values = [...row.values, row.trial.seconds];
       const points = values.map((value, at) => [across(at), axes[at]!.scale(value)] as const);
       const decided = row.values.map((value, at) => `\n${axes[at]!.name} = ${value}`);
-      const title = `Trial ${row.trial.index}, ${milliseconds(row.trial.seconds)} ms`;
+      const title = `Trial ${row.trial.index}, ${timing(row.trial.seconds)}`;
       return svg`<path d=${path(points)} class=${good ? "good" : ""}
         @click=${() => this.onChoose(row.trial.index)}><title>${title}${decided}</title></path>`;
     };
@@ -129,8 +129,8 @@ function uprights({ axes, rows }: DecisionTable): Upright[] {
     };
   });
   const times = extent(rows.map(({ trial }) => trial.seconds));
-  const marks = logTicks(times).map((tick): [number, string] => [tick, milliseconds(tick)]);
-  return [...decided, { name: "ms", scale: logarithmic(times, [top, bottom]), marks }];
+  const marks = logTicks(times).map((tick): [number, string] => [tick, timing(tick)]);
+  return [...decided, { name: "time", scale: logarithmic(times, [top, bottom]), marks }];
 }
 
 function short(label: string): string {

@@ -5,7 +5,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import { Stopped } from "../../python/client";
 import type { ModelTimes, TraceStep, TrialDetails } from "../../python/wire";
-import { comparison, gflops, milliseconds } from "../format";
+import { comparison, gflops, timing } from "../format";
 import { button, once, reactive, setting } from "../kit";
 import { Cache, Resource } from "../resource";
 import { diffListing, markedLines } from "../trace/diff";
@@ -99,7 +99,7 @@ export class TrialDetail {
     const { seconds, reason, index } = trial;
     const speed =
       seconds !== null && search.operations ? `, ${gflops(search.operations / seconds)}` : "";
-    const time = seconds === null ? "" : `, ${milliseconds(seconds)} ms${speed}`;
+    const time = seconds === null ? "" : `, ${timing(seconds)}${speed}`;
     const { code, replacing, trace } = details;
     const use = (text: string | null, testId: string, label: string, done: string) => {
       const append = (): void => {
@@ -175,7 +175,7 @@ function worthText({ entry, before, after, inputs }: ModelTimes): string {
     source === "random" ? `${name} random` : `${name} from ${source}`,
   );
   return (
-    `${entry}: ${milliseconds(before)} ms before, ${milliseconds(after)} ms with this function, ` +
+    `${entry}: ${timing(before)} before, ${timing(after)} with this function, ` +
     `${comparison(after, before)} end to end. Inputs: ${from.join(", ")}.`
   );
 }

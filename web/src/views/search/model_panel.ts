@@ -1,7 +1,7 @@
 /** What the cost model predicted against what was measured, and how well it ranks. */
 
 import { html, nothing, svg, type TemplateResult } from "lit-html";
-import { milliseconds, percent } from "../format";
+import { percent, timing } from "../format";
 import { dataTable, folded } from "../kit";
 import { extent, Plot, timeAxis } from "../plot";
 import { type Accuracy, accuracy, predicted, rounds } from "./ranking";
@@ -51,7 +51,7 @@ export class ModelPanel {
           points.map(
             ({ index, round, predicted: score, seconds }) => svg`<circle cx=${x(score)}
               cy=${y(seconds)} r="4" class=${round === last ? "mark latest" : "mark"}
-              @click=${() => this.onChoose(index)}><title>${`Trial ${index}: predicted ${score.toPrecision(3)}, took ${milliseconds(seconds)} ms`}</title></circle>`,
+              @click=${() => this.onChoose(index)}><title>${`Trial ${index}: predicted ${score.toPrecision(3)}, took ${timing(seconds)}`}</title></circle>`,
           ),
       )}
       ${trials.length ? folded("Round by round", table) : nothing}`;

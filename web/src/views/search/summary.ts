@@ -1,7 +1,7 @@
 /** What a search has come to, in a line or two: the best, how far it is, how fast, what failed. */
 
 import { html, nothing, type TemplateResult } from "lit-html";
-import { comparison, counted, duration, gflops, milliseconds } from "../format";
+import { comparison, counted, duration, gflops, timing } from "../format";
 import type { Search } from "./search";
 import { bestOf, failures } from "./trials";
 
@@ -44,7 +44,7 @@ function best(search: Search | null): TemplateResult {
     search.baseline ? comparison(seconds, search.baseline) : "",
   ];
   const origin = winner.state === "recalled" ? "from an earlier search" : `trial ${winner.index}`;
-  return html`${label(`Best, ${origin}`)}<strong>${milliseconds(seconds)} ms</strong>${label(
+  return html`${label(`Best, ${origin}`)}<strong>${timing(seconds)}</strong>${label(
     facts.filter(Boolean).join(" · "),
   )}`;
 }

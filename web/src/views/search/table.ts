@@ -4,7 +4,7 @@ import { signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { repeat } from "lit-html/directives/repeat.js";
-import { comparison, milliseconds } from "../format";
+import { comparison, timing } from "../format";
 import { button, setting } from "../kit";
 import type { Search } from "./search";
 import { bestOf, byTime, type Trial } from "./trials";
@@ -48,7 +48,7 @@ export class TrialTable {
     return html`<div class="table-box">
       <table class="data-table trials">
         <caption class="visually-hidden">Trials of the search</caption>
-        <thead><tr>${head("trial", "Trial")}${head("time", "Time, ms")}
+        <thead><tr>${head("trial", "Trial")}${head("time", "Time")}
           <th scope="col">Speedup</th><th scope="col">Decisions</th></tr></thead>
         <tbody @keydown=${this.onKey}>${repeat(shown, ({ index }) => index, row)}</tbody>
       </table>
@@ -81,7 +81,7 @@ export class TrialTable {
       title=${confirmed ? again : nothing} @click=${() => this.onChoose(index)}>
       <td><button class="row-button" type="button" tabindex=${stop ? 0 : -1}
         aria-label="Trial ${index}: show its trace">${index}</button></td>
-      <td>${seconds === null ? "failed" : milliseconds(seconds)}</td>
+      <td>${seconds === null ? "failed" : timing(seconds)}</td>
       <td class="soft">${note}</td>
       <td><div class="decisions">${chips}</div>
         ${reason ? html`<div class="reason">${reason}</div>` : nothing}</td>

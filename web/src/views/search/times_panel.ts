@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals-core";
 import { html, nothing, svg, type TemplateResult } from "lit-html";
-import { milliseconds } from "../format";
+import { timing } from "../format";
 import { setting } from "../kit";
 import { type Frame, legend, Plot, path, type Scale, timeAxis } from "../plot";
 import type { Search } from "./search";
@@ -64,6 +64,6 @@ export class TimesPanel {
         @pointermove=${(event: MouseEvent) => {
           this.near.value = find(event);
         }}
-        @pointerleave=${setting(this.near, null)}><title>${near ? `Trial ${near.index}: ${milliseconds(near.seconds)} ms` : ""}</title></rect>`;
+        @pointerleave=${setting(this.near, null)}><title>${near ? `Trial ${near.index}: ${timing(near.seconds)}` : ""}</title></rect>`;
   }
 }
