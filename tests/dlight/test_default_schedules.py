@@ -163,6 +163,31 @@ def test_filters_of_one_pixel_take_lanes_across_the_ends_of_rows(
     np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("channels", "steps"), [(24, [8, 3]), (23, [23])])
+def test_rows_take_long_sums_in_parts_that_stay_in_the_cache(channels, steps, target, monkeypatch):
+    a = te.placeholder((1, channels, 5, 5), "float32", "A")
+    w = te.placeholder((128, channels, 3, 3), "float32", "W")
+    func = te.create_prim_func([a, w, topi.nn.relu(topi.nn.conv2d_nchw(a, w, 1, 1, 1))])
+
+    def extents(mod):
+        sch = tvm.tir.Schedule(mod)
+        return [sch.get(loop).extent.value for loop in sch.get_loops("conv2d_nchw_update")]
+
+    monkeypatch.setattr(dlight.cpu.matmul, "PART_BYTES", 1 << 30)
+    whole = extents(scheduled(func, target))
+    assert channels in whole
+    # Three channels of filters of nine pixels for the lanes of a tile.
+    bytes_of_part = 3 * 9 * whole[-1] * whole[-2] * 4
+    monkeypatch.setattr(dlight.cpu.matmul, "PART_BYTES", bytes_of_part)
+    mod = scheduled(func, target)
+    assert [extent for extent in extents(mod) if extent in steps][: len(steps)] == steps
+    inputs, shape = [numbers(1, channels, 5, 5), numbers(128, channels, 3, 3)], (1, 128, 5, 5)
+    plain = run(tvm.IRModule({"main": func}), "interpreter", inputs, shape, "float32")
+    got = run(mod, target, inputs, shape, "float32")
+    np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-5)
+
+
 def convolution(channels, size):
     a = te.placeholder((1, 3, size, size), "float32", "A")
     w = te.placeholder((channels, 3, 3, 3), "float32", "W")

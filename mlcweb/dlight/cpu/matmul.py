@@ -38,8 +38,9 @@ from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import is_output_block
 from mlcweb.schedule.layout_rewrite import free_buffers, rewrite_layout
 from mlcweb.schedule.state import BlockPlace
-from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.arithmetic import constant_value, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.dtype import size_in_bytes
 from mlcweb.tir.expr import Var
 from mlcweb.tir.function import PrimFunc, prim_funcs
 from mlcweb.tir.substitute import uses
@@ -47,6 +48,12 @@ from mlcweb.tir.substitute import uses
 MIN_ROWS = 4
 """Panels pay where each element is used in so many rows."""
 
+
+PART_BYTES = 1 << 14
+"""What a tile reads in a part of its sums, at most: half of a small first cache."""
+
+SUMS_BYTES = 1 << 17
+"""The sums that are kept between such parts, at most: half of a small second cache."""
 
 UNKNOWN = 1024
 """What symbolic extents are taken for."""
@@ -222,20 +229,67 @@ def _schedule(sch: Schedule, block: BlockRV, lanes: Lanes, tile: RegisterTile) -
         rows = tuple(sch.split(loops[lanes.row], [None, size]))
     vectors = _vectors(extent_of(place.loops[lanes.loop]), tile, size)
     columns, vector, lane = sch.split(loops[lanes.loop], [None, vectors, tile.lanes])
-    around = [*(loops[n] for n in outer), columns, *(loops[n] for n in inner), *rows[:1]]
+    steps = _steps_of_part(place, lanes.loop, size, vectors * tile.lanes)
+    parts: list[LoopRV] = []
+    if steps is not None:
+        part, reduction[0] = sch.split(reduction[0], [None, steps])
+        parts = [part]
+    inner_loops = [loops[n] for n in inner]
+    around = [*(loops[n] for n in outer), columns, *parts, *inner_loops, *rows[:1]]
     within = [*reduction, *rows[1:], vector, lane]
     sch.reorder(*around, *within)
     # Before panels come below these loops, which bind them to parts that may overlap or leave gaps.
     # Guards of tiles ask for the variables of `columns` and `rows`, which stay by themselves.
     groups = [loops[n] for n in outer], [columns], [loops[n] for n in inner], rows[:1]
     any(in_parallel(sch, group) for group in groups)
-    sch.reverse_compute_at(result, sch.get_loops(block)[-1 - len(within)], preserve_unit_loops=True)
+    place_of_result = columns if parts else sch.get_loops(block)[-1 - len(within)]
+    sch.reverse_compute_at(result, place_of_result, preserve_unit_loops=True)
     for each in panels:
         sch.compute_at(each, columns, preserve_unit_loops=True)
     for loop in (*rows[1:], vector):
         sch.unroll(loop)
     sch.vectorize(lane)
-    sch.decompose_reduction(block, reduction[0])
+    sch.decompose_reduction(block, (parts or reduction)[0])
+
+
+def _steps_of_part(place: BlockPlace, lane: int, height: int, width: int) -> int | None:
+    """How many iterations of the first reduction loop all tiles of `height` rows take before any
+    takes the next ones, so that what these read for `width` lanes is in the first cache for all
+    tiles but the first.
+
+    None where there is one tile, or all of it is in that cache anyway; where the sums of all rows
+    take too much room, or what rows read for such a part does not lie together; and where no even
+    parts are long enough.
+    """
+    loops, reads = place.loops, place.block.reads
+    kinds = [loop_type(loop) for loop in loops]
+    extents = [extent_of(loop) for loop in loops]
+    first = kinds.index(REDUCTION)
+    rows = [n for n, kind in enumerate(kinds) if kind == SPATIAL and n != lane]
+    known = [extent for extent in extents if extent is not None]
+    if len(known) < len(extents) or known[lane] <= width:
+        return None
+    count, steps = prod(known[n] for n in rows), known[first]
+    others = prod(known[n] for n in range(first + 1, len(loops)) if kinds[n] == REDUCTION)
+    line = width * size_in_bytes(place.block.writes[0].buffer.dtype)
+    most = max(PART_BYTES // (others * line), 1)
+    if count <= height or steps <= 2 * most or count * line > SUMS_BYTES:
+        return None
+    beside = [read for read in reads if not _uses(read, _iterator(place, lane))]
+    if not all(_comes_first(read, place, first, rows) for read in beside):
+        return None
+    even = max(n for n in range(1, most + 1) if steps % n == 0)
+    return even if 2 * even >= most else None
+
+
+def _comes_first(region: BufferRegion, place: BlockPlace, loop: int, others: Sequence[int]) -> bool:
+    """Whether the dimensions that a loop indexes lie outside of those that others index."""
+    var, rest = _iterator(place, loop), [_iterator(place, n) for n in others]
+    dimensions = [dimension.min for dimension in region.region]
+    own = [n for n, index in enumerate(dimensions) if uses(index, var)]
+    inner = [n for n, index in enumerate(dimensions) if any(uses(index, each) for each in rest)]
+    moving = [n for n in inner if not is_const_int(region.buffer.shape[n], 1)]
+    return max(own, default=-1) < min(moving, default=len(dimensions))
 
 
 def _row_tile(extent: int | None, tile: RegisterTile) -> int:
