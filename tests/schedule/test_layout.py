@@ -125,6 +125,41 @@ def test_the_padding_of_an_output_has_the_value_given():
     np.testing.assert_array_equal(got.ravel(), [3.0] * 14 + [7.0] * 2)
 
 
+@pytest.mark.parametrize(
+    ("body", "chooses"),
+    [
+        ("C[i] = 0\n        for k in range(3):\n            C[i] = C[i] + A[i, k]", True),
+        (
+            "C[i] = 1\n        for k in range(T.max(A[i, 2], 0) % 4):\n            C[i] = A[i, k]",
+            False,
+        ),
+        ("C[i] = 2\n        if A[i, 0] > 0:\n            C[i] = A[i, 0]", False),
+        ("C[i] = A[i, 0]\n        A[i, 1] = C[i]", False),
+        ("C[i] = A[i, 0]\n        C[i] = C[i] + C[i // 2]", False),
+    ],
+)
+def test_padding_where_statements_use_the_loops_themselves(body, chooses):
+    """Stores choose where the nest does nothing else than store to all elements in order."""
+    before = module(f"""
+@T.prim_func
+def main(A: T.Buffer((14, 3), "int32"), C: T.Buffer((14,), "int32")):
+    for i in range(14):
+        {body}
+        with T.block("C"):
+            T.writes(C[i])
+            C[i] = C[i] + 1
+""")
+    sch = Schedule(before)
+    sch.transform_layout("C", ("write", 0), lambda i: [i // 4, i % 4], pad_value=9)
+    assert ("padding" not in sch.mod.script()) == chooses
+    array = np.random.default_rng(0).integers(-9, 9, (14, 3)).astype("int32")
+    (_, old), (_, new) = (
+        outputs(mod, [array, np.zeros(shape, "int32")])
+        for mod, shape in ((before, 14), (sch.mod, (4, 4)))
+    )
+    np.testing.assert_array_equal(new.ravel(), [*old, 9, 9])
+
+
 def test_padding_of_an_input_is_assumed():
     sch = Schedule(module(LINE))
     sch.transform_layout("B", ("read", 0), lambda i: [i // 4, i % 4], pad_value=0.0)

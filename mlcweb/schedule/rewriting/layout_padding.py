@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from mlcweb.arith import same_expression
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import find_nodes, rewrite_nodes, walk
 from mlcweb.schedule.rewriting.nests import in_loops, loop_nest, stage, statements_of
 from mlcweb.schedule.state import substatements, with_substatements
 from mlcweb.tir.arithmetic import const, equal, is_const_int, logical_not, logical_or
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.builtins import OPS
-from mlcweb.tir.expr import BufferLoad, Call, PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.stmt import (
     Block,
@@ -31,10 +33,13 @@ from mlcweb.tir.stmt import (
     ForKind,
     IterType,
     IterVar,
+    SeqStmt,
     Stmt,
     sequence,
 )
 from mlcweb.tir.substitute import substitute, uses
+
+AnyStmt = TypeVar("AnyStmt", bound=Stmt)
 
 
 def with_padding(
@@ -80,12 +85,12 @@ class _Layout:
     def replaced_nest(self, nest: For) -> Stmt | None:
         """The nest over the new layout instead of the buffer's dimensions; None where it does not
         run through the whole buffer in order."""
-        loops = self._traversal(nest)
+        loops = self._loops_of_dimensions(nest)
         if loops is None:
             return None
         between, realize = _chain_below(loops[-1])
-        if realize is None:
-            return None
+        if realize is None or not self._stores_in_order(realize, loops):
+            return self._nest_without_iterators(loops)
         old_loops = [loop.loop_var for loop in loops]
         positions = [n for n, v in enumerate(realize.iter_values) if v in old_loops]
         if [realize.iter_values[n] for n in positions] != old_loops:
@@ -142,6 +147,41 @@ class _Layout:
         old = [block.iter_vars[n].var for n in positions]
         pairs = zip(old, self.inverse.final_indices, strict=True)
         values = {var: substitute(index, at) for var, index in pairs}
+        kept = [iter_var for n, iter_var in enumerate(block.iter_vars) if n not in positions]
+        kept[positions[0] : positions[0]] = self._iter_vars(iterators)
+        changed = self._with_padding(replace(block, iter_vars=()), iterators)
+        return replace(substitute(changed, values), iter_vars=tuple(kept))
+
+    def _nest_without_iterators(self, loops: Sequence[For]) -> Stmt | None:
+        """The nest where the statements use the loops themselves: they do nothing but store to the
+        element that the loops stand at."""
+        old_loops = [loop.loop_var for loop in loops]
+        body = loops[-1].body
+        for node in walk(body):
+            if isinstance(node, (BufferStore, BufferLoad)) and node.buffer is self.old:
+                fits = list(node.indices) == old_loops
+            elif isinstance(node, BlockRealize):
+                own = node.iter_values or node.block.alloc_buffers or node.block.match_buffers
+                fits = not own and is_const_int(node.predicate, 1)
+            elif isinstance(node, For):
+                fits = isinstance(node.extent, IntImm) and node.extent.value > 0
+            elif isinstance(node, Call):
+                fits = isinstance(node.op, Op) and node.op.pure
+            else:
+                fits = isinstance(node, (Block, SeqStmt)) or not isinstance(node, Stmt)
+            if not fits:
+                return None
+        axes = self._axes()
+        at = dict(zip(self.inverse.initial_indices, axes, strict=True))
+        indices = (substitute(index, at) for index in self.inverse.final_indices)
+        padded = self._with_padding(body, axes)
+        return loop_nest(
+            axes, self.new.shape, substitute(padded, dict(zip(old_loops, indices, strict=True)))
+        )
+
+    def _with_padding(self, statement: AnyStmt, iterators: Sequence[Var]) -> AnyStmt:
+        """A statement whose stores choose between value and padding, by the new indices."""
+        at = dict(zip(self.inverse.initial_indices, iterators, strict=True))
         padding, pad_value = substitute(self.padding, at), self._pad_value(iterators)
 
         def padded(store: BufferStore) -> BufferStore:
@@ -149,12 +189,9 @@ class _Layout:
                 return store
             return replace(store, value=if_then_else(padding, pad_value, store.value))
 
-        kept = [iter_var for n, iter_var in enumerate(block.iter_vars) if n not in positions]
-        kept[positions[0] : positions[0]] = self._iter_vars(iterators)
-        changed = rewrite_nodes(replace(block, iter_vars=()), BufferStore, padded)
-        return replace(substitute(changed, values), iter_vars=tuple(kept))
+        return rewrite_nodes(statement, BufferStore, padded)
 
-    def _traversal(self, nest: For) -> list[For] | None:
+    def _loops_of_dimensions(self, nest: For) -> list[For] | None:
         """The loops at the top of a nest, one per dimension of the buffer and with its extent."""
         loops: list[For] = []
         statement: Stmt = nest
@@ -165,19 +202,19 @@ class _Layout:
                 return None
             loops.append(statement)
             statement = statement.body
-        _, realize = _chain_below(loops[-1])
-        if realize is None:
-            return None
+        return loops
+
+    def _stores_in_order(self, realize: BlockRealize, loops: Sequence[For]) -> bool:
+        """Whether a block does nothing but store to the element that the loops stand at."""
         bound = realize.bindings
         loop_vars = [loop.loop_var for loop in loops]
-        for store in (realize.block.init, realize.block.body):
-            if store is None:
-                continue
-            if not isinstance(store, BufferStore) or store.buffer is not self.old:
-                return None
-            if [bound.get(index) for index in store.indices] != loop_vars:  # type: ignore[arg-type]
-                return None
-        return loops
+        return all(
+            isinstance(store, BufferStore)
+            and store.buffer is self.old
+            and [bound.get(index) for index in store.indices] == loop_vars  # type: ignore[arg-type]
+            for store in (realize.block.init, realize.block.body)
+            if store is not None
+        )
 
     def _axes(self) -> list[Var]:
         return [Var(var.name, var.dtype) for var in self.inverse.initial_indices]
