@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from mlcweb.relax_vm.cached_sequences import CachedSequence, PagePool, check_tree
 from mlcweb.relax_vm.packed import machine_function
@@ -497,3 +497,29 @@ def total_length(cache: PagedKVCache) -> int:
 @machine_function("attention_kv_cache_get_query_positions")
 def query_positions(cache: PagedKVCache) -> NDArray:
     return cache._running().positions
+
+
+_REFUSED = {
+    'keys of "mla", which all heads share compressed, have no cache here': (
+        "attention_kv_cache_append_mla_kv attention_kv_cache_debug_get_kv_mla"
+    ),
+    "pages do not go to other caches; fork_sequence shares them within one": (
+        "attention_kv_cache_export_page_group attention_kv_cache_finish_import "
+        "attention_kv_cache_get_checkpoint_metadata attention_kv_cache_get_layout_hash "
+        "attention_kv_cache_import_page_group attention_kv_cache_prepare_import"
+    ),
+    "a KV cache lies on one device here": (
+        "kv_cache_disagg_mark_send kv_cache_disagg_prepare_recv"
+    ),
+}
+
+
+def _refuse(name: str, reason: str) -> None:
+    @machine_function(name)
+    def refused(*arguments: object) -> NoReturn:
+        raise ArgumentValueError(f"vm.builtin.{name} is not here: {reason}")
+
+
+for _reason, _names in _REFUSED.items():
+    for _name in _names.split():
+        _refuse(_name, _reason)

@@ -62,7 +62,7 @@ def _of_layers_above(name: str) -> Any:
     """What TVM registers for its virtual machine and schedules, imported when it is first asked
     for."""
     owner, _, function = name.rpartition(".")
-    if owner == "vm.builtin":
+    if name.startswith("vm.builtin."):
         provided(__name__, "functions_of_machines")  # which enters them here
         return _functions.get(name)
     if owner not in ("s_tir.schedule", "tir.schedule"):
