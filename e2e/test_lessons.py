@@ -225,9 +225,14 @@ def test_lessons_work_where_storage_is_denied(open_playground):
 
 
 def test_the_list_leads_to_every_lesson(lesson):
-    lesson.page.evaluate("location.hash = 'lesson'")
+    lesson.page.evaluate("location.hash = 'lesson=02-tensors'")
     listed = lesson.page.locator(".lesson-list.detailed a")
     expect(listed).to_have_count(len(LESSONS))
+    expect(lesson.page.get_by_role("alert")).to_have_text("There is no lesson “02-tensors”.")
+    lesson.page.evaluate("location.hash = 'lesson'")
+    expect(lesson.page.get_by_role("alert")).to_have_count(0)
+    lesson.page.get_by_test_id("run").click()
+    expect(lesson.page.locator("#toast")).to_contain_text("Open a lesson")
     listed.nth(1).click()
     expect(lesson.page.get_by_role("heading", name=LESSONS[1].title)).to_be_visible()
     expect(lesson.page).to_have_title(re.compile("TensorIR"))

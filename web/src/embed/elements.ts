@@ -174,7 +174,7 @@ import type { FrameOptions, FromFrame, ToFrame } from "./messages";
           if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
           text = await response.text();
         } catch (error) {
-          text = `# ${address} could not be fetched: ${String(error)}\n${this.ownText()}`;
+          text = `# ${address} could not be fetched: ${(error as Error).message}\n${this.ownText()}`;
         }
       } else text = this.ownText();
       const open = (address

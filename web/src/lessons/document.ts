@@ -3,6 +3,7 @@
 import type { DocumentMemory } from "../document/memory";
 import { byId } from "../dom";
 import type { PageDocument } from "../shell/document";
+import { toast } from "../shell/toast";
 import { load, store } from "../storage";
 import { LESSONS } from "./catalogue";
 import { addressOf } from "./navigation";
@@ -32,7 +33,8 @@ export class LessonDocument implements PageDocument {
   }
 
   run(): void {
-    this.reader.run();
+    if (this.reader.id === null) toast("Open a lesson: Run runs its cells one after the other");
+    else this.reader.run();
   }
 
   /** Show a lesson; the list of all where `id` names none. */

@@ -74,7 +74,7 @@ function doneMark({ id, cells, exercises }: LessonEntry): TemplateResult {
   const words = progress.passed.length
     ? `${progress.passed.length} of ${exercises.length} exercises solved`
     : progress.ran.length
-      ? "begun"
+      ? "Begun"
       : "Not started";
   return html`<span class="lesson-done" data-begun=${progress.ran.length ? "true" : nothing}
     title=${words} style=${`--done: ${share.toFixed(2)}`}><span class="visually-hidden">${words}</span></span>`;

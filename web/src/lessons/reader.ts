@@ -35,9 +35,11 @@ const SAVING_DELAY = 300;
 /** Lessons whose names Python keeps. */
 const MAX_OPEN = 4;
 
-const LIST = (): TemplateResult => html`${lessonBar(null, nothing)}
+/** The list of all lessons, and that `missing`, which a link or a page asks for, is none of them. */
+const listPage = (missing: string): TemplateResult => html`${lessonBar(null, nothing)}
   <div class="lesson-text">
     <h2>Lessons</h2>
+    ${missing && html`<p role="alert">There is no lesson “${missing}”.</p>`}
     <p>Machine learning compilation from the first tensor program to fused models, in interactive
       lessons. What you change and solve, and what your cells print, is stored in this browser.</p>
     ${lessonList(null, true)}
@@ -91,7 +93,7 @@ export class LessonReader {
       this.lessons.set(id, lesson);
       this.closeOthers();
     }
-    render(keyed(this.id, lesson ? lesson.template() : LIST()), this.panel);
+    render(keyed(this.id, lesson ? lesson.template() : listPage(id)), this.panel);
     this.scrollBack();
   }
 
