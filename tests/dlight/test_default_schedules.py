@@ -135,7 +135,8 @@ def test_convolutions(size, channels, stride, target):
         ((5, 7), 1, (2, 24, 5, 7), True),
         ((9, 4), 1, (1, 24, 1, 1), True),
         ((8, 12), 1, (2, 24, 8, 12), True),
-        ((5, 7), 2, (2, 24, 3, 4), False),
+        ((5, 7), 2, (2, 24, 3, 4), True),
+        ((9, 13), 3, (1, 24, 1, 1), True),
         ((5, 7), 1, (1, 24, 5, 1), False),
         ((35, 1), 1, (2, 24, 35, 1), False),
     ],
@@ -154,6 +155,8 @@ def test_filters_of_one_pixel_take_lanes_across_the_ends_of_rows(
     allocated = mod["main"].root_block.alloc_buffers
     [sums] = [buffer for buffer in allocated if buffer.scope() == "local"]
     assert (len(sums.shape) == 3) == together
+    # What lies apart in the image is copied first.
+    assert ("A_reindex" in mod.script()) == (stride > 1)
     taken = [constant_shape(buffer) for buffer in mod["main"].parameter_buffers]
     assert taken[:3] == [*shapes]
     shape = (2, 24, *((n - 1) // stride + 1 for n in size))

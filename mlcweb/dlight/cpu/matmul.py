@@ -18,6 +18,7 @@ from mlcweb.dlight.cpu.inlining import inline_spatial
 from mlcweb.dlight.cpu.machine import RegisterTile, is_compiled, register_tile
 from mlcweb.dlight.cpu.merging import MergedAxes, NotTogether
 from mlcweb.dlight.cpu.parallel import in_parallel
+from mlcweb.dlight.cpu.spread_reads import copy_spread_reads
 from mlcweb.lower.optimize.vectorize import REASSOCIATE
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
@@ -99,10 +100,11 @@ class Matmul(ScheduleRule):
             return None
         tile = register_tile(target, place.block.writes[0].buffer.dtype)
         free = free_buffers(sch, place.function)
+        copy_spread_reads(sch, block)
         axes = _axes_to_merge(sch, blocks, block, tile, free)
         if axes is not None:
             sch = axes.apply(sch)
-            place = place_of(sch, block)
+        place = place_of(sch, block)
         lanes = choose_lanes(place, tile, free)
         if lanes is None:
             return None
