@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.substitute import variables_in
+from tests.corpus.test_printed import is_checked
 
 MAX_ITERATIONS = 40_000
 """Programs with more take the interpreter too long."""
@@ -42,9 +42,9 @@ class CannotRun(Exception):
     """A program that is not run, and why."""
 
 
-def functions_of(text: str) -> list[tuple[str, PrimFunc]]:
+def functions_of(text: str, checked: bool = True) -> list[tuple[str, PrimFunc]]:
     """The TensorIR functions of a program's text."""
-    program = parse(text)
+    program = parse(text, check_well_formed=checked)
     if isinstance(program, PrimFunc):
         return [("main", program)]
     if not isinstance(program, IRModule):
@@ -57,11 +57,10 @@ def functions_of(text: str) -> list[tuple[str, PrimFunc]]:
 
 
 def functions_in(programs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, PrimFunc]]:
-    """The TensorIR functions of programs that can be read, which test_printed.py looks at, each
-    after what made it and its name."""
+    """The TensorIR functions of programs, each after what made it and its name."""
     for origin, text in programs:
-        with suppress(Exception):
-            yield from [(f"{origin}: {name}", func) for name, func in functions_of(text)]
+        functions = functions_of(text, is_checked(origin))
+        yield from [(f"{origin}: {name}", func) for name, func in functions]
 
 
 def count(functions: Iterable[tuple[str, PrimFunc]], run: Callable[[PrimFunc, int], int]) -> int:
