@@ -122,7 +122,9 @@ def build(
     if chosen:
         _say_what_is_meant(chosen.kind.name, entry.name)
     name = str(chosen) if chosen and chosen.kind.name == entry.name == "llvm" else entry.name
-    return Module(entry.build(functions, lookup_in(functions), options), main, name)
+    kernels = entry.build(functions, lookup_in(functions), options)
+    shown = "c" if chosen and chosen.kind.name == "c" else ""
+    return Module(kernels, main, name, source_format=shown)
 
 
 def compile(
@@ -357,9 +359,11 @@ def reset_warnings() -> None:
 def _say_what_is_meant(asked: str, meant: str) -> None:
     """One line where a target is not the compiler of its name."""
     if asked in FOREIGN_NAMES and asked != meant:
+        text = "; get_source() gives C" if asked == "c" else ""
         say_once(
             asked,
-            f'target="{asked}" means "{meant}" here, the fastest code generator of this machine',
+            f'target="{asked}" means "{meant}" here, the fastest code generator of this machine'
+            f"{text}",
         )
 
 

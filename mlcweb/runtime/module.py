@@ -155,8 +155,11 @@ class Module:
         entry: str | None = None,
         target: str = "numpy",
         imports: Sequence[SourceModule | Module] = (),
+        source_format: str = "",
     ) -> None:
         self.target = target
+        self.source_format = source_format
+        """The language that `get_source` gives unasked, where that is not what is compiled."""
         self.imports = list(imports)
         self.device = device(target) if target in DEVICE_KINDS else cpu()
         self.functions = {name: PackedFunc(kernel, self.device) for name, kernel in kernels.items()}
@@ -228,11 +231,17 @@ class Module:
 
     def get_source(self, fmt: str = "") -> str:
         """The generated text of all functions. `fmt` is its language, "wat", "ll" or "python";
-        "asm" means the text of machine code.
+        "asm" means the text of machine code. "c" means the same functions in C, for processors;
+        modules that were built for target "c" give it unasked.
 
         Raises:
             TVMError: there is no text in that language.
         """
+        fmt = fmt or self.source_format
+        if fmt == "c" and self.target not in DEVICE_KINDS:
+            from mlcweb.codegen.c_source import c_source
+
+            return c_source({name: f.kernel.function for name, f in self.functions.items()})
         kernels = [function.kernel for function in self.functions.values()]
         if fmt in ("asm", "s") and any(kernel.language == "ll" for kernel in kernels):
             from mlcweb.runtime.host.llvm_target import compile_together
@@ -241,7 +250,8 @@ class Module:
         languages = dict.fromkeys(kernel.language for kernel in kernels)
         source_language = "wat" if fmt in ("asm", "s", "wasm") else "python" if fmt == "py" else fmt
         if source_language and source_language not in languages:
-            there = " and ".join(f'"{language}"' for language in languages)
+            more = () if self.target in DEVICE_KINDS else ("c",)
+            there = " and ".join(f'"{language}"' for language in (*languages, *more))
             raise TVMError(f'A module for "{self.target}" has no source in "{fmt}"; it has {there}')
         return "\n\n".join(k.source for k in kernels if source_language in ("", k.language))
 
@@ -254,10 +264,11 @@ class Module:
         provided(__name__, "export_library")(file_name, kernels, self.target, self.entry_name)
 
     def write_to_file(self, file_name: Any, fmt: str = "") -> None:
-        """`export_library`, or for the name or suffix of a text ("ll", "asm", "wat") that text."""
+        """`export_library`, or for the name or suffix of a text ("ll", "asm", "wat", "c") that
+        text."""
         path = Path(file_name)
         text = fmt or path.suffix.removeprefix(".")
-        if text in ("ll", "s", "asm", "wat"):
+        if text in ("ll", "s", "asm", "wat", "c"):
             path.write_text(self.get_source(text), encoding="utf-8")
         else:
             self.export_library(file_name)

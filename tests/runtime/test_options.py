@@ -161,7 +161,8 @@ def test_another_compilers_name_is_explained_once(capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == (
-        f'target="c" means "{meant}" here, the fastest code generator of this machine\n'
+        f'target="c" means "{meant}" here, the fastest code generator of this machine; '
+        "get_source() gives C\n"
     )
     reset_warnings()
     build(SHIFTED, target="c")

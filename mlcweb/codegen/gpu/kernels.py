@@ -36,7 +36,8 @@ class DeviceKernel:
         axes: The extent of each axis of blocks and threads, by tag ("blockIdx.x").
         indices: The variables of these axes, and their tags.
         shared: Memory that the threads of a block have together.
-        launch: The outermost of the loops over its axes, in the function that launches it.
+        launch: The outermost of the loops over its axes, in the function that launches it; None
+            for a function that computes without threads.
         body: What one thread runs.
     """
 
@@ -47,7 +48,7 @@ class DeviceKernel:
     axes: Mapping[str, E.PrimExpr]
     indices: Mapping[E.Var, str]
     shared: tuple[Buffer, ...]
-    launch: S.For
+    launch: S.For | None
     body: S.Stmt
 
     @property

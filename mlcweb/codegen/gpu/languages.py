@@ -80,6 +80,8 @@ class Language:
             and WGSL.
         async_copies: Whether copies to shared memory can go on while a thread computes, by the
             functions `cp_async_`, `cp_async_commit_` and `cp_async_wait_`.
+        inline: The words before functions that the printer writes.
+        has_own_float64: Whether operators on float64 are written as `FORMS` says.
         reserved: Names that are taken in it, beside those that are in other languages, too.
     """
 
@@ -101,6 +103,8 @@ class Language:
     has_int64: bool = True
     exchange: Mapping[Key, str] = field(default_factory=dict)
     async_copies: bool = False
+    inline: str = "inline"
+    has_own_float64: bool = True
     reserved: str = ""
     includes: Mapping[str, str] = field(default_factory=dict)
     infinity: str = "INFINITY"
@@ -329,6 +333,7 @@ CUDA = Language(
         for kind in ("", "_up", "_down", "_xor")
     },
     async_copies=True,
+    inline="__device__ inline",
     infinity="__int_as_float(0x7f800000)",
     nan="__int_as_float(0x7fc00000)",
 )

@@ -105,12 +105,22 @@ def _module(kernels: list[DeviceKernel], language: Language) -> tuple[str, list[
         if printer.is_wgsl:
             # Memory is declared beside the functions, where a name means one thing.
             taken.update(map(printer.name, (*kernel.buffers, *kernel.shared)))
+    return _with_head(printers, texts), printers
+
+
+def write_functions(printers: list[KernelPrinter]) -> str:
+    """What some printers of one language write, with what it needs above."""
+    return _with_head(printers, [printer.source() for printer in printers])
+
+
+def _with_head(printers: list[KernelPrinter], texts: list[str]) -> str:
+    language = printers[0].language
     used = {dtype for printer in printers for dtype in printer.dtypes} | {""}
     head = [*dict.fromkeys(text for dtype, text in language.includes.items() if dtype in used)]
     names = {name for printer in printers for name in printer.helpers}
     head += [text for name, text in language.functions.items() if name in names]
     head += sorted({text for printer in printers for text in printer.functions.values()})
-    return "\n\n".join((*head, *texts)) + "\n", printers
+    return "\n\n".join((*head, *texts)) + "\n"
 
 
 class KernelPrinter(Dispatcher):
@@ -512,7 +522,8 @@ class KernelPrinter(Dispatcher):
             strength = SUM if key in (E.Add, E.Sub) else PRODUCT
             left, right = self.text(operands[0], strength), self.text(operands[1], strength + 1)
             return FORMS[key].format(left, right), strength
-        forms = FORMS if operands[0].dtype == "float64" else self.language.forms
+        is_double = operands[0].dtype == "float64" and self.language.has_own_float64
+        forms = FORMS if is_double else self.language.forms
         form = forms.get(key, FORMS[key])
         if not form:
             self.refuse(expression)
@@ -582,8 +593,8 @@ class KernelPrinter(Dispatcher):
         if self.is_wgsl:
             head, define = f"fn {name}(a : {kind}, b : {kind}) -> {kind}", "let "
         else:
-            word = "__device__ inline" if self.language.name == "cuda" else "inline"
-            head, define = f"{word} {kind} {name}({kind} a, {kind} b)", f"{kind} "
+            head = f"{self.language.inline} {kind} {name}({kind} a, {kind} b)"
+            define = f"{kind} "
         lines = (f"{define}q = a / b;", f"{define}r = a - q * b;", f"return {result};")
         self.functions[name] = "\n  ".join((f"{head} {{", *lines)) + "\n}"
         return f"{name}({self.text(operands[0])}, {self.text(operands[1])})"
@@ -594,13 +605,18 @@ class KernelPrinter(Dispatcher):
                 value = E.Cast("float32", value) if value.dtype != "float32" else value
             if dtype in _FLOAT8:
                 return self.float8(self.text(value), dtype)
+        if key == "reinterpret":
+            return self.reinterpreted(value, dtype)
         text, kind = self.text(value), self.type(dtype, "A value")
-        if key is E.Cast:
-            if dtypes.is_integer(dtype) and dtypes.is_float(value.dtype):
-                return self.integer_part(value, dtype, kind)
-            if self.is_wgsl or self.language.name == "metal":
-                return f"{kind}({text})"
-            return f"(({kind}){self.text(value, ATOM)})"
+        if dtypes.is_integer(dtype) and dtypes.is_float(value.dtype):
+            return self.integer_part(value, dtype, kind)
+        if self.is_wgsl or self.language.name == "metal":
+            return f"{kind}({text})"
+        return f"(({kind}){self.text(value, ATOM)})"
+
+    def reinterpreted(self, value: Any, dtype: str) -> str:
+        """The bits of a value as another type."""
+        text, kind = self.text(value), self.type(dtype, "A value")
         if self.is_wgsl:
             return f"bitcast<{kind}>({text})"
         if self.language.name == "cuda":
