@@ -78,7 +78,8 @@ class _Comparison:
             return left.hex() == right.hex() or self.differ(left, right)
         if type(left) in COMPARED_AS:
             return self.compare_forms(left, right)
-        if left != right or any(isinstance(left, c) != isinstance(right, c) for c in (bool, float)):
+        is_bool_one = isinstance(left, bool) != isinstance(right, bool)
+        if left != right or is_bool_one or {type(left), type(right)} == {int, float}:
             return self.differ(left, right)
         return True
 
