@@ -294,6 +294,7 @@ def test_a_name_is_that_of_one_allocated_buffer_of_a_scope() -> None:
     assert ":5:9\n    5 |     X = T.alloc_buffer(" in str(caught.value)
     again = f"    for i in range(4):\n        {allocation}        X[i] = 2\n"
     parse(HEADER + f"    {allocation}    X[0] = 1\n{again}")
+    parse(HEADER + again.replace("range(4)", "T.meta_var([1, 2])"))
 
 
 @pytest.mark.parametrize(

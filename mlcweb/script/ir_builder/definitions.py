@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 
 def _define_allocation(self: StatementBuilder, name: str, value: C.Allocation, node: Any) -> Any:
-    if isinstance(self.scopes.find_here(name), Buffer):
+    earlier = self.scopes.find_here(name)
+    if isinstance(earlier, Buffer) and self.allocated_by.get(earlier) is not node:
         raise self.error(f'"{name}" is a buffer of this scope already', node)
     buffer = self.named(value.buffer, name)
+    self.allocated_by[buffer] = node
     (self.blocks[-1] if self.blocks else self.function).alloc_buffers.append(buffer)
     return buffer
 

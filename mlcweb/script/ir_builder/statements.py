@@ -62,6 +62,9 @@ class StatementBuilder:
         self.blocks: list[BlockContents] = []
         self.loops: dict[E.Var, Range] = {}
         self.buffers: dict[E.Var, Buffer] = {b.data: b for b in function.buffer_map.values()}
+        self.allocated_by: dict[Buffer, Any] = {}
+        """What in the script allocates a buffer: in a loop that is read once for each value, the
+        same allocates several."""
         self.threads: dict[E.Var, str] = {}
         self.inferred: dict[S.BlockRealize, BlockContents] = {}
         self.branches: list[Branches] = []
