@@ -42,7 +42,7 @@ from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
 from mlcweb.lower.narrow_formats import BFLOAT16, FLOATS_OF_8_BITS
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
-from mlcweb.lower.simplify import simplify
+from mlcweb.lower.renormalize_split_pattern import renormalize_split_pattern
 from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_allreduce import lower_thread_allreduce
 from mlcweb.lower.thread_launches import with_launches_as_loops
@@ -128,7 +128,7 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "LoopPartition": loop_partition.loop_partition,
     "UnrollLoop": lambda func: _rewritten(func, unroll_loop.UnrollLoop()),
     "ForceNarrowIndexToInt32": narrow_all_indices,
-    "RenormalizeSplitPattern": simplify,
+    "RenormalizeSplitPattern": renormalize_split_pattern,
     "Simplify": stmt_simplify.stmt_simplify,
     "StmtSimplify": stmt_simplify.stmt_simplify,
     "UnifyThreadBinding": unify_thread_binding,
