@@ -33,6 +33,7 @@ from mlcweb.tir.arithmetic import const, equal, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, decl_buffer
 from mlcweb.tir.builtins import OPS
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import max_value
 from mlcweb.tir.reduction import CommReducer
 from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
@@ -105,7 +106,7 @@ class _Plan(Visitor):
         if not scopes:
             raise _refusal(place, "there is no block around it to allocate memory in")
         reduction = _reduction(place)
-        _check_iterations(place, loops, {i.var for scope in scopes for i in scope.iter_vars})
+        _check_iterations(place, loops)
         _check_alone(place, loops[0], reduction)
         threads = [loop for loop in loops if loop.thread_binding is not None]
         needs_partials = threads != loops or not is_const_int(place.realize.predicate, 1)
@@ -151,16 +152,13 @@ def _check_loops(place: BlockPlace, loops: Sequence[S.For]) -> None:
                 f'its loop "{loop.loop_var.name}" is bound to "{_tag(loop)}", and only threads of '
                 "one block can reduce together",
             )
-    inside = place.parents[place.parents.index(loops[0]) :]
-    for part in inside:
+    for part in place.parents[place.parents.index(loops[0]) :]:
         if part not in loops and not isinstance(part, S.SeqStmt):
-            what = (
-                f'loop "{part.loop_var.name}"' if isinstance(part, S.For) else type(part).__name__
-            )
-            raise _refusal(
-                place,
-                f"there is a {what} between its loop over threads and the block, and no part of "
-                "its reduction; reorder the loops so that those it reduces over are the innermost",
+            loop = f'The loop "{part.loop_var.name}"' if isinstance(part, S.For) else "A statement"
+            raise ReductionError(
+                f"{loop} stands between the {place.title} and the loops that it reduces over by "
+                "threads; reorder the loops so that these are the innermost",
+                part.span,
             )
 
 
@@ -172,16 +170,18 @@ def _reduction(place: BlockPlace) -> Reduction:
         raise ReductionError(text, place.block.span) from None
 
 
-def _check_iterations(place: BlockPlace, loops: Sequence[S.For], outer: set[E.Var]) -> None:
+def _check_iterations(place: BlockPlace, loops: Sequence[S.For]) -> None:
     """Refuse a reduction that does not begin with its init in the first iteration of its loops, or
-    goes through some values twice, or of which the element depends on its loops."""
+    goes through some values twice, or of which the element depends on its loops. Parameters count
+    as positive, as extents are."""
     realize, values = place.realize, _reduction_values(place.realize)
     ranges = loop_ranges(loops)
+    outer = {var for var in place.domains_around if var not in ranges}
     for axis, value in realize.iterators:
         if axis.iter_type != S.IterType.COMM_REDUCE and uses_any(value, ranges):
             raise _refusal(place, f'"{axis.var.name}" = {value} depends on its reduction, too')
     own = [part for part in conjuncts(realize.predicate) if uses_any(part, ranges)]
-    if any(not variables_in(part) <= {*ranges} for part in own):
+    if any(uses_any(part, outer) for part in own):
         raise _refusal(
             place,
             f"its predicate {realize.predicate} is about its reduction and other loops at once",
@@ -192,7 +192,8 @@ def _check_iterations(place: BlockPlace, loops: Sequence[S.For], outer: set[E.Va
         is_iter_map(values, ranges, condition, BIJECTIVE) for condition in (True, conjunction(own))
     )
     first = {loop.loop_var: loop.min for loop in loops}
-    analyzer = Analyzer()
+    symbols = variables_in(*values, *own).difference(ranges)
+    analyzer = Analyzer({var: Range(const(1, var.dtype), max_value(var.dtype)) for var in symbols})
     starts = (
         equal(substitute(value, first), axis.dom.min)
         for axis, value in realize.iterators

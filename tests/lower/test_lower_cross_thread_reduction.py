@@ -182,7 +182,7 @@ BLOCK = """
     ("loops", "changes", "reason"),
     [
         (["blockIdx.x 30"], {}, 'bound to "blockIdx.x", and only threads of one block'),
-        (["threadIdx.x 30", "i 4"], {}, 'there is a loop "i" between its loop over threads'),
+        (["threadIdx.x 30", "i 4"], {}, 'The loop "i" stands between the block "sum"'),
         (["i 4", "threadIdx.x 30"], {"init": 3}, "is not the identity"),
         (["i 4", "threadIdx.x 30"], {"update": "B[vi] - A[vi, vk]"}, "not one of the reducers"),
         (["i 4", "threadIdx.x 30"], {"update": "A[vi, vk] + B[vi]"}, "with the old value first"),
@@ -278,3 +278,29 @@ def main(A: {shape}, B: {vector}, C: {vector}):
     for mod, target in ((sch.mod, "interpreter"), (new, "interpreter"), (new, "simulated")):
         for result, numbers in zip(results(mod, arrays, target), expected, strict=True):
             np.testing.assert_array_equal(result, numbers, err_msg=mod.script())
+
+
+def test_a_reduction_over_a_symbolic_extent() -> None:
+    mod = module(
+        """
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((3,), "int32")):
+    n = T.int32()
+    A = T.match_buffer(a, (3, n), "int32")
+    for i in T.thread_binding(3, thread="blockIdx.x"):
+        for ko in range((n + 7) // 8):
+            for ki in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("sum"):
+                    vi = T.axis.spatial(3, i)
+                    vk = T.axis.reduce(n, ko * 8 + ki)
+                    T.where(ko * 8 + ki < n)
+                    with T.init():
+                        B[vi] = 0
+                    B[vi] = B[vi] + A[vi, vk]
+"""
+    )
+    new = lowered(mod)
+    for columns in (1, 8, 13):
+        a = np.arange(3 * columns, dtype="int32").reshape(3, columns)
+        for target in ("interpreter", "simulated"):
+            assert results(new, [a, a[:, 0]], target)[1].tolist() == a.sum(1).tolist()
