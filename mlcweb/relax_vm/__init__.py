@@ -10,9 +10,9 @@
   what the machine does itself (registered.py: under TVM's names), explicit_memory.py is for
   programs that allocate themselves, profiling.py tells where the time goes, instrument.py lets
   functions see each call.
-- kv_cache.py, paged_kv_cache.py (with cached_sequences.py), rnn_state.py, token_sampling.py and
-  tensor_cache.py are functions that language models call by name; shape_heap.py has those of TVM's
-  bytecode.
+- kv_cache.py, paged_kv_cache.py (with cached_sequences.py and forward_batch.py), rnn_state.py,
+  token_sampling.py and tensor_cache.py are functions that language models call by name;
+  shape_heap.py has those of TVM's bytecode.
 - exec_builder.py (`relax.ExecBuilder`) makes executables of calls and jumps: bytecode.py.
 """
 

@@ -174,6 +174,16 @@ class CachedSequence:
         self.pop(count)
 
 
+def check_batch(numbers: Sequence[int], counts: Sequence[int]) -> None:
+    """Refuse what is no forward pass of sequences."""
+    different = len(set(numbers)) == len(numbers) == len(counts)
+    if not different or min(counts, default=0) < 1:
+        raise ArgumentValueError(
+            "A forward pass takes different sequences and a positive number of tokens for each, "
+            f"not {list(numbers)} and {list(counts)}"
+        )
+
+
 def check_tree(sequence: CachedSequence, parents: Sequence[int]) -> None:
     """Refuse parents of new tokens that are not before them."""
     first = len(sequence.tree)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from mlcweb.relax_vm.cached_sequences import CachedSequence, PagePool, check_tree
+from mlcweb.relax_vm.cached_sequences import CachedSequence, PagePool, check_batch, check_tree
+from mlcweb.relax_vm.forward_batch import Batch, running_sums
 from mlcweb.relax_vm.packed import machine_function
 from mlcweb.relax_vm.sizes import described
 from mlcweb.runtime.arguments import ArgumentTypeError, ArgumentValueError
@@ -42,65 +43,6 @@ class Functions:
     copy_page: Function
     debug_get: Function
     compact: Function | None
-
-
-class Batch:
-    """The tokens of a forward pass, as arrays that functions are given."""
-
-    def __init__(
-        self, cache: PagedKVCache, sequences: list[CachedSequence], counts: list[int],
-        slots: list[int], positions: list[int],
-    ) -> None:  # fmt: skip
-        self.cache, self.sequences, self.counts = cache, sequences, counts
-        self.is_decode = all(count == 1 for count in counts)
-        self.rows = sum(counts)
-        self.indptr = cache.integers(_sums(counts))
-        self.slots = cache.integers(slots)
-        self.positions = cache.integers(positions)
-        self.no_offset = cache.integers([0] * len(counts))
-        self.in_tree = any(sequence.tree for sequence in sequences)
-        self.keys = self.pages_of([sequence.pages for sequence in sequences])
-        if self.in_tree:
-            self.tree_indptr = cache.integers(_sums([len(s.tree) for s in sequences]))
-            self.tree_order = cache.integers([list(node) for s in sequences for node in s.walk()])
-
-    def pages_of(
-        self, pages: list[list[int]], used: list[int] | None = None
-    ) -> tuple[NDArray, NDArray, NDArray]:
-        """Pages of each sequence, and how much of them is used."""
-        cache = self.cache
-        values = [page for own in pages for page in own]
-        last = [s.last_page_length for s in self.sequences] if used is None else used
-        info: list[Any] = last
-        if cache.has_windows:
-            slid = [s.gap > 0 for s in self.sequences]
-            starts = [s.sinks + s.gap if s.gap else 0 for s in self.sequences]
-            sinks = [s.sinks if own else 0 for s, own in zip(self.sequences, slid, strict=True)]
-            info = [last, starts, sinks]
-        return (
-            cache.integers(_sums(list(map(len, pages)))),
-            cache.integers(values or [0]),
-            cache.integers(info),
-        )
-
-    def past(self) -> tuple[NDArray, NDArray, NDArray]:
-        """The pages of the tokens before this pass."""
-        size = self.cache.page_size
-        pages: list[list[int]] = []
-        lengths: list[int] = []
-        for sequence, count in zip(self.sequences, self.counts, strict=True):
-            used = sequence.used - count if sequence.length > count else 0
-            pages.append(sequence.pages[: -(-used // size)])
-            lengths.append(used - (len(pages[-1]) - 1) * size if used else 0)
-        return self.pages_of(pages, lengths)
-
-
-def _sums(counts: list[int]) -> list[int]:
-    total, sums = 0, [0]
-    for count in counts:
-        total += count
-        sums.append(total)
-    return sums
 
 
 class PagedKVCache:
@@ -191,11 +133,7 @@ class PagedKVCache:
         """Take slots for the new tokens of sequences."""
         if self.batch is not None:
             raise ArgumentValueError("A forward pass is under way: call end_forward first")
-        if len(numbers) != len(counts) or len(set(numbers)) != len(numbers) or min(counts) < 1:
-            raise ArgumentValueError(
-                "A forward pass takes different sequences and a positive number of tokens for each,"
-                f" not {list(numbers)} and {list(counts)}"
-            )
+        check_batch(numbers, counts)
         if len(numbers) > self.max_batch:
             raise ArgumentValueError(
                 f"The KV cache was made for {self.max_batch} sequences at once, not {len(numbers)}"
@@ -268,7 +206,7 @@ class PagedKVCache:
         old = [slot for one, _ in copies for slot in one]
         new = [slot for _, one in copies for slot in one]
         if old:
-            indptr = self.integers(_sums([len(one) for one, _ in copies]))
+            indptr = self.integers(running_sums([len(one) for one, _ in copies]))
             slots = self.integers([old, new])
             for pages in self.pages:
                 _required(self.functions.compact)(pages, indptr, slots, len(copies))

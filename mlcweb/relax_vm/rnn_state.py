@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from mlcweb.relax_vm.cached_sequences import check_batch
 from mlcweb.relax_vm.packed import machine_function
 from mlcweb.runtime.arguments import ArgumentValueError
 from mlcweb.runtime.ndarray import NDArray, array, empty
@@ -99,11 +100,7 @@ class RNNState:
     ) -> None:
         if parents is not None:
             raise ArgumentValueError("The state of recurrent layers has no trees of tokens")
-        if len(numbers) != len(counts) or len(set(numbers)) != len(numbers) or min(counts) < 1:
-            raise ArgumentValueError(
-                "A forward pass takes different sequences and a positive number of tokens for each,"
-                f" not {list(numbers)} and {list(counts)}"
-            )
+        check_batch(numbers, counts)
         sequences = [self.sequence(number) for number in numbers]
         self.batch = dict(zip(numbers, counts, strict=True))
         device = self.initial[0].device

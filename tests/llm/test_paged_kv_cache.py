@@ -15,6 +15,7 @@ from tests.llm.cache_model import (
     builtin,
     create,
     functions,
+    rope,
 )  # fmt: skip
 
 
@@ -124,23 +125,27 @@ def test_attention_in_two_parts_is_merged(target):
         parts += [out, lse]
     merged, lse = model.ask("merge_attn_output_inplace", *parts)
     assert merged is parts[0] and lse is parts[1]
+    appended = tvm.nd.empty((8, HEADS, FEATURES), "float32", model.device)
+    qkv = tvm.nd.array(np.concatenate([q, k, v], axis=1), model.device)
+    model.ask("attention_with_fused_qkv", 1, scale, qkv, appended)
+    arrays = [tvm.nd.array(x, model.device) for x in (q, k, v)]
+    shared = tvm.nd.empty((8, HEADS, FEATURES), "float32", model.device)
+    model.ask("attention_with_shared_kv", 1, scale, *arrays, shared)
+    model.state("end_forward")
     start = 0
     for number, count in rows.items():
         own = slice(start, start + count)
         start += count
-        keys = np.concatenate([model.keys[number][1], k[own]])
+        before = model.keys[number].shape[1]
         values = np.concatenate([model.values[number][1], v[own]])
-        mask = np.tri(count, len(keys), len(keys) - count, bool)
-        expected = attended(q[own], keys, values, mask)
-        np.testing.assert_allclose(merged.numpy()[own], expected, rtol=1e-4, atol=1e-5)
-    shared = tvm.nd.empty((8, HEADS, FEATURES), "float32", model.device)
-    qkv = tvm.nd.array(np.concatenate([q, k, v], axis=1), model.device)
-    model.ask("attention_with_fused_qkv", 1, scale, qkv, shared)  # appends
-    arrays = [tvm.nd.array(x, model.device) for x in (q, k, v)]
-    again = tvm.nd.empty((8, HEADS, FEATURES), "float32", model.device)
-    model.ask("attention_with_shared_kv", 1, scale, *arrays, again)
-    assert np.isfinite(again.numpy()).all()
-    model.state("end_forward")
+        mask = np.tri(count, len(values), before, bool)
+        for result, new in (
+            (merged, k[own]),  # not turned: queries and keys are taken as they are
+            (shared, rope(k[own], np.arange(before, before + count))),
+        ):
+            keys = np.concatenate([model.keys[number][1], new])
+            expected = attended(q[own], keys, values, mask)
+            np.testing.assert_allclose(result.numpy()[own], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_what_has_no_meaning_is_refused():
@@ -166,6 +171,7 @@ def test_what_has_no_meaning_is_refused():
             state(*args)
     for refused, args in (
         ("positive number", ([0], [0])),
+        ("positive number", ([], [])),
         ("different sequences", ([0, 0], [1, 1])),
         ("made for 2 sequences", ([0, 1, 2], [1, 1, 1])),
         ("has a parent in a tree; 1", ([0], [2], ShapeTuple([-1]))),
