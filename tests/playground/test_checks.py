@@ -189,16 +189,41 @@ def test_an_error_of_the_readers_program_is_told() -> None:
     assert "128" in said
 
 
-@pytest.mark.parametrize(
-    ("exercise", "said"),
-    [
-        # 16 elements of 4 bytes are two transactions, once to read and once to write.
-        ("gpu_map", "Warps make 4 transactions of 32 bytes with global memory; the bytes of"),
-        ("gpu_zip", "Warps make 6 transactions"),
-        ("gpu_blocks", "Warps make 14 transactions"),
-        ("gpu_matmul", "2,624 transactions of 32 bytes with global memory, where 1,312 would do"),
-    ],
-)
-def test_a_solved_puzzle_is_told_what_memory_makes_of_it(exercise: str, said: str) -> None:
-    passed, message = told(exercise, None, LESSONS[exercise].solutions[exercise])
-    assert passed and said in message, message
+# Puzzle, what is told of the cell as it stands, transactions of the solution with global memory:
+# 16 elements of 4 bytes are two, once to read and once to write.
+PUZZLES = [
+    ("gpu_map", "B[0] is 8, but should be 18", "4"),
+    ("gpu_zip", "C[0] is 8, but should be -56", "6"),
+    ("gpu_guard", "Thread (threadIdx.x=10): Reading A[10] is out of bounds", "4"),
+    ("gpu_broadcast", "Thread (threadIdx.y=0, threadIdx.x=5): Writing C[0, 5] is out of", "9"),
+    ("gpu_blocks", "Threads race for B[0]: thread (threadIdx.x=0) of block (blockIdx.x=0)", "14"),
+    ("gpu_shared", "Threads race for S[4]: thread (threadIdx.x=3) of block (blockIdx.x=0)", "8"),
+    ("gpu_pooling", "Thread (threadIdx.x=0): Reading S[-1] is out of bounds", "4"),
+    ("gpu_dot", "Threads race for C[0]: thread (threadIdx.x=0) writes it in line", "37"),
+    ("gpu_conv1d", "reads S[8] in line 12", "59"),
+    ("gpu_prefix_sum", "Threads race for S[1]: thread (threadIdx.x=1) writes it in line", "4"),
+    ("gpu_axis_sum", "waits at the barrier in line 9", "12"),
+    ("gpu_matmul", "Threads race for SA[0, 0]: thread", "2,624"),
+]
+
+
+@pytest.mark.parametrize(("exercise", "said", "transactions"), PUZZLES)
+def test_a_puzzle_as_it_stands_and_solved(exercise: str, said: str, transactions: str) -> None:
+    lesson = LESSONS[exercise]
+    [cell] = [cell for cell in lesson.cells if cell.exercise == exercise]
+    passed, message = told(exercise, None, cell.source)
+    assert not passed and said in message, message
+    passed, message = told(exercise, None, lesson.solutions[exercise])
+    assert passed and f"Warps make {transactions} transactions of 32 bytes" in message, message
+
+
+def test_all_puzzles_are_there() -> None:
+    names = [name for name, *_ in PUZZLES]
+    assert names == [*LESSONS["gpu_map"].exercises] and len(names) == 12
+
+
+def test_bytes_that_do_not_lie_together_are_told() -> None:
+    passed, message = told("gpu_matmul", None, LESSONS["gpu_matmul"].solutions["gpu_matmul"])
+    assert passed and "where 1,312 would do if the bytes of each access lay together" in message
+    passed, message = told("gpu_map", None, LESSONS["gpu_map"].solutions["gpu_map"])
+    assert passed and "global memory; the bytes of each access lie together" in message
