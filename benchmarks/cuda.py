@@ -47,7 +47,8 @@ def ours(module: IRModule, workload: Workload, device: Any) -> Call:
     inputs, expected = workload.arguments()
     result = tvm.nd.array(np.zeros_like(expected), device)
     arrays = (*(tvm.nd.array(array, device) for array in inputs), result)
-    library = tvm.build(module, target="cuda")
+    with tvm.transform.PassContext(config={"tir.use_async_copy": True}):
+        library = tvm.build(module, target="cuda")
     library["main"](*arrays)
     workload.check(result.numpy(), expected)
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mlcweb.codegen.gpu.kernels import kernels_of
-from mlcweb.codegen.gpu.languages import LANGUAGES
+from mlcweb.codegen.gpu.languages import DYNAMIC_SHARED, LANGUAGES
 from mlcweb.codegen.gpu.printer import write_kernels
 from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.tir import PrimFunc
@@ -177,6 +177,11 @@ _ASSEMBLY = re.compile(
 )
 """Functions in assembly, for which there are others in C++, and what CUDA's headers have."""
 
+_DYNAMIC = re.compile(r"extern __shared__ .*\[\];")
+"""Shared memory whose size a launch tells."""
+
+_DYNAMIC_HERE = f"alignas(128) static unsigned char {DYNAMIC_SHARED}[1 << 18];"
+
 
 def run_cuda_on_cpu(func: PrimFunc, arrays: Sequence[Any]) -> str:
     """Run a function of parameters that are arrays on these, in place; its source."""
@@ -191,7 +196,8 @@ def run_cuda_on_cpu(func: PrimFunc, arrays: Sequence[Any]) -> str:
     )
     with tempfile.TemporaryDirectory() as folder:
         text, library = Path(folder) / "kernels.cc", Path(folder) / "kernels.so"
-        text.write_text(f"{MACHINE}\n{_ASSEMBLY.sub('', source)}\n{entries}")
+        here = _DYNAMIC.sub(_DYNAMIC_HERE, _ASSEMBLY.sub("", source))
+        text.write_text(f"{MACHINE}\n{here}\n{entries}")
         assert COMPILER is not None
         flags = ["-std=c++20", "-O0", "-w", "-shared", "-fPIC", "-pthread"]
         subprocess.run([COMPILER, *flags, str(text), "-o", str(library)], check=True)

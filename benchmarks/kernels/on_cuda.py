@@ -54,10 +54,13 @@ def tensor_cores(
     warps: tuple[int, int] = (2, 4),
     tiles: tuple[int, int] = (4, 2),
     depth: int = 2,
+    ahead: int = 0,
 ) -> None:
     """Each warp sums `tiles` fragments, of operands that the warps of a block bring into shared
-    memory, `depth` fragments at a time."""
-    group = get_wmma_intrin_group("shared", "global", "float16", "float32", False)
+    memory, `depth` fragments at a time. These copies are asynchronous, so many steps `ahead` of
+    the step that needs them."""
+    scope = "shared.dyn" if ahead else "shared"
+    group = get_wmma_intrin_group(scope, "global", "float16", "float32", False)
     block = sch.get_block("C")
     i, j, k = sch.get_loops(block)
     i0, i1, i2, i3 = sch.split(i, [None, warps[0], tiles[0], FRAGMENT])
@@ -70,7 +73,7 @@ def tensor_cores(
     result = sch.cache_write(block, 0, "wmma.accumulator")
     sch.reverse_compute_at(result, warp)
     for operand, name in enumerate("ab"):
-        shared = sch.cache_read(block, operand, "shared")
+        shared = sch.cache_read(block, operand, scope)
         fragment = sch.cache_read(block, operand, f"wmma.matrix_{name}")
         sch.compute_at(fragment, k1)
         sch.compute_at(shared, k0)
@@ -89,6 +92,10 @@ def tensor_cores(
         sch.unroll(loop)
     sch.tensorize(row, group["init"])
     sch.tensorize(i3, group["compute"])
+    if ahead:
+        sch.annotate(k0, "software_pipeline_stage", [0, 0, ahead])
+        sch.annotate(k0, "software_pipeline_order", [0, 1, 2])
+        sch.annotate(k0, "software_pipeline_async_stages", [0])
 
 
 def _tensorize_fragments(sch: Schedule, copy: BlockRV, intrinsic: str) -> None:
@@ -132,14 +139,14 @@ def on_cuda(n: int) -> list[Workload]:
             reference=lambda a, b: a.astype("float32") @ b.astype("float32"),
             source=partial(program, HALF_MATMUL, n=n),
             programs={
-                f"{w[0]}x{w[1]} warps of {t[0]}x{t[1]}x{depth}": partial(
+                f"{w[0]}x{w[1]} warps of {t[0]}x{t[1]}x{depth}, {ahead} ahead": partial(
                     scheduled,
                     HALF_MATMUL,
-                    partial(tensor_cores, warps=w, tiles=t, depth=depth),
+                    partial(tensor_cores, warps=w, tiles=t, depth=depth, ahead=ahead),
                     n=n,
                 )
-                for w, t in (((4, 1), (2, 4)), ((4, 2), (2, 4)), ((2, 4), (4, 2)))
-                for depth in (2, 4)
+                for w, t in (((4, 1), (2, 4)), ((4, 2), (2, 4)), ((2, 4), (4, 2)), ((2, 2), (4, 4)))
+                for depth, ahead in ((2, 0), (4, 0), (2, 1), (2, 2), (2, 3), (4, 2))
             },
             flops=2 * n**3,
             tolerance=2e-3,

@@ -12,9 +12,10 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import children, find_nodes
 from mlcweb.lower.launch_threads import lower_for_device
 from mlcweb.lower.pipeline import Observer
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import const, constant_value
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
 
@@ -22,6 +23,16 @@ NO_THREADS = (
     "Did you forget to bind? A function for a GPU computes in threads: sch.bind(loop, "
     '"blockIdx.x"), sch.bind(loop, "threadIdx.x")'
 )
+
+
+DYNAMIC_ALIGNMENT = 128
+"""Bytes."""
+
+
+def constant_bytes(buffer: Buffer) -> int:
+    """The bytes of flat memory; 0 where their number is not constant."""
+    size = constant_value(buffer.shape[0])
+    return int(size) * dtypes.size_in_bytes(buffer.dtype) if size else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +46,8 @@ class DeviceKernel:
         written: The data of those buffers that it writes.
         axes: The extent of each axis of blocks and threads, by tag ("blockIdx.x").
         indices: The variables of these axes, and their tags.
-        shared: Memory that the threads of a block have together.
+        shared: Memory that the threads of a block have together. Where the language can, that of
+            scope "shared.dyn" is one piece, whose size a launch tells.
         launch: The outermost of the loops over its axes, in the function that launches it; None
             for a function that computes without threads.
         body: What one thread runs.
@@ -56,6 +68,17 @@ class DeviceKernel:
         """The values of the variables of its axes."""
         axes = {var: self.axes[tag] for var, tag in self.indices.items()}
         return {var: Range(const(0, var.dtype), extent) for var, extent in axes.items()}
+
+    def dynamic_shared(self) -> tuple[dict[Buffer, int], int]:
+        """Where in one piece of memory each buffer of scope "shared.dyn" begins, and how many bytes
+        they take."""
+        offsets: dict[Buffer, int] = {}
+        end = 0
+        for buffer in self.shared:
+            if buffer.scope() == "shared.dyn":
+                offsets[buffer] = -(-end // DYNAMIC_ALIGNMENT) * DYNAMIC_ALIGNMENT
+                end = offsets[buffer] + constant_bytes(buffer)
+        return offsets, end
 
     def extent(self, tag: str) -> E.PrimExpr:
         """The extent of an axis; 1 for one that is not bound."""

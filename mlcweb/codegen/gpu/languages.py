@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlcweb.codegen.gpu.kernels import DeviceKernel
+from mlcweb.codegen.gpu.kernels import DYNAMIC_ALIGNMENT, DeviceKernel
 from mlcweb.codegen.gpu.vector_stores import vector_memory
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -51,6 +51,9 @@ FORMS: Mapping[Key, str] = register_column(
 are those that truncate; the printer sees to the sign."""
 
 
+DYNAMIC_SHARED = "dynamic_shared"
+
+
 @dataclass(frozen=True, slots=True)
 class Language:
     """A language of kernels.
@@ -65,6 +68,8 @@ class Language:
         atomic_add: The statement that adds to an element, from its type: its place, the value and
             the word before pointers are filled in; None for types that cannot be added to.
         shared: The word before memory of a block; "" where the header declares it.
+        dynamic_shared: The line that declares the memory of scope "shared.dyn" as one piece of
+            bytes with the name `DYNAMIC_SHARED`; "" where it is declared as that of "shared" is.
         aligned: What stands before memory that is read or written as vectors of up to 16 bytes.
         pointer: The word before the type of a pointer to memory of a scope.
         forms: Operators that are written in another way than in `FORMS`, but for those of float64;
@@ -98,6 +103,7 @@ class Language:
     builtins: Mapping[Key, str] = field(default_factory=lambda: {"clz": "((int)clz({}))"})
     functions: Mapping[str, str] = field(default_factory=dict)
     suffixes: Mapping[str, str] = field(default_factory=dict)
+    dynamic_shared: str = ""
     aligned: str = "alignas(16) "
     has_pointers: bool = True
     has_int64: bool = True
@@ -334,6 +340,10 @@ CUDA = Language(
     },
     async_copies=True,
     inline="__device__ inline",
+    dynamic_shared=(
+        f"extern __shared__ __align__({DYNAMIC_ALIGNMENT}) unsigned char {DYNAMIC_SHARED}[];"
+    ),
+    reserved=DYNAMIC_SHARED,
     infinity="__int_as_float(0x7f800000)",
     nan="__int_as_float(0x7fc00000)",
 )

@@ -13,7 +13,7 @@ from typing import Any, cast
 from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, WARP_MATRIX, is_barrier, is_shared
 from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
-from mlcweb.codegen.gpu.languages import FORMS, Language, wgsl_array
+from mlcweb.codegen.gpu.languages import DYNAMIC_SHARED, FORMS, Language, wgsl_array
 from mlcweb.codegen.gpu.matrix_units import declare_fragments, matrix_instruction
 from mlcweb.codegen.gpu.vector_copies import WORD, vector_copy
 from mlcweb.codegen.gpu.vector_stores import VectorStore, vector_memory, vector_store
@@ -159,8 +159,14 @@ class KernelPrinter(Dispatcher):
         """The whole kernel."""
         header = self.language.header(self.kernel, self.name)
         if self.language.shared:
+            dynamic = self.kernel.dynamic_shared()[0] if self.language.dynamic_shared else {}
+            if dynamic:
+                self.line(self.language.dynamic_shared)
             for buffer in self.kernel.shared:
-                self.declare_array(buffer, self.language.shared)
+                if buffer in dynamic:
+                    self.declare_part(buffer, dynamic[buffer])
+                else:
+                    self.declare_array(buffer, self.language.shared)
         self.statement(self.kernel.body)
         for buffer, at in self.declared.items():
             if buffer in self.vectors:
@@ -258,7 +264,15 @@ class KernelPrinter(Dispatcher):
         self.declare_array(statement.buffer, "")
         self.statement(statement.body)
 
-    def declare_array(self, buffer: Buffer, word: str) -> None:
+    def declare_part(self, buffer: Buffer, offset: int) -> None:
+        """Declare a buffer as a part of the piece of memory that a launch gives."""
+        self.elements_of(buffer)
+        element = self.type(buffer.dtype, f'"{buffer.name}"')
+        start = f"{DYNAMIC_SHARED} + {offset}" if offset else DYNAMIC_SHARED
+        self.line(f"{element}* const {self.name(buffer)} = ({element}*)({start});")
+
+    def elements_of(self, buffer: Buffer) -> E.IntImm:
+        """How many elements memory inside of a kernel has, which is constant."""
         size = buffer.shape[0]
         if not isinstance(size, E.IntImm):
             raise TVMError(
@@ -266,6 +280,10 @@ class KernelPrinter(Dispatcher):
                 "size",
                 buffer.span,
             )
+        return size
+
+    def declare_array(self, buffer: Buffer, word: str) -> None:
+        size = self.elements_of(buffer)
         element = self.type(buffer.dtype, f'"{buffer.name}"')
         if buffer.scope().startswith("wmma"):
             self.line(declare_fragments(self, buffer, element))

@@ -191,7 +191,8 @@ class GpuFunction:
             buffers = [(piece.buffer, piece.nbytes) for piece in pieces]
             numbers = self._packed(kernel, scalars, compiled.language)
             bindings = device.create_bindings(pipeline, buffers, numbers)
-            launches.append(Launch(pipeline, bindings, grid, kernel.block_size()))
+            dynamic = kernel.dynamic_shared()[1] if compiled.language.dynamic_shared else 0
+            launches.append(Launch(pipeline, bindings, grid, kernel.block_size(), dynamic))
         return _Call(launches, list(allocated.values()))
 
     def _packed(

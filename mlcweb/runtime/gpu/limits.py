@@ -16,7 +16,8 @@ from mlcweb.tir.buffer import Buffer
 def check_kernel(kernel: DeviceKernel, device: GpuDevice) -> None:
     """A GpuError where a GPU lacks what a kernel needs: what is known before it is called."""
     try:
-        check_limits(kernel, device.description, target_attributes(device))
+        dynamic = device.limits.get("maxDynamicSharedMemory")
+        check_limits(kernel, device.description, target_attributes(device), dynamic)
     except TVMError as error:
         raise GpuError(error.message, error.span) from None
     buffers: Sequence[Buffer] = (*kernel.buffers, *kernel.shared)

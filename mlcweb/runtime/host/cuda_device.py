@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,16 @@ def find_device() -> CudaDevice:
         return CudaDevice(driver)
     except Exception as error:  # the package says in several ways that there is no driver
         raise NoGpu(f"no driver of CUDA with a GPU is here ({error})") from None
+
+
+@dataclass(slots=True)
+class _Pipeline:
+    """A function of a loaded module, and the bytes of shared memory that its launches may ask
+    for."""
+
+    function: Any
+    module: Any
+    shared: int = 0
 
 
 class CudaDevice:
@@ -70,6 +81,7 @@ class CudaDevice:
             **{f"maxComputeWorkgroupSize{axis}": attribute(f"MAX_BLOCK_DIM_{axis}")
                for axis in "XYZ"},
             "maxComputeWorkgroupStorageSize": attribute("MAX_SHARED_MEMORY_PER_BLOCK"),
+            "maxDynamicSharedMemory": attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
             **{f"maxComputeWorkgroups{axis}": attribute(f"MAX_GRID_DIM_{axis}") for axis in "XYZ"},
             "maxComputeWorkgroupsPerDimension": attribute("MAX_GRID_DIM_Y"),
         }  # fmt: skip
@@ -103,13 +115,14 @@ class CudaDevice:
         return result
 
     def create_pipeline(self, source: str, entry: str) -> Any:
-        """A function, and the module that it is of, which has to stay."""
+        """A function of a module that has to stay."""
         self._enter()
         target = Target({"kind": "cuda", "arch": self.architecture})
         source = postprocessed(source, target)
         code = compiled(source, target) or compile_cuda(source, self.architecture)
         module = self._call(self.driver.cuModuleLoadData, code)
-        return self._call(self.driver.cuModuleGetFunction, module, entry.encode()), module
+        function = self._call(self.driver.cuModuleGetFunction, module, entry.encode())
+        return _Pipeline(function, module)
 
     def create_bindings(
         self, pipeline: Any, buffers: Sequence[tuple[Any, int]], scalars: Sequence[bytes]
@@ -122,11 +135,17 @@ class CudaDevice:
         return np.array([value.ctypes.data for value in values], np.uint64), values
 
     def dispatch(self, launch: Launch) -> None:
-        function, _ = launch.pipeline
+        pipeline: _Pipeline = launch.pipeline
+        function = pipeline.function
         addresses, _ = launch.bindings
+        if launch.shared > pipeline.shared:
+            names = self.driver.CUfunction_attribute
+            which = names.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._call(self.driver.cuFuncSetAttribute, function, which, launch.shared)
+            pipeline.shared = launch.shared
         self._call(
             self.driver.cuLaunchKernel,
-            function, *launch.grid, *launch.block, 0, 0, addresses.ctypes.data, 0,
+            function, *launch.grid, *launch.block, launch.shared, 0, addresses.ctypes.data, 0,
         )  # fmt: skip
 
     def wait(self) -> None:

@@ -66,12 +66,14 @@ class ShaderError(GpuError):
 
 
 class Launch(NamedTuple):
-    """A program, what it is given, the blocks along x, y and z, and the threads of a block."""
+    """A program, what it is given, the blocks along x, y and z, the threads of a block, and the
+    bytes of shared memory of a block beside what the program declares."""
 
     pipeline: Any
     bindings: Any
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
+    shared: int = 0
 
 
 class GpuDevice(Protocol):

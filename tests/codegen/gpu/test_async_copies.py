@@ -3,10 +3,14 @@ elsewhere."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import mlcweb as tvm
+from benchmarks.kernels.on_cuda import HALF_MATMUL, tensor_cores
+from benchmarks.kernels.workload import scheduled
 from mlcweb.codegen.gpu.kernels import kernels_of
 from mlcweb.codegen.gpu.languages import LANGUAGES
 from mlcweb.codegen.gpu.printer import write_kernels
@@ -122,6 +126,27 @@ def test_pipelined_kernels(name):
             arrays = [x, y, np.zeros((32, 32), "float32")]
             run_cuda_on_cpu(func, arrays)
             np.testing.assert_allclose(arrays[2], x @ y, rtol=1e-5)
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_fragments_are_multiplied_while_tiles_arrive(ahead):
+    """The program that is compared with cuBLAS."""
+    tiles = partial(tensor_cores, warps=(1, 2), tiles=(2, 1), depth=1, ahead=ahead)
+    module = scheduled(HALF_MATMUL, tiles, n=64)
+    with tvm.transform.PassContext(**USED):
+        library = tvm.build(module, target="cuda")
+        simulated = tvm.build(module, target="simulated")
+    text = library.imported_modules[0].get_source()
+    assert text.count("cp_async_<16>(") == 4  # of A and B, before the loop and in it
+    waits = [int(part.split(">")[0]) for part in text.split("cp_async_wait_<")[1:]]
+    assert waits == [*range(ahead, -1, -1)]
+    assert "mma_sync(" in text
+    for architecture in ("compute_80", "compute_90", "compute_100"):
+        assert compile_cuda(text, architecture) == ""
+    a, b = np.random.default_rng(3).integers(-4, 5, (2, 64, 64)).astype("float16")
+    c = tvm.nd.array(np.full((64, 64), 77, "float32"))
+    simulated["main"](tvm.nd.array(a), tvm.nd.array(b), c)
+    np.testing.assert_array_equal(c.numpy(), a.astype("float32") @ b.astype("float32"))
 
 
 def test_a_wait_counts_the_groups_in_flight():

@@ -433,6 +433,77 @@ def test_two_kernels_and_memory_between_them():
     assert "both_kernel_1(" in text
 
 
+def reversed_rows(scope, size):
+    """64 rows of 256 floats the other way round, through so many floats of shared memory."""
+    step = size // 256
+    return from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((64, 256), "float32"), B: T.Buffer((64, 256), "float32")):
+    for b in T.thread_binding(64, thread="blockIdx.x"):
+        for t in T.thread_binding(256, thread="threadIdx.x"):
+            with T.block("B"):
+                vb, vt = T.axis.remap("SS", [b, t])
+                S = T.alloc_buffer(({size},), scope="{scope}")
+                H = T.alloc_buffer((255,), "float16", scope="shared.dyn")
+                S[vt * {step}] = A[vb, vt]
+                if vt < 255:
+                    H[vt] = T.Cast("float16", A[vb, vt])
+                B[vb, vt] = S[(255 - vt) * {step}] + T.if_then_else(
+                    vt < 255, T.Cast("float32", H[vt]), T.float32(0))
+"""
+    )
+
+
+def test_dynamic_shared_memory_is_one_piece():
+    func = reversed_rows("shared.dyn", 16384)
+    text = mlcweb.build(func, target="nvidia/nvidia-a100").imported_modules[0].get_source()
+    assert "  extern __shared__ __align__(128) unsigned char dynamic_shared[];\n" in text
+    assert "  half* const H = (half*)(dynamic_shared);\n" in text
+    # After 510 bytes, at the next multiple of 128.
+    assert "  float* const S = (float*)(dynamic_shared + 512);\n" in text
+    for architecture in ("compute_75", "compute_80", "compute_100"):
+        assert compile_cuda(text, architecture) == ""
+    assert "threadgroup float S[" in source(reversed_rows("shared.dyn", 2048), "metal")
+    x = np.arange(64 * 256, dtype="float32").reshape(64, 256) % 97
+    expected = x[:, ::-1] + x
+    expected[:, 255] = x[:, 0]
+    b = mlcweb.nd.array(np.zeros_like(x))
+    mlcweb.build(func, target="simulated")["main"](mlcweb.nd.array(x), b)
+    np.testing.assert_array_equal(b.numpy(), expected)
+    if COMPILER is not None:
+        arrays = [x, np.zeros_like(x)]
+        run_cuda_on_cpu(func, arrays)
+        np.testing.assert_array_equal(arrays[1], expected)
+
+
+@pytest.mark.parametrize(
+    ("scope", "size", "target", "reason"),
+    [
+        ("shared", 16384, "nvidia/nvidia-a100", r'\("S"\), and "cuda" has 49152; .*"shared.dyn"'),
+        ("shared", 16384, "cuda", r'\("S"\), and "cuda" has 49152; .*"shared.dyn"'),
+        (
+            "shared",
+            16384,
+            "nvidia/tesla-p100",
+            "has 49152; .* at a loop further inside$",
+        ),
+        ("shared.dyn", 16384, "nvidia/tesla-p100", 'and "cuda" has 49152'),
+        ("shared.dyn", 49152, "nvidia/nvidia-a100", 'and "cuda" has 166912'),
+        ("shared.dyn", 16384, "nvidia/nvidia-a100", None),
+        ("shared.dyn", 49152, "nvidia/nvidia-h100", None),
+        ("shared.dyn", 49152, "cuda", None),
+        ("shared.dyn", 65536, "cuda", 'and "cuda" has 232448'),
+    ],
+)
+def test_how_much_shared_memory_a_block_has(scope, size, target, reason):
+    if reason is None:
+        mlcweb.build(reversed_rows(scope, size), target=target)
+        return
+    with pytest.raises(TVMError, match=reason):
+        mlcweb.build(reversed_rows(scope, size), target=target)
+
+
 @pytest.mark.parametrize(
     ("target", "reason"),
     [

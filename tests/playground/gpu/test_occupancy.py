@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from mlcweb.codegen.gpu import BLOCK_SHARED
 from mlcweb.playground.gpu.hardware import (
     BOARDS,
     MULTIPROCESSORS,
@@ -153,3 +154,8 @@ def test_memory_of_a_thread_is_in_its_registers() -> None:
     )
     assert plain.registers == 16
     assert tile.registers - plain.registers >= 64
+
+
+def test_a_block_has_as_much_shared_memory_as_kernels_are_checked_against() -> None:
+    more = {name: sm.block_shared >> 10 for name, sm in MULTIPROCESSORS.items()}
+    assert BLOCK_SHARED == {name: most for name, most in more.items() if most > 48}

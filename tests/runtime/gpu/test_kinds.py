@@ -11,6 +11,7 @@ from mlcweb.runtime.gpu.storage import GpuStorage
 from mlcweb.runtime.host import cuda_device, gpu
 from mlcweb.runtime.host.gpu import NoGpu, ShaderError, gpu_device, uniform_bytes
 from mlcweb.runtime.host.nvrtc import compile_cuda
+from mlcweb.script import from_source
 from tests.gpu import nvrtc
 from tests.runtime.gpu.test_webgpu import threads, twice_the_sum
 
@@ -188,16 +189,20 @@ class Names:
 class MemoryOfThisMachine:
     """A driver by the names of CUDA's whose memory is this machine's, and which notes launches."""
 
-    CUdevice_attribute = Names()
+    CUdevice_attribute = CUfunction_attribute = Names()
 
-    def __init__(self):
+    def __init__(self, most_shared=232448):
         self.memory, self.launches, self.fails = {}, [], False
+        self.attributes, self.most_shared = [], most_shared
 
     def cuDeviceGetName(self, length, device):
         return Status(0), b"A GPU\0\0"
 
     def cuDeviceGetAttribute(self, which, device):
-        values = {"CAPABILITY_MAJOR": 9, "CAPABILITY_MINOR": 0, "GRID_DIM_X": 2**31 - 1}
+        values = {
+            "CAPABILITY_MAJOR": 9, "CAPABILITY_MINOR": 0, "GRID_DIM_X": 2**31 - 1,
+            "MEMORY_PER_BLOCK": 49152, "BLOCK_OPTIN": self.most_shared,
+        }  # fmt: skip
         return Status(0), next((v for k, v in values.items() if which.endswith(k)), 1024)
 
     def cuDeviceTotalMem(self, device):
@@ -220,6 +225,10 @@ class MemoryOfThisMachine:
 
     cuMemcpyDtoH = cuMemcpyHtoD
 
+    def cuFuncSetAttribute(self, *arguments):
+        self.attributes.append(arguments)
+        return (Status(0),)
+
     def cuLaunchKernel(self, function, *arguments):
         self.launches.append((function, arguments))
         return (Status(0),)
@@ -229,6 +238,38 @@ class MemoryOfThisMachine:
 
     def __getattr__(self, name):
         return lambda *arguments: (Status(0), name)
+
+
+def test_cuda_is_asked_for_dynamic_shared_memory(monkeypatch):
+    driver = MemoryOfThisMachine()
+    monkeypatch.setattr(cuda_device, "compile_cuda", lambda source, architecture: b"code")
+    monkeypatch.setitem(gpu._devices, "cuda", cuda_device.CudaDevice(driver))
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+    for t in T.thread_binding(256, thread="threadIdx.x"):
+        with T.block("B"):
+            vt = T.axis.spatial(256, t)
+            S = T.alloc_buffer((16384,), scope="shared.dyn")
+            S[vt * 64] = A[vt]
+            B[vt] = S[(255 - vt) * 64]
+"""
+    )
+    dev = mlcweb.cuda()
+    a, b = (mlcweb.nd.empty((256,), device=dev) for _ in range(2))
+    f = mlcweb.build(func, target="cuda")["main"]
+    for _ in range(3):
+        f(a, b)
+    nbytes = (255 * 64 + 1) * 4
+    assert [arguments[6] for _, arguments in driver.launches] == [nbytes] * 3
+    # The driver is told once that the function may have so much.
+    assert [arguments[2] for arguments in driver.attributes] == [nbytes]
+    # Of a GPU without so much, the kernel is refused before.
+    driver = MemoryOfThisMachine(most_shared=49152)
+    monkeypatch.setitem(gpu._devices, "cuda", cuda_device.CudaDevice(driver))
+    with pytest.raises(gpu.GpuError, match=r"shares 65284 bytes .* has 49152"):
+        mlcweb.build(func, target="cuda")["main"](a, b)
 
 
 def test_what_cuda_is_given(monkeypatch):
