@@ -32,7 +32,7 @@ export function parseLesson(id: string, text: string): LessonText {
   return {
     id,
     title: field(id, front[1]!, "title"),
-    chapter: Number(field(id, front[1]!, "chapter")),
+    chapter: chapterOf(id, field(id, front[1]!, "chapter")),
     summary: field(id, front[1]!, "summary"),
     cells: cells.length,
     exercises: cells.flatMap(({ exercise }) => exercise ?? []),
@@ -49,6 +49,11 @@ function field(id: string, front: string, name: string): string {
   const found = new RegExp(`^${name}: *(.*)$`, "m").exec(front)?.[1];
   if (!found) throw new Error(`${id}: the lesson has no ${name}`);
   return found.replace(/^"(.*)"$/, "$1");
+}
+
+function chapterOf(id: string, text: string): number {
+  if (!/^\d+$/.test(text)) throw new Error(`${id}: the chapter is a number, not "${text}"`);
+  return Number(text);
 }
 
 function* partsOf(id: string, text: string): Generator<LessonPart> {

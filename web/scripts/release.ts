@@ -12,13 +12,18 @@ const BEFORE_ANY_PROGRAM = /^(wheels\/mlcweb|pyodide\/(numpy|micropip|packaging)
 
 export function release(): Plugin {
   let folder = "";
+  let failed = false;
   return {
     name: "release",
     apply: "build",
     configResolved(config) {
       folder = resolve(config.root, config.build.outDir);
     },
+    buildEnd(error) {
+      failed = error !== undefined;
+    },
     closeBundle() {
+      if (failed) return;
       const files: Record<string, string> = {};
       for (const path of walk(folder)) {
         const name = relative(folder, path).split(sep).join("/");

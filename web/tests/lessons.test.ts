@@ -36,6 +36,13 @@ y = 1
 `;
 
 describe("lessons from Markdown", () => {
+  it("refuses front matter that is not whole", () => {
+    const parsed = (front: string) => () => parseLesson("01-sums", `---\n${front}\n---\ntext\n`);
+    expect(parsed("chapter: 2\nsummary: s")).toThrow("01-sums: the lesson has no title");
+    expect(parsed("title: x\nchapter: two\nsummary: s")).toThrow('a number, not "two"');
+    expect(() => parseLesson("01-sums", "text")).toThrow("begins with its title");
+  });
+
   const lesson = parseLesson("01-sums", LESSON);
 
   it("reads what the list of lessons needs", () => {
