@@ -175,6 +175,8 @@ class LocalRunner(PyRunner):
         """A runner for one program."""
         timing = self.evaluator_config.timing
         if in_browser():
+            if timing.cold:
+                raise ValueError("enable_cpu_cache_flush: a page cannot empty caches; leave it out")
             from mlcweb.meta_schedule.measure.page_runner import open_page_runner
 
             return open_page_runner(workload, self.max_workers, self.timeout_sec, timing)
@@ -243,6 +245,7 @@ def run_evaluator(
         number=config.number,
         repeat=config.repeat,
         min_repeat_ms=config.min_repeat_ms,
+        f_preproc=config.f_preproc,
     )
     return [float(second) for args in repeated_args for second in evaluator(*args).results]
 

@@ -14,6 +14,7 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb.ir import IRModule, TVMError
+from mlcweb.meta_schedule.measure import runner as measuring
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     ModuleArtifact,
@@ -29,15 +30,18 @@ from mlcweb.meta_schedule.measure.artifact import (
 from mlcweb.meta_schedule.measure.process_pool import ProcessRunner, WorkerDied
 from mlcweb.meta_schedule.measure.runner import (
     MIN_BATCHES,
+    EvaluatorConfig,
     Runner,
     RunnerClosed,
     ThreadRunner,
     Timing,
     run_here,
 )
+from mlcweb.runtime.benchmark import FLUSH, flush_caches
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.host.traps import KernelTrap
+from mlcweb.runtime.registry import register_func
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.meta_schedule import programs
@@ -293,3 +297,19 @@ def test_runners_remember_the_best(make: Any) -> None:
             runner.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("target", ["wasm", "llvm", "numpy"])
+def test_caches_are_emptied_before_each_batch(target: str, monkeypatch) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(measuring, "flush_caches", lambda *arrays: flushed.append(len(arrays)))
+    register_func(FLUSH, lambda *arrays: flushed.append(len(arrays)), override=True)
+    try:
+        inputs = random_inputs(programs.Double)
+        config = EvaluatorConfig(repeat=4, enable_cpu_cache_flush=True)
+        artifact = build_artifact(programs.Double, inputs.function, target)
+        timed, _ = run_here(artifact, inputs, config.timing)
+    finally:
+        register_func(FLUSH, flush_caches, override=True)
+    assert flushed == [len(inputs.names)] * 4
+    assert len(timed.seconds) == 4

@@ -170,8 +170,6 @@ def test_options_that_are_not_known_are_named() -> None:
         ms.tune_tir(Matmul, TARGET, max_trials_global=1, num_trials=2)
     with pytest.raises(ValueError, match="There are no tasks to tune"):
         ms.tune_tir(Matmul, TARGET, max_trials_global=1, special_space={"main": None})
-    with pytest.raises(ValueError, match="caches cannot be emptied"):
-        EvaluatorConfig(enable_cpu_cache_flush=True)
 
 
 def test_functions_of_vectors_are_tuned(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import math
 import statistics
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,7 @@ from mlcweb.meta_schedule.measure.artifact import (
     WasmArtifact,
     build_artifact,
 )
-from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
+from mlcweb.runtime.benchmark import FLUSH, STEPS_PER_BATCH, flush_caches, long_enough
 from mlcweb.runtime.build import build
 from mlcweb.runtime.host import clock, clock_step
 from mlcweb.runtime.host.engine import available, engine
@@ -70,7 +70,8 @@ ZERO_BATCHES = 100
 class Timing:
     """How a kernel is timed: `batches` of calls, each at least `min_ms` long, but
     no more than `MIN_BATCHES` where they take more than `enough_ms`; a kernel whose first calls
-    all take longer than `early_stop_s` seconds not at all beyond those.
+    all take longer than `early_stop_s` seconds not at all beyond those. `cold`: each batch is one
+    call, before which caches are emptied of all arguments but the first, as within a model.
 
     Many short batches tell more than a few long ones: between two disturbances there is room for
     some of them.
@@ -80,6 +81,7 @@ class Timing:
     min_ms: float = 1.0
     early_stop_s: float = math.inf
     enough_ms: float = 20.0
+    cold: bool = False
 
     @property
     def fewest(self) -> int:
@@ -100,7 +102,8 @@ class EvaluatorConfig:
         number: calls in a batch, at least.
         repeat: batches, of which those in the quietest third of the time count.
         min_repeat_ms: the shortest batch, in milliseconds.
-        enable_cpu_cache_flush: whether caches are emptied between batches; they cannot be here.
+        enable_cpu_cache_flush: whether caches are emptied of all arguments but the first before
+            each batch, which in a search is one call. Not in a page.
     """
 
     number: int = 1
@@ -108,13 +111,14 @@ class EvaluatorConfig:
     min_repeat_ms: float = 1.0
     enable_cpu_cache_flush: bool = False
 
-    def __post_init__(self) -> None:
-        if self.enable_cpu_cache_flush:
-            raise ValueError("enable_cpu_cache_flush: caches cannot be emptied here; leave it out")
-
     @property
     def timing(self) -> Timing:
-        return Timing(self.repeat, self.min_repeat_ms)
+        return Timing(self.repeat, self.min_repeat_ms, cold=self.enable_cpu_cache_flush)
+
+    @property
+    def f_preproc(self) -> str:
+        """What `time_evaluator` calls before each batch."""
+        return FLUSH if self.enable_cpu_cache_flush else ""
 
 
 class Runner(Protocol):
@@ -201,7 +205,7 @@ def _prepare_wasm(artifact: WasmArtifact, workload: TrialInputs, timing: Timing)
     def call(function: Callable[..., Any], *first: int) -> Any:
         return function(*first, *map(host.address_of, arguments), scratch.address)
 
-    in_batches = partial(_in_batches, partial(call, repeat), timing)
+    in_batches = partial(_in_batches, partial(call, repeat), timing, arguments)
     return _Prepared(arguments, partial(call, run), in_batches)
 
 
@@ -222,11 +226,13 @@ def _prepare_native(artifact: NativeArtifact, workload: TrialInputs, timing: Tim
         except Stopped as stopped:
             raise trap_of(artifact.function, stopped) from None
 
-    in_batches = partial(_in_batches, partial(call, repeat), timing)
+    in_batches = partial(_in_batches, partial(call, repeat), timing, arguments)
     return _Prepared(arguments, partial(call, run), in_batches)
 
 
-def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
+def _in_batches(
+    time_batch: Callable[[int], float], timing: Timing, arguments: Sequence[NDArray]
+) -> Timed:
     # Where there is no WebAssembly engine to calibrate with, times count as they are.
     calibrate = calibration_timer() if available() else None
     shortest = max(timing.min_ms * 1e-3, STEPS_PER_BATCH * clock_step())
@@ -235,7 +241,11 @@ def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
     results: list[float] = []
     calibration = [calibrate()] if calibrate else []
     while len(results) < (timing.fewest if spent * 1e3 > timing.enough_ms else timing.batches):
-        number, seconds = long_enough(time_batch, number, shortest, ZERO_BATCHES)
+        if timing.cold:
+            flush_caches(*arguments)
+            seconds = time_batch(number)
+        else:
+            number, seconds = long_enough(time_batch, number, shortest, ZERO_BATCHES)
         results.append(seconds / number)
         spent += seconds
         if calibrate:
@@ -251,7 +261,10 @@ def _prepare_module(artifact: ModuleArtifact, workload: TrialInputs, timing: Tim
             library = build(artifact.module, target=artifact.target)
     dev, function = library.device, library[artifact.function]
     arguments = workload.arrays(dev)
-    evaluator = library.time_evaluator(function.name, dev, 1, timing.batches, timing.min_ms)
+    shortest, preproc = (0.0, FLUSH) if timing.cold else (timing.min_ms, "")
+    evaluator = library.time_evaluator(
+        function.name, dev, 1, timing.batches, shortest, f_preproc=preproc
+    )
 
     def run() -> None:
         function(*arguments)
