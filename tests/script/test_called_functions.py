@@ -192,9 +192,9 @@ def lacks_a_block(A):
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (assigns, r"T.buffer_store\(A, value, \[i\]\), or make it a macro by @T.macro\n.*, line "),
-        (loops, r"opens T.serial by `with T.serial\(…\) as i:`.*\n.*, line "),
-        (lacks_a_block, r"T.where belongs inside `with T.block\(…\):`\n.*, line "),
+        (assigns, r"T.buffer_store\(A, value, \[i\]\), or make it a macro by @T.macro\n  --> "),
+        (loops, r"opens T.serial by `with T.serial\(…\) as i:`.*\n  --> "),
+        (lacks_a_block, r"T.where belongs inside `with T.block\(…\):`\n  --> "),
     ],
 )
 def test_what_only_the_text_of_a_script_does_is_refused(function, why):
