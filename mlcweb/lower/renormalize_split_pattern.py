@@ -49,8 +49,10 @@ class _Renormalization(Mutator):
     @on(E.Not)
     def negation(self, negation: E.Not) -> E.PrimExpr:
         new = self.rewrite_children(negation)
-        opposite = NEGATED.get(type(new.a))
-        return new if opposite is None else opposite(new.a.b, new.a.a)
+        compared = new.a
+        if not isinstance(compared, (E.LT, E.LE)):
+            return new
+        return NEGATED[type(compared)](compared.b, compared.a)
 
 
 def _compared(comparison: E.LT | E.LE) -> E.PrimExpr:
