@@ -190,16 +190,32 @@ export default (() => {
     }
   }
 
+  /** What a browser answers that may be busy with a GPU that was given up; else an error. */
+  async function answered(question, patience) {
+    let timer;
+    const late = new Promise((_, refuse) => {
+      const reason = `this browser's GPU has not answered for ${patience} s`;
+      timer = setTimeout(refuse, patience * 1e3, new Error(reason));
+    });
+    try {
+      return await Promise.race([question, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   return {
     /** The GPU that the browser prefers, with the highest limits that it has; else an error. */
     async open(limits, features, patience) {
       if (!navigator.gpu) throw new Error("this browser has no WebGPU");
-      const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+      const wish = { powerPreference: "high-performance" };
+      const adapter = await answered(navigator.gpu.requestAdapter(wish), patience);
       if (!adapter) throw new Error("this browser offers no GPU");
-      const device = await adapter.requestDevice({
+      const needs = {
         requiredFeatures: features.filter((name) => adapter.features.has(name)),
         requiredLimits: Object.fromEntries(limits.map((name) => [name, adapter.limits[name]])),
-      });
+      };
+      const device = await answered(adapter.requestDevice(needs), patience);
       return new Gpu(device, adapter, limits, patience);
     },
   };

@@ -144,3 +144,17 @@ def test_a_device_that_goes_away_is_not_waited_for():
         await waiting;
         return gpu.lost;"""
     assert evaluate(body) == "The GPU was lost (unplugged)."
+
+
+@pytest.mark.parametrize("silent", ["navigator.gpu.requestAdapter", "adapter.requestDevice"])
+def test_a_browser_that_does_not_answer_is_not_waited_for(silent):
+    """Its GPU may be busy with what another device was given up for."""
+    body = f"""
+        {silent} = () => new Promise(() => {{}});
+        let reason = "";
+        host.open([], [], 30).catch((error) => {{ reason = error.message; }});
+        await advance(29);
+        const before = reason;
+        await advance(2);
+        return [before, reason];"""
+    assert evaluate(body) == ["", "this browser's GPU has not answered for 30 s"]
