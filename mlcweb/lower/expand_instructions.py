@@ -1,6 +1,6 @@
 """The pass that writes out what no target has an instruction for: functions of LLVM
-(`llvm_functions`), products in fixed point (`fixed_point`), and in scalars what an instruction of
-another processor does to vectors.
+(`llvm_functions`), products in fixed point (`fixed_point`), arithmetic with flags, and in scalars
+what an instruction of another processor does to vectors.
 
 `T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", …)` names an instruction, which
 only some processors have. For all others, and for the interpreter, a store of a vector made by it
@@ -37,6 +37,9 @@ from mlcweb.tir.operators import OPERATORS, key_of, operator_name
 from mlcweb.tir.substitute import reads_memory, substitute
 
 Lane = Callable[..., E.PrimExpr]
+
+_OF_FLAGS = {E.Add: E.Or, E.Sub: E.NE, E.Mul: E.And}
+"""What a flag is of arithmetic with flags: whether the number that their numbers give is not 0."""
 
 _BY_LANES = (E.BinaryExpr, E.ComparisonExpr, E.Not, E.Select)
 
@@ -285,6 +288,13 @@ class _Expansion(Mutator):
             return new
         forms = (form(new) for form in (computed, computed_product))
         return next((value for value in forms if value is not None), new)
+
+    @on(*_OF_FLAGS)
+    def arithmetic(self, expression: E.BinaryExpr) -> E.PrimExpr:
+        new = self.rewrite_children(expression)
+        if not dtypes.is_bool(dtypes.element_of(new.dtype)):
+            return new
+        return _OF_FLAGS[type(new)](new.a, new.b, span=new.span)
 
     def is_missing(self, node: Node) -> bool:
         instruction = instruction_of(node)

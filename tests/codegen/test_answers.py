@@ -259,6 +259,25 @@ def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((2,
             ints(*(i * 513 + 5 + 3 * 257 for i in range(8))).reshape(2, 4),
         ],
     ),
+    "arithmetic_with_flags": (
+        """
+@T.prim_func
+def main(A: T.Buffer((4,), "bool"), B: T.Buffer((4,), "bool"), C: T.Buffer((5, 4), "bool")):
+    for i in range(4):
+        C[0, i] = A[i] + B[i]
+        C[1, i] = A[i] - B[i]
+        C[2, i] = A[i] * B[i]
+        C[3, i] = A[i] + B[i] - B[i]
+    for i in T.vectorized(4):
+        C[4, i] = A[i] + B[i]
+""",
+        [ints(0, 0, 1, 1, dtype="bool"), ints(0, 1, 0, 1, dtype="bool"), np.zeros((5, 4), bool)],
+        [
+            ints(0, 0, 1, 1, dtype="bool"),
+            ints(0, 1, 0, 1, dtype="bool"),
+            np.array([[0, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 1, 1]], bool),
+        ],
+    ),
     **{f"the_least_{dtype}_divided_by_minus_one": least_divided(dtype)
        for dtype in ("int8", "int16", "int32", "int64")},
 }  # fmt: skip
