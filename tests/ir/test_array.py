@@ -75,7 +75,7 @@ def test_items_are_read_as_of_any_sequence():
     with pytest.raises(IndexError):
         add.params[2]
     with pytest.raises(TypeError):
-        add.params[0] = b  # type: ignore[index]
+        add.params[0] = b
 
 
 def test_each_sequence_of_a_node_is_an_array():

@@ -88,7 +88,7 @@ class PyodideHost(engine.Host):
         """Where an NDArray lies in the memory; None for arrays in the memory of Python."""
         storage = getattr(array, "storage", None)
         owner = storage.whole if isinstance(storage, StorageView) else storage
-        return storage.address if type(owner) is ArenaStorage else None
+        return array.address if type(owner) is ArenaStorage else None
 
     def view(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
         """Not in a page: raises a TVMError."""
