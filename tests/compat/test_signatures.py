@@ -72,7 +72,6 @@ _ROWS = {
     "a constraint of patterns is added by the context they are in": (
         "tvm.relax.dpl.CallPattern:add_constraint *:allow_reshape"
     ),
-    "the pass has no variants here": "*.transform.*:variant",
     "`config` of 2022 may be the third argument, and so may be `work_dir`": (
         "*.tune_tir:work_dir *.tune_tir:max_trials_global"
     ),

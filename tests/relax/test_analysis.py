@@ -90,7 +90,9 @@ def test_well_formedness():
     unknown = relax.Var("y", Tensor((n + 1,)))
     wrong = {
         "bound outside of a dataflow block": relax.Function([x], relax.SeqExpr([block], x)),
-        "not seen": relax.Function([x], relax.SeqExpr([dataflow], lv)),
+        r"outside of its dataflow block; end that with R\.output\(lv\)": relax.Function(
+            [x], relax.SeqExpr([dataflow], lv)
+        ),
         "not defined": relax.Function([], x),
         "defined twice": relax.Function([x], relax.SeqExpr([twice], x)),
         "not in normal form": relax.Function([x], add),
