@@ -182,9 +182,9 @@ def _block_info(name: str) -> Any:
 
 @provides("mlcweb.tir.tensor_intrin", "register_standard")
 def _standard_intrinsics(name: str) -> Any:
-    from mlcweb.tensor_intrin import cuda, dot_products
+    from mlcweb.tensor_intrin import cuda, dot_products, rocm
 
-    return cuda, dot_products
+    return cuda, dot_products, rocm
 
 
 @provides("mlcweb.te.tensor", "add", "subtract", "multiply", "divide", "negative", "cast")

@@ -74,9 +74,10 @@ MODULES: dict[str, str] = {
     "relax.expr_rewrite": "relax.binding",
     "driver.build_module": "runtime.build",
     "tir.tensor_intrin.cuda": "tensor_intrin.cuda",
+    "tir.tensor_intrin.rocm": "tensor_intrin.rocm",
     **{
         f"tir.tensor_intrin.{machine}": "tensor_intrin.dot_products"
-        for machine in ("x86", "arm_cpu", "dot_product_common", "hexagon", "rocm")
+        for machine in ("x86", "arm_cpu", "dot_product_common", "hexagon")
     },
     "schedule.testing": "testing",
     "topi.nn.utils": "topi.utils",
@@ -110,6 +111,7 @@ NAMES: dict[str, str] = {
     "schedule": "tir.schedule",
     "tensor_intrin.dot_products": "tir.tensor_intrin",
     "tensor_intrin.cuda": "tir.tensor_intrin.cuda",
+    "tensor_intrin.rocm": "tir.tensor_intrin.rocm",
     "testing.relax": "relax.testing",
     "testing.topi_reference": "topi.testing",
 }

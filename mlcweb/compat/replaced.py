@@ -400,6 +400,9 @@ _ROWS_IN: dict[str, dict[str, str]] = {
     "tensor_intrin.cuda": {
         "describe the instruction with @T.prim_func and tvm.tir.TensorIntrin.register": "*",
     },
+    "tensor_intrin.rocm": {
+        "describe the instruction with @T.prim_func and tvm.tir.TensorIntrin.register": "*",
+    },
     "tensor_intrin.dot_products": {
         "describe the instruction with @T.prim_func and tvm.tir.TensorIntrin.register": "*",
     },

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.script import tir as T
-from mlcweb.tensor_intrin.warp_matrices import WARP_SIZE, Intrinsic
+from mlcweb.tensor_intrin.register_tiles import Intrinsic
+from mlcweb.tensor_intrin.warp_matrices import WARP_SIZE
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.tensor_intrin import TensorIntrin
 

@@ -1,9 +1,8 @@
 """The matrix instructions of PTX, NVIDIA's assembly: `ldmatrix`, `mma`, and what goes with them.
 
-A tile lies in the registers of a warp, a buffer of scope "warp" whose first index is the lane, the
-second the register of that lane. The layouts say which element of a tile is where. For each type
-and scope there are intrinsics that fill, load and store such tiles and multiply them. The layouts
-and intrinsics are those of "Warp Level Matrix Instructions" in NVIDIA's PTX ISA.
+A tile lies in the registers of a warp. The layouts say which element of a tile is where. For each
+type and scope there are intrinsics that fill, load and store such tiles and multiply them. The
+layouts and intrinsics are those of "Warp Level Matrix Instructions" in NVIDIA's PTX ISA.
 """
 
 # TVMScript is Python by syntax, not by typing.
@@ -15,14 +14,10 @@ from itertools import product
 from typing import Any
 
 from mlcweb.script import tir as T
-from mlcweb.tir.arithmetic import const
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tensor_intrin import register_tiles as tiles
+from mlcweb.tensor_intrin.register_tiles import M_DIM, N_DIM, Intrinsic, Place
 from mlcweb.tir.tensor_intrin import TensorIntrin
 
-Intrinsic = tuple[PrimFunc, PrimFunc]
-Place = tuple[Any, Any]
-
-M_DIM = N_DIM = 16
 WARP_SIZE = 32
 
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32",
@@ -120,22 +115,6 @@ def get_ldmatrix_intrin(
     turns = transposed == (matrix_name == "A")
 
     @T.prim_func
-    def description(
-        warp: T.Buffer((WARP_SIZE, count), dtype, offset_factor=columns, scope="warp"),
-        shared: T.Buffer((rows, columns), dtype, offset_factor=columns, scope=shared_scope),
-    ):
-        with T.block("root"):
-            T.reads(shared[0:rows, 0:columns])
-            T.writes(warp[0:WARP_SIZE, 0:count])
-            for ax0, ax1 in T.grid(rows, columns):
-                with T.block("shared_warp"):
-                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
-                    T.reads(shared[v0, v1])
-                    lane, register = T.meta_var(layout(v0, v1))
-                    T.writes(warp[lane, register])
-                    warp[lane, register] = shared[v0, v1]
-
-    @T.prim_func
     def implementation(
         warp: T.Buffer((WARP_SIZE, count), dtype, offset_factor=columns, scope="warp"),
         shared: T.Buffer(
@@ -159,6 +138,7 @@ def get_ldmatrix_intrin(
                     )
                 )
 
+    description = tiles.load(WARP_SIZE, (rows, columns), dtype, layout, shared_scope, columns)
     return description, implementation
 
 
@@ -173,38 +153,19 @@ def get_mma_intrin(
     """The product of a 16 x `k_dim` and a `k_dim` x 16 tile, added to a third: two instructions of
     eight columns each."""
     count, results = M_DIM * k_dim // WARP_SIZE, M_DIM * N_DIM // WARP_SIZE
-    c_layout = shared_16x16_to_ldmatrix_32x8_layout
-    a_layout = _layout("A", k_dim, a_transposed)
-    b_layout = _layout("B", k_dim, b_transposed)
     a_factor = M_DIM if a_transposed else k_dim
     b_factor = k_dim if b_transposed else N_DIM
     shape = f"m16n8k{k_dim}"
     a_type, b_type, c_type = (_IN_PTX[dtype] for dtype in (a_dtype, b_dtype, out_dtype))
 
-    def places(i: Any, j: Any, k: Any) -> tuple[Any, ...]:
-        a = a_layout(*((k, i) if a_transposed else (i, k)))
-        b = b_layout(*((j, k) if b_transposed else (k, j)))
-        return *c_layout(i, j), *a, *b
+    a_in_memory = _layout("A", k_dim, a_transposed)
+    b_in_memory = _layout("B", k_dim, b_transposed)
 
-    def widened(value: Any) -> Any:
-        return T.Cast(out_dtype, value) if out_dtype in ("float32", "int32") else value
+    def a_layout(i: Any, k: Any) -> Place:
+        return a_in_memory(k, i) if a_transposed else a_in_memory(i, k)
 
-    @T.prim_func
-    def description(
-        A: T.Buffer((WARP_SIZE, count), a_dtype, offset_factor=a_factor, scope="warp"),
-        B: T.Buffer((WARP_SIZE, count), b_dtype, offset_factor=b_factor, scope="warp"),
-        C: T.Buffer((WARP_SIZE, results), out_dtype, offset_factor=N_DIM, scope="warp"),
-    ):
-        with T.block("root"):
-            T.reads(C[0:WARP_SIZE, 0:results], A[0:WARP_SIZE, 0:count], B[0:WARP_SIZE, 0:count])
-            T.writes(C[0:WARP_SIZE, 0:results])
-            for i, j, k in T.grid(M_DIM, N_DIM, k_dim):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    c0, c1, a0, a1, b0, b1 = T.meta_var(places(vi, vj, vk))
-                    T.reads(C[c0, c1], A[a0, a1], B[b0, b1])
-                    T.writes(C[c0, c1])
-                    C[c0, c1] = C[c0, c1] + widened(A[a0, a1]) * widened(B[b0, b1])
+    def b_layout(k: Any, j: Any) -> Place:
+        return b_in_memory(j, k) if b_transposed else b_in_memory(k, j)
 
     @T.prim_func
     def implementation(
@@ -235,26 +196,19 @@ def get_mma_intrin(
                     )
                 )  # fmt: skip
 
+    description = tiles.product(
+        WARP_SIZE,
+        k_dim,
+        (a_dtype, b_dtype, out_dtype),
+        (a_layout, b_layout, shared_16x16_to_ldmatrix_32x8_layout),
+        out_dtype in ("float32", "int32"),
+        (a_factor, b_factor, N_DIM),
+    )
     return description, implementation
 
 
 def get_mma_fill_intrin(dtype: str, local_size: int) -> Intrinsic:
     """Zeros in the registers of a result."""
-    zero = const(0, dtype)
-    layout = shared_16x16_to_ldmatrix_32x8_layout
-
-    @T.prim_func
-    def description(C_warp: T.Buffer((WARP_SIZE, local_size), dtype, scope="warp")):
-        with T.block("root"):
-            T.reads()
-            T.writes(C_warp[0:WARP_SIZE, 0:local_size])
-            for i0, i1 in T.grid(M_DIM, N_DIM):
-                with T.block("C_warp"):
-                    i, j = T.axis.remap("SS", [i0, i1])
-                    lane, register = T.meta_var(layout(i, j))
-                    T.reads()
-                    T.writes(C_warp[lane, register])
-                    C_warp[lane, register] = zero
 
     @T.prim_func
     def implementation(
@@ -266,7 +220,8 @@ def get_mma_fill_intrin(dtype: str, local_size: int) -> Intrinsic:
             for tx in T.thread_binding(WARP_SIZE, thread="threadIdx.x"):  # noqa: B007
                 T.evaluate(T.mma_fill(local_size, C_warp.data, C_warp.elem_offset, dtype=dtype))
 
-    return description, implementation
+    layout = shared_16x16_to_ldmatrix_32x8_layout
+    return tiles.fill(WARP_SIZE, local_size, dtype, layout), implementation
 
 
 def get_mma_store_intrin(
@@ -274,22 +229,6 @@ def get_mma_store_intrin(
 ) -> Intrinsic:
     """A result from registers to memory, by `T.mma_store` or by stores of its elements."""
     layout, inverse = shared_16x16_to_ldmatrix_32x8_layout, ldmatrix_32x8_to_shared_16x16_layout
-
-    @T.prim_func
-    def description(
-        C_warp: T.Buffer((WARP_SIZE, local_size), dtype, scope="warp"),
-        C: T.Buffer((M_DIM, N_DIM), dtype, scope=scope),
-    ):
-        with T.block("root"):
-            T.reads(C_warp[0:WARP_SIZE, 0:local_size])
-            T.writes(C[0:M_DIM, 0:N_DIM])
-            for i0, i1 in T.grid(M_DIM, N_DIM):
-                with T.block("C_warp"):
-                    v0, v1 = T.axis.remap("SS", [i0, i1])
-                    lane, register = T.meta_var(layout(v0, v1))
-                    T.reads(C_warp[lane, register])
-                    T.writes(C[v0, v1])
-                    C[v0, v1] = C_warp[lane, register]
 
     @T.prim_func
     def whole(
@@ -324,6 +263,7 @@ def get_mma_store_intrin(
                 for local_id in range(local_size):
                     C[inverse(tx, local_id)] = C_warp[tx, local_id]
 
+    description = tiles.store(WARP_SIZE, local_size, dtype, layout, scope)
     return description, whole if use_mma_store_intrinic else elements
 
 

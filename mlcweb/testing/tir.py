@@ -9,11 +9,12 @@ from mlcweb.ir.module import IRModule
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.tir.function import PrimFunc
 
-__all__ = ["mma_schedule"]
+__all__ = ["mfma_schedule", "mma_schedule"]
 
 Layout = Callable[..., Sequence[Any]]
 
 WARP_SIZE = 32
+WAVE_SIZE = 64
 
 
 def mma_schedule(
@@ -41,6 +42,59 @@ def mma_schedule(
     three of the reduction. Operands come through shared memory into the registers of a warp, where
     elements lie as the index maps say; the intrinsics load, multiply, clear and store a tile.
     """
+    return _tensorized(
+        workload, k_inner, in_dtype, b_transposed,
+        (i_factors, j_factors, k_factors),
+        (index_map_A, index_map_B, index_map_C),
+        (ldmatrix_a_intrin, ldmatrix_b_intrin),
+        (mma_intrin, mma_fill_intrin, mma_store_intrin),
+        shared_scope, WARP_SIZE,
+    )  # fmt: skip
+
+
+def mfma_schedule(
+    workload: PrimFunc,
+    k_inner: int,
+    in_dtype: str,
+    b_transposed: bool,
+    i_factors: Sequence[int],
+    j_factors: Sequence[int],
+    k_factors: Sequence[int],
+    index_map_A: Layout,
+    index_map_B: Layout,
+    index_map_C: Layout,
+    ldmatrix_a_intrin: str,
+    ldmatrix_b_intrin: str,
+    mfma_intrin: str,
+    mfma_fill_intrin: str,
+    mfma_store_intrin: str,
+    shared_scope: str = "shared",
+) -> Schedule:
+    """The same in tiles that `mfma` of AMD's GPUs computes, by wavefronts of 64 threads."""
+    return _tensorized(
+        workload, k_inner, in_dtype, b_transposed,
+        (i_factors, j_factors, k_factors),
+        (index_map_A, index_map_B, index_map_C),
+        (ldmatrix_a_intrin, ldmatrix_b_intrin),
+        (mfma_intrin, mfma_fill_intrin, mfma_store_intrin),
+        shared_scope, WAVE_SIZE,
+    )  # fmt: skip
+
+
+def _tensorized(
+    workload: PrimFunc,
+    k_inner: int,
+    in_dtype: str,
+    b_transposed: bool,
+    factors: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    maps: tuple[Layout, Layout, Layout],
+    loads: tuple[str, str],
+    intrinsics: tuple[str, str, str],
+    shared_scope: str,
+    warp_size: int,
+) -> Schedule:
+    i_factors, j_factors, k_factors = factors
+    multiply, clear, store = intrinsics
     sch = Schedule(IRModule({"main": workload}))
     block = sch.get_block("C")
     sizes = (16, 16, k_inner)
@@ -67,7 +121,7 @@ def mma_schedule(
     for operand in (0, 1):
         copy = sch.cache_read(tile, operand, shared_scope)
         sch.compute_at(copy, k[0])
-        _share_copy(sch, copy, warps, in_dtype)
+        _share_copy(sch, copy, warps, warp_size, in_dtype)
     a, b = (sch.cache_read(tile, operand, "warp") for operand in (0, 1))
     for fragment in (a, b):
         sch.compute_at(fragment, k[1])
@@ -79,27 +133,28 @@ def mma_schedule(
 
     a_tile = _tiled(sch, a, 16, k_inner)
     b_tile = _tiled(sch, b, *((16, k_inner) if b_transposed else (k_inner, 16)))
-    sch.transform_layout(a, ("write", 0), index_map_A)
-    sch.transform_layout(b, ("write", 0), index_map_B)
-    sch.transform_layout(c, ("read", 0), index_map_C)
-    sch.tensorize(a_tile, ldmatrix_a_intrin)
-    sch.tensorize(b_tile, ldmatrix_b_intrin)
-    sch.tensorize(sch.get_loops(block)[-3], mma_intrin)
-    sch.tensorize(sch.get_loops(init)[-2], mma_fill_intrin)
-    sch.tensorize(c_tile, mma_store_intrin)
+    sch.transform_layout(a, ("write", 0), maps[0])
+    sch.transform_layout(b, ("write", 0), maps[1])
+    sch.transform_layout(c, ("read", 0), maps[2])
+    sch.tensorize(a_tile, loads[0])
+    sch.tensorize(b_tile, loads[1])
+    sch.tensorize(sch.get_loops(block)[-3], multiply)
+    sch.tensorize(sch.get_loops(init)[-2], clear)
+    sch.tensorize(c_tile, store)
     return sch
 
 
-def _share_copy(sch: Schedule, copy: BlockRV, warps: int, dtype: str) -> None:
-    """Copy by all threads of a block, several elements at once, into rows that are a few banks of
-    memory longer than the tile."""
+def _share_copy(sch: Schedule, copy: BlockRV, warps: int, warp_size: int, dtype: str) -> None:
+    """Copy by all threads of a block, several elements at once; for NVIDIA's warps into rows that
+    are a few banks of memory longer than the tile."""
     width = 16 if dtype == "int8" else 8
     elements = sch.fuse(*sch.get_loops(copy)[-2:])
-    _, y, x, vector = sch.split(elements, [None, warps, WARP_SIZE, width])
+    _, y, x, vector = sch.split(elements, [None, warps, warp_size, width])
     sch.bind(x, "threadIdx.x")
     sch.bind(y, "threadIdx.y")
     sch.vectorize(vector)
-    sch.storage_align(copy, 0, axis=-2, factor=32, offset=8 if dtype == "float16" else 16)
+    if warp_size == WARP_SIZE:
+        sch.storage_align(copy, 0, axis=-2, factor=32, offset=8 if dtype == "float16" else 16)
 
 
 def _tiled(sch: Schedule, block: BlockRV, height: int, width: int) -> LoopRV:

@@ -119,7 +119,7 @@ from tvm.tir.transform.transform import Simplify
 from tvm.tirx.transform.function_pass import Simplify
 from tvm.tir.tensor_intrin.x86 import VNNI_DOT_16x4_INTRIN, AVX512_DOT_16x4_INTRIN
 from tvm.tir.tensor_intrin.arm_cpu import ARM_DOT_4x4_i8_NEON_INTRIN, ARM_DOT_4x4_i8_SDOT_INTRIN
-from tvm.tir.tensor_intrin.rocm import AMDGPU_SDOT4_INTRIN
+from tvm.tir.tensor_intrin.rocm import AMDGPU_SDOT4_INTRIN, ROCM_MFMA_s8s8s32_INTRIN
 from tvm.tir.tensor_intrin.cuda import WMMA_SYNC_16x16x16_f16f16f32_INTRIN, MMA_i8i8i32_INTRIN
 from tvm.s_tir.tensor_intrin.hexagon import VRMPY_u8u8i32_INTRIN
 from tvm.tir.tensor_intrin.dot_product_common import DP4A_INTRIN
@@ -199,6 +199,7 @@ def test_imports(statement):
         ("relax", "VirtualMachine build BlockBuilder"),
         ("tir.stmt_functor", "post_order_visit ir_transform"),
         ("tir.tensor_intrin.cuda", "WMMA_SYNC_16x16x16_f16f16f32_INTRIN get_mma_intrin"),
+        ("tir.tensor_intrin.rocm", "AMDGPU_SDOT4_INTRIN ROCM_MFMA_f32f32f32_INTRIN WARP_SIZE"),
     ],
 )
 def test_all_public_names_of_a_module_are_imported_by_a_star(tvm, module, names):
@@ -400,6 +401,7 @@ def test_functions_that_are_modules_too(tvm):
         ("topi", "no_such_operator", "it is an operator of topi that is not here; write it with"),
         ("tir.transform", "NoSuchPass", "write the pass with @tvm.tir.transform.prim_func_pass"),
         ("tir.tensor_intrin.cuda", "MMA_bf16bf16f32_INTRIN", "describe the instruction"),
+        ("tir.tensor_intrin.rocm", "ROCM_MFMA_bf16bf16f32_INTRIN", "describe the instruction"),
     ],
 )
 def test_any_other_name_of_a_kind_can_be_imported_and_is_refused_where_it_is_used(
