@@ -25,7 +25,7 @@ MATRIX_UNIT = "matrix_unit"
 
 
 WARP_MATRIX = "warp_matrix"
-"""The attribute of loops by the first lane that one instruction of PTX does on the registers of all
+"""The attribute of loops by the first lane that one matrix instruction does on the registers of all
 threads of a warp."""
 
 

@@ -18,6 +18,7 @@ from mlcweb.ir.visitor import Mutator, find_nodes, on
 from mlcweb.lower.atomics import lower_atomics
 from mlcweb.lower.local_stage import manifest_local_stage
 from mlcweb.lower.lowering_pass import lowering_pass
+from mlcweb.lower.matrix_cores import lower_matrix_cores
 from mlcweb.lower.matrix_units import lower_matrix_units
 from mlcweb.lower.pipeline_annotations import has_pipelines, with_attributes
 from mlcweb.lower.thread_launches import launch_as_loop
@@ -44,7 +45,7 @@ def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
 
 def instructions_in_loops(func: PrimFunc) -> PrimFunc:
     """Loops and updates, under marks, for the instructions of GPUs."""
-    return lower_atomics(lower_matrix_units(lower_warp_matrices(func)))
+    return lower_atomics(lower_matrix_units(lower_matrix_cores(lower_warp_matrices(func))))
 
 
 class BlockConversion(Mutator):

@@ -25,6 +25,7 @@ from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
 from mlcweb.lower.fixed_point import computed_product
 from mlcweb.lower.llvm_functions import computed
 from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.lower.matrix_cores import lower_matrix_cores
 from mlcweb.lower.simplify import simplify
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -316,6 +317,7 @@ def expand_instructions(
     that have some builtins of TensorIR; `has_words` is whether they view vectors as numbers."""
 
     def run(func: PrimFunc) -> PrimFunc:
+        func = lower_matrix_cores(func)  # which know operands by the vectors that they are
         body = _Expansion(features, builtins).rewrite(func.body)
         return func.with_body(body if has_words else _Words().rewrite(body))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
+    WARP_MATRIX,
     is_own,
     is_shared,
     stored_data,
@@ -28,6 +29,12 @@ from mlcweb.tir.operators import operator_name
 from mlcweb.tir.substitute import substitute, variables_in
 
 WARP_SIZE = 32
+WAVE_SIZE = 64
+"""The threads of a warp of NVIDIA's GPUs, and of a wavefront of AMD's, which is one by another
+name."""
+
+MATRIX_CORES = "mfma"
+"""The instruction of AMD's matrix cores, with which the mark of loops that it does begins."""
 
 Tags = frozenset[str]
 
@@ -124,6 +131,7 @@ class _Unification(Mutator):
         self.hoisted: list[Buffer] = []
         self.touched = Touched()
         self.warps: dict[E.Var, _WarpCopies] = {}
+        self.warp_size = WAVE_SIZE if uses_matrix_cores(func) else WARP_SIZE
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -150,7 +158,7 @@ class _Unification(Mutator):
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
         buffer = statement.buffer
         if buffer.scope().startswith("warp"):
-            self.warps[buffer.data] = _WarpCopies(buffer)
+            self.warps[buffer.data] = _WarpCopies(buffer, self.warp_size)
         body = self.rewrite(statement.body)
         if buffer.data in self.warps:
             buffer = self.warps.pop(buffer.data).buffer
@@ -192,18 +200,19 @@ def copies_of(buffer: Buffer, loops: Sequence[S.For]) -> tuple[Buffer, list[E.Pr
 class _WarpCopies:
     """The copies of a buffer of scope "warp": one for each index on the other thread axes."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: Buffer, warp_size: int) -> None:
         self.old = self.buffer = buffer
+        self.warp_size = warp_size
         self.tags: list[str] | None = None
 
     def access(self, node: Any, around: Sequence[S.For]) -> Any:
         loops = {tag: loop for loop in around if (tag := thread_tag(loop))}
         lanes = loops.pop("threadIdx.x", None)
-        if lanes is None or not _divides_a_warp(lanes.extent):
+        if lanes is None or not _divides(self.warp_size, lanes.extent):
             threads = "no loop" if lanes is None else f"a loop of {lanes.extent}"
             raise self.refusal(
                 f"is memory of a warp, whose threads are those of one loop over threadIdx.x, of "
-                f"which {WARP_SIZE} is a multiple; here is {threads}",
+                f"which {self.warp_size} is a multiple; here is {threads}",
                 node,
             )
         tags = sorted(tag for tag, loop in loops.items() if not is_const_int(loop.extent, 1))
@@ -225,8 +234,14 @@ class _WarpCopies:
         return ThreadError(f'"{self.old.name}" {reason}; use "shared" memory instead', node.span)
 
 
-def _divides_a_warp(extent: E.PrimExpr) -> bool:
-    return isinstance(extent, E.IntImm) and extent.value > 0 and WARP_SIZE % extent.value == 0
+def _divides(count: int, extent: E.PrimExpr) -> bool:
+    return isinstance(extent, E.IntImm) and extent.value > 0 and count % extent.value == 0
+
+
+def uses_matrix_cores(func: PrimFunc) -> bool:
+    """Whether loops are marked as an instruction of AMD's matrix cores."""
+    marks = S.find_attributes(func.body, WARP_MATRIX)
+    return any(str(getattr(mark.value, "value", "")).startswith(MATRIX_CORES) for mark in marks)
 
 
 def check_one_index(inner: S.For, outer: S.For) -> None:

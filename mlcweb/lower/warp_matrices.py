@@ -21,6 +21,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.arith.pattern import linear_in
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
+from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import on
 from mlcweb.lower.thread_axes import WARP_SIZE
 from mlcweb.lower.warp_registers import Lanes
@@ -168,9 +169,39 @@ class _LanesBuffers(Lanes):
         return replace(new, value=replace(new.value, args=tuple(args)))
 
 
-class _Calls(Lanes):
-    """Writes each call as loops. An operand is a function of the lane, as it stands in the call."""
+class LoopsOfLanes(Lanes):
+    """Writes what the threads of a warp do together as loops. An operand is a function of the lane,
+    as it stands in the program."""
 
+    def check_lanes(self, what: str, count: int, span: Span | None) -> None:
+        """Refuse an instruction of so many threads where others are."""
+        if self.lane is None or not is_const_int(self.lanes.extent, count):
+            threads = "no loop" if self.lane is None else f"a loop of {self.lanes.extent}"
+            raise TVMError(
+                f"{what} is done by the {count} threads of a warp, those of one loop over "
+                f"threadIdx.x; here is {threads} around it",
+                span,
+            )
+
+    def marked(self, kind: str, nest: Nest, body: S.Stmt) -> S.Stmt:
+        assert self.lane is not None
+        alone = S.IfThenElse(equal(self.lane, self.lanes.min), nest.around(body))
+        text = E.StringImm(kind)
+        return S.AttrStmt(text, WARP_MATRIX, text, alone, span=body.span)
+
+    @property
+    def number(self) -> E.PrimExpr:
+        """The lane that a thread is."""
+        assert self.lane is not None
+        return subtract(self.lane, self.lanes.min)
+
+    def of_lane(self, value: E.PrimExpr, lane: E.PrimExpr) -> E.PrimExpr:
+        """What a lane has for a value of the program."""
+        assert self.lane is not None
+        return substitute(self.told(value), {self.lane: add(lane, self.lanes.min)})
+
+
+class _Calls(LoopsOfLanes):
     def __init__(self, buffers: dict[E.Var, Buffer]) -> None:
         super().__init__()
         self.buffers = buffers
@@ -180,13 +211,7 @@ class _Calls(Lanes):
         call = _call(statement)
         if call is None:
             return statement
-        if self.lane is None or not is_const_int(self.lanes.extent, WARP_SIZE):
-            threads = "no loop" if self.lane is None else f"a loop of {self.lanes.extent}"
-            raise TVMError(
-                f"{operator_name(call)} is done by the {WARP_SIZE} threads of a warp, those of "
-                f"one loop over threadIdx.x; here is {threads} around it",
-                call.span,
-            )
+        self.check_lanes(operator_name(call), WARP_SIZE, call.span)
         return getattr(self, _kind(call))(call)
 
     # Instructions
@@ -202,7 +227,7 @@ class _Calls(Lanes):
         if turns and size == 1:
             return self.bytes_by_column(call)
         word = 4 // size
-        nest = _Nest(lane=WARP_SIZE, register=count * word)
+        nest = Nest(lane=WARP_SIZE, register=count * word)
         lane, register = nest.loops
         row, column = floordiv(lane, const(4)), multiply(floormod(lane, const(4)), word)
         column = add(column, floormod(register, const(word)))
@@ -218,7 +243,7 @@ class _Calls(Lanes):
     def bytes_by_column(self, call: E.Call) -> S.Stmt:
         """The instruction would turn pairs of bytes, so that each lane loads its own one by one.
         What the call says of the address is how far the next row is."""
-        nest = _Nest(register=16)
+        nest = Nest(register=16)
         [register], lane = nest.loops, self.number
         half = floormod(floordiv(register, const(4)), const(2))
         row = add(multiply(half, 16), multiply(floormod(lane, const(4)), 4))
@@ -248,7 +273,7 @@ class _Calls(Lanes):
         if any(_number(part) != 0 for part in call.args[12:13]):
             raise _refusal(call, "has no saturation here; leave it out")
         m, n, depth = sizes_of(shape)
-        nest = _Nest(i=m, j=n, k=depth)
+        nest = Nest(i=m, j=n, k=depth)
         i, j, k = nest.loops
         word = const(max(1, 4 // dtypes.size_in_bytes(self.pointed(call, 6).dtype)))
         group, half = multiply(floormod(i, const(8)), 4), floordiv(i, const(8))
@@ -264,14 +289,14 @@ class _Calls(Lanes):
         return self.marked(" ".join(("mma", shape, *types)), nest, S.store_to(c, value, call.span))
 
     def fill(self, call: E.Call) -> S.Stmt:
-        nest = _Nest(register=_tiled(call))
+        nest = Nest(register=_tiled(call))
         element = self.register(call, 1, self.number, nest.loops[0], nest)
         return nest.around(S.store_to(element, const(0, element.dtype), call.span))
 
     def store(self, call: E.Call) -> S.Stmt:
         if [_number(part) for part in call.args[:2]] != [16, 16]:
             raise _refusal(call, f"stores 16 x 16 elements, not {call.args[0]} x {call.args[1]}")
-        nest = _Nest(register=STORED)
+        nest = Nest(register=STORED)
         [register], lane = nest.loops, self.number
         half = floormod(floordiv(register, const(2)), const(2))
         row = add(multiply(half, 8), floordiv(lane, const(4)))
@@ -281,24 +306,7 @@ class _Calls(Lanes):
         element = self.register(call, 3, lane, register, nest)
         return nest.around(S.store_to(target, element, call.span))
 
-    def marked(self, kind: str, nest: _Nest, body: S.Stmt) -> S.Stmt:
-        assert self.lane is not None
-        alone = S.IfThenElse(equal(self.lane, self.lanes.min), nest.around(body))
-        text = E.StringImm(kind)
-        return S.AttrStmt(text, WARP_MATRIX, text, alone, span=body.span)
-
     # Operands
-
-    @property
-    def number(self) -> E.PrimExpr:
-        """The lane that a thread is."""
-        assert self.lane is not None
-        return subtract(self.lane, self.lanes.min)
-
-    def of_lane(self, value: E.PrimExpr, lane: E.PrimExpr) -> E.PrimExpr:
-        """What a lane has for a value of the call."""
-        assert self.lane is not None
-        return substitute(self.told(value), {self.lane: add(lane, self.lanes.min)})
 
     def pointed(self, call: E.Call, at: int) -> Buffer:
         buffer = self.buffers.get(call.args[at])  # type: ignore[call-overload]
@@ -307,7 +315,7 @@ class _Calls(Lanes):
         return buffer
 
     def register(
-        self, call: E.Call, at: int, lane: E.PrimExpr, register: E.PrimExpr, nest: _Nest
+        self, call: E.Call, at: int, lane: E.PrimExpr, register: E.PrimExpr, nest: Nest
     ) -> E.BufferLoad:
         """A register of a lane: one of the operand that an argument points to."""
         buffer = self.pointed(call, at)
@@ -321,7 +329,7 @@ class _Calls(Lanes):
         return nest.element(buffer, subtract(add(place, register), buffer.elem_offset))
 
     def memory(
-        self, call: E.Call, at: int, offset: E.PrimExpr, column: E.PrimExpr, nest: _Nest
+        self, call: E.Call, at: int, offset: E.PrimExpr, column: E.PrimExpr, nest: Nest
     ) -> E.BufferLoad:
         """An element so far from where an argument points to, in a column."""
         pointer: Any = call.args[at]
@@ -350,7 +358,7 @@ class _Calls(Lanes):
         return E.BufferLoad(buffer, indices)
 
 
-class _Nest:
+class Nest:
     """Loops over elements, by their extents."""
 
     def __init__(self, **extents: int) -> None:

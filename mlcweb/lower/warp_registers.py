@@ -13,7 +13,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import find_nodes, on
-from mlcweb.lower.thread_axes import WARP_SIZE
+from mlcweb.lower.thread_axes import MATRIX_CORES, WARP_SIZE, uses_matrix_cores
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, is_const_int, subtract
@@ -89,8 +89,15 @@ def registers_of_lanes(func: PrimFunc) -> PrimFunc:
     """The function where each thread has its part of what matrix instructions keep in a warp: of
     the elements [..., lane, register] those of its lane. Under the marks all lanes' are that one's.
 
-    Raises a TVMError where a thread reads or writes what another lane has.
+    Raises a TVMError where a thread reads or writes what another lane has, and for instructions of
+    AMD's, which no language here has.
     """
+    if uses_matrix_cores(func):
+        raise TVMError(
+            f"No GPU that is written for here has llvm.amdgcn.{MATRIX_CORES}, the matrix "
+            "instruction of AMD's; leave the blocks as loops, without tensorize, or build for "
+            '"simulated" or "llvm"'
+        )
     data = {
         node.buffer.data: node.buffer
         for part in S.find_attributes(func.body, WARP_MATRIX)
