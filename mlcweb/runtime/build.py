@@ -342,9 +342,8 @@ def _target(target: Any) -> Target | None:
         return None
     chosen = Target(chosen)
     if chosen.is_source_only:
-        raise TVMError(
-            f'Nothing here builds for "{chosen.kind}"; targets are {", ".join(target_names())}'
-        )
+        targets = ", ".join(sorted({*target_names(), *DEVICE_KINDS}))
+        raise TVMError(f'Nothing here builds for "{chosen.kind}"; targets are {targets}')
     return chosen
 
 
