@@ -17,9 +17,9 @@ from functools import partial
 from importlib.util import find_spec
 
 from mlcweb.compat.class_names import class_name
-from mlcweb.compat.finder import AliasFinder, PackageFinder
+from mlcweb.compat.finder import AliasFinder, PackageFinder, ReplacedFinder
 from mlcweb.compat.names import ATTRIBUTES, MODULES, NAMES, VIEWS
-from mlcweb.compat.replaced import ABSENT, HINTS
+from mlcweb.compat.replaced import ABSENT, HINTS, PACKAGES
 from mlcweb.compat.tree import StandInTree, Tree
 from mlcweb.ir.class_names import show_classes
 from mlcweb.playground import magics
@@ -28,6 +28,7 @@ _TREE = Tree("mlcweb", "tvm", MODULES, ATTRIBUTES, VIEWS, ABSENT, HINTS, NAMES)
 _TVM = AliasFinder("tvm", "mlcweb", _TREE)
 _ATTACHING = PackageFinder(_TREE, last=False)
 _MISSING = PackageFinder(_TREE, last=True)
+_REPLACED = ReplacedFinder(PACKAGES)
 _STAND_INS = (
     AliasFinder("IPython", "mlcweb.compat.ipython"),
     AliasFinder("tvm_ffi", "mlcweb.compat.ffi"),
@@ -70,7 +71,7 @@ def install(*, force: bool = False, stand_ins: bool = sys.platform == "emscripte
     _forget("tvm")
     # First in line, to hide a real TVM as well; the stand-ins stay behind the real things.
     sys.meta_path[:0] = [_TVM, _ATTACHING]
-    sys.meta_path.extend([*_STAND_INS, _MISSING])
+    sys.meta_path.extend([*_STAND_INS, _MISSING, _REPLACED])
     if stand_ins:
         sys.meta_path[:0] = _TORCH
         for finder in _TORCH:
@@ -84,7 +85,7 @@ def uninstall() -> None:
     """Takes the aliases back: ``import tvm`` finds a real TVM again, or nothing."""
     if not installed():
         return
-    for finder in (_TVM, _ATTACHING, *_STAND_INS, *_TORCH, _MISSING):
+    for finder in (_TVM, _ATTACHING, *_STAND_INS, *_TORCH, _MISSING, _REPLACED):
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
     magics.FILES.clear()

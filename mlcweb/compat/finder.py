@@ -137,6 +137,21 @@ class PackageFinder(MetaPathFinder):
         return None
 
 
+class ReplacedFinder(MetaPathFinder):
+    """Says what takes the place of packages that came with the other one: stands last in line, so
+    that real packages of these names are found before."""
+
+    def __init__(self, replaced: Mapping[str, str]):
+        self.replaced = replaced
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> None:
+        why = self.replaced.get(fullname)
+        if why is not None:
+            raise ModuleNotFoundError(f"There is no package {fullname} here: {why}", name=fullname)
+
+
 class AttachingLoader(Loader):
     """Another loader, after which a module has the tree's names as well."""
 

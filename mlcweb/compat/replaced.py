@@ -464,6 +464,14 @@ ABSENT: dict[str, str] = {name: why for why, names in _ROWS.items() for name in 
 }
 """Modules, and names in them -> what to use instead; `*` is every name that a module has not."""
 
+PACKAGES: dict[str, str] = {
+    "topi": "it moved to tvm.topi in TVM 0.7; write from tvm import topi",
+    "nnvm": "relay replaced it, and relax that; write models with tvm.relax (lesson 9)",
+    "vta": "it was for an accelerator of its own; describe an instruction with "
+    "tvm.tir.TensorIntrin.register, and sch.tensorize by it (lesson 8)",
+}
+"""Packages that came with TVM beside it -> what to use instead."""
+
 HINTS: dict[str, str] = {
     "tir": "dir(tvm.tir) lists what is here",
     "arith": "tvm.arith.Analyzer simplifies, proves and bounds integers",

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mlcweb.compat.absent import AbsentError
-from mlcweb.compat.finder import AliasFinder, PackageFinder
+from mlcweb.compat.finder import AliasFinder, PackageFinder, ReplacedFinder
+from mlcweb.compat.replaced import PACKAGES
 from mlcweb.compat.tree import Tree
 
 
@@ -134,3 +135,21 @@ def test_a_missing_dependency_of_a_module_is_not_mistaken_for_the_module():
 def test_other_names_are_left_alone(aliased):
     assert aliased.find_spec("motorcycle") is None
     assert aliased.find_spec("json") is None
+
+
+@pytest.mark.parametrize(
+    ("package", "instead"),
+    [
+        ("topi", "write from tvm import topi"),
+        ("nnvm", "write models with tvm.relax"),
+        ("vta", "tvm.tir.TensorIntrin.register"),
+    ],
+)
+def test_packages_that_came_with_tvm_are_told_with_what_replaced_them(
+    package, instead, monkeypatch
+):
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, ReplacedFinder(PACKAGES)])
+    message = f"There is no package {package} here: .*{instead}"
+    with pytest.raises(ModuleNotFoundError, match=message) as caught:
+        load(package)
+    assert caught.value.name == package
