@@ -19,6 +19,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, const, floordiv, floormod, is_const_int, multiply
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import operator_name
+from mlcweb.tir.substitute import reads_memory
 
 SIDE = 16
 
@@ -76,6 +77,11 @@ class _Products(LoopsOfLanes):
         sums = _registers(what, operands[2], out, SIDE * SIDE // WAVE_SIZE)
         if sums.buffer is not store.buffer or not same_expressions(sums.indices, store.indices):
             raise TVMError(f"{what} is stored here where its operand C is, alone", store.span)
+        if any(operand.buffer.data is store.buffer.data for operand in (a, b)):
+            raise TVMError(
+                f'{what} takes A and B from other memory than C, which is in "{store.buffer.name}"',
+                store.span,
+            )
         nest = Nest(i=SIDE, j=SIDE, k=depth)
         i, j, k = nest.loops
         block, register = multiply(floordiv(k, const(count)), SIDE), floormod(k, const(count))
@@ -92,6 +98,12 @@ class _Products(LoopsOfLanes):
         self, load: E.BufferLoad, lane: E.PrimExpr, register: E.PrimExpr, nest: Nest
     ) -> E.BufferLoad:
         """The element that a lane has in a register of an operand."""
+        if any(reads_memory(self.told(index)) for index in load.indices):
+            raise TVMError(
+                f'Registers of "{load.buffer.name}" are told here by what is in memory, which may '
+                "be another thing in each lane",
+                load.span,
+            )
         *first, last = load.indices
         last = add(last.base, register) if isinstance(last, E.Ramp) else last
         indices = (nest.analyzer.simplify(self.of_lane(index, lane)) for index in (*first, last))

@@ -104,15 +104,16 @@ def main(A: T.Buffer((64, 1), "float32"), B: T.Buffer((64, 1), "float32"),
             for i in range(8):
                 c[tx, i] = T.float32(0.5)
             c[tx, 0:4] = T.call_llvm_pure_intrin("float32x4", "llvm.amdgcn.mfma.{name}",
-                a[tx, 0], b[tx, 0], {sums}, {options})
+                {a}, b[tx, 0], {sums}, {options})
             for i in range(4):
                 C[tx, i] = c[tx, i]
 """
 
 
-def program(lanes=64, scope="warp", name="f32.16x16x4f32", sums="c[tx, 0:4]", options="0, 0, 0"):
-    text = PROGRAM.format(lanes=lanes, scope=scope, name=name, sums=sums, options=options)
-    return from_source(text)
+def program(**change):
+    usual = {"lanes": 64, "scope": "warp", "name": "f32.16x16x4f32", "a": "a[tx, 0]",
+             "sums": "c[tx, 0:4]", "options": "0, 0, 0"}  # fmt: skip
+    return from_source(PROGRAM.format(**usual | change))
 
 
 @pytest.mark.parametrize("target", ["interpreter", "numpy", "simulated", "wasm", "llvm"])
@@ -134,6 +135,8 @@ def test_registers_of_a_product(target):
         ({"sums": "c[tx, 4:8]"}, "is stored here where its operand C is, alone"),
         ({"sums": "T.Broadcast(T.float32(0), 4)"}, "takes 4 neighbouring registers of float32"),
         ({"sums": "c[tx, T.Ramp(0, 2, 4)]"}, "takes 4 neighbouring registers of float32"),
+        ({"a": "c[tx, 4]"}, 'takes A and B from other memory than C, which is in "c"'),
+        ({"a": 'a[T.Cast("int32", b[tx, 0]), 0]'}, 'of "a" are told here by what is in memory'),
         ({"options": "1, 0, 0"}, "three options that are 0"),
         ({"options": "0"}, "three options that are 0"),
         ({"name": "f32.32x32x1f32"}, r"mfma\.f32\.32x32x1f32 is not computed here; f32"),
