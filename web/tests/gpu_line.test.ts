@@ -80,7 +80,7 @@ test("why there is no device, no room and no pipeline is told", async () => {
   const { tell, ask } = serve(
     fakeGpu({
       createBuffer: () => Promise.resolve(null),
-      createPipeline: () => Promise.resolve({ message: "bad", line: 2 }),
+      createPipeline: (code) => Promise.resolve(code ? { message: "bad", line: 2 } : null),
       dispatch: () => {
         throw new Error("the device is gone");
       },
@@ -89,7 +89,8 @@ test("why there is no device, no room and no pipeline is told", async () => {
   );
   await ask("open", [[], [], 1]);
   expect((await ask("createBuffer", [2, 64])).value).toBe(false);
-  expect((await ask("createPipeline", [3, "", ""])).value).toEqual({ message: "bad", line: 2 });
+  expect((await ask("createPipeline", [3, "code", ""])).value).toEqual({ message: "bad", line: 2 });
+  expect(await ask("createPipeline", [4, "", ""])).toEqual({ value: null, lost: "" });
   // Nobody waits for a launch; the next answer says what became of it.
   tell("dispatch", 1, 2, 1, 1, 1);
   expect((await ask("wait")).lost).toBe("The GPU failed (the device is gone).");

@@ -1,8 +1,8 @@
 /*
  * The JavaScript half of the GPU in a page: memory, programs and a queue of launches of WebGPU.
  *
- * Launches are collected, and handed over when they are many or something waits for them. What does
- * not come to an end is given up: the device is destroyed, so that the page can have another one.
+ * Launches are collected, and handed over when they are many or something waits for them. A device
+ * whose work does not come to an end is given up, so that the page can have another one.
  *
  * A page that forbids functions made of text imports this file; elsewhere Python runs its text.
  */
@@ -17,6 +17,27 @@ export default (() => {
   const MAX_PENDING = 16;
   // Bytes; memory that is smaller is not asked about.
   const LARGE = 1 << 20;
+
+  const LATE = Symbol("late");
+
+  /** What a promise comes to; LATE if that takes longer than some milliseconds. */
+  async function within(milliseconds, promise) {
+    let timer;
+    const late = new Promise((done) => {
+      timer = setTimeout(done, milliseconds, LATE);
+    });
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /**
+   * Devices that were given up and still work. A browser waits for the work of a device that is
+   * destroyed, or that nobody holds, and may draw no page meanwhile.
+   */
+  const working = new Set();
 
   const padded = (length) => Math.max(4, (length + 3) & ~3);
 
@@ -39,13 +60,13 @@ export default (() => {
       };
     }
 
-    /** Memory; null where there is no room. */
+    /** Memory; null where there is no room, or the GPU is lost. */
     async createBuffer(length, usage = STORAGE | COPY_SRC | COPY_DST) {
       if (length < LARGE) return this.device.createBuffer({ size: padded(length), usage });
       this.device.pushErrorScope("out-of-memory");
       const buffer = this.device.createBuffer({ size: padded(length), usage });
-      const error = await this.device.popErrorScope();
-      return error === null ? buffer : null;
+      const error = await this.inTime(this.device.popErrorScope());
+      return this.lost || error ? null : buffer;
     }
 
     createSmallBuffer(length, usage = STORAGE | COPY_SRC | COPY_DST) {
@@ -77,8 +98,13 @@ export default (() => {
       return bytes;
     }
 
-    /** A compiled function, or why there is none: the first message and its line. */
-    async createPipeline(code, entryPoint) {
+    /** A compiled function, or why there is none: the first message and its line; null where the
+     * GPU is lost. */
+    createPipeline(code, entryPoint) {
+      return this.inTime(this.compile(code, entryPoint));
+    }
+
+    async compile(code, entryPoint) {
       this.device.pushErrorScope("validation");
       const module = this.device.createShaderModule({ code });
       const { messages } = await module.getCompilationInfo();
@@ -165,58 +191,53 @@ export default (() => {
       this.device.queue.onSubmittedWorkDone().then(progress, () => {});
     }
 
-    /** Waits for work as long as some of what was handed over is done now and then. */
+    /** What work comes to, as long as some of what was handed over is done now and then; null where
+     * the GPU is lost. */
     async inTime(work) {
       const patience = this.patience * 1e3;
       this.progress = performance.now();
-      const settled = Promise.race([work.catch(() => "failed"), this.gone]);
-      let outcome = "late";
-      while (outcome === "late" && performance.now() - this.progress < patience) {
-        let timer;
-        const late = new Promise((done) => {
-          timer = setTimeout(done, patience / 10, "late");
-        });
-        outcome = await Promise.race([settled, late]);
-        clearTimeout(timer);
-      }
-      if (outcome === "late") {
-        this.lost ||=
-          `The GPU was given up after ${this.patience} s without a result; a loop may have no ` +
-          "end, or the work be too much for one launch.";
-        this.device.destroy();
-      } else if (outcome === "failed") {
+      const failed = () => {
         this.lost ||= "The GPU was lost while it worked.";
-      }
+      };
+      const settled = Promise.race([work.catch(failed), this.gone]);
+      let outcome = LATE;
+      while (outcome === LATE && performance.now() - this.progress < patience)
+        outcome = await within(patience / 10, settled);
+      if (outcome === LATE) this.giveUp();
+      return this.lost ? null : outcome;
+    }
+
+    giveUp() {
+      this.lost ||=
+        `The GPU was given up after ${this.patience} s without a result; a loop may have no ` +
+        "end, or the work be too much for one launch.";
+      const { device } = this;
+      working.add(device);
+      const end = () => {
+        device.destroy();
+        working.delete(device);
+      };
+      device.queue.onSubmittedWorkDone().then(end, end);
     }
   }
 
-  /** What a browser answers that may be busy with a GPU that was given up; else an error. */
-  async function answered(question, patience) {
-    let timer;
-    const late = new Promise((_, refuse) => {
-      const reason = `this browser's GPU has not answered for ${patience} s`;
-      timer = setTimeout(refuse, patience * 1e3, new Error(reason));
+  async function openPreferred(limits, features, patience) {
+    if (!navigator.gpu) throw new Error("this browser has no WebGPU");
+    const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+    if (!adapter) throw new Error("this browser offers no GPU");
+    const device = await adapter.requestDevice({
+      requiredFeatures: features.filter((name) => adapter.features.has(name)),
+      requiredLimits: Object.fromEntries(limits.map((name) => [name, adapter.limits[name]])),
     });
-    try {
-      return await Promise.race([question, late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return new Gpu(device, adapter, limits, patience);
   }
 
   return {
     /** The GPU that the browser prefers, with the highest limits that it has; else an error. */
     async open(limits, features, patience) {
-      if (!navigator.gpu) throw new Error("this browser has no WebGPU");
-      const wish = { powerPreference: "high-performance" };
-      const adapter = await answered(navigator.gpu.requestAdapter(wish), patience);
-      if (!adapter) throw new Error("this browser offers no GPU");
-      const needs = {
-        requiredFeatures: features.filter((name) => adapter.features.has(name)),
-        requiredLimits: Object.fromEntries(limits.map((name) => [name, adapter.limits[name]])),
-      };
-      const device = await answered(adapter.requestDevice(needs), patience);
-      return new Gpu(device, adapter, limits, patience);
+      const gpu = await within(patience * 1e3, openPreferred(limits, features, patience));
+      if (gpu === LATE) throw new Error(`this browser's GPU has not answered for ${patience} s`);
+      return gpu;
     },
   };
 })();

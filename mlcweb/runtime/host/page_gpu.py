@@ -3,7 +3,7 @@ another one where Python can only be blocked while it waits (`GpuLine` of the pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyodide.ffi import JsException, run_sync, to_js  # pyright: ignore[reportMissingImports]
@@ -68,7 +68,7 @@ class PageGpu:
         check_lost(self.lost)
         if nbytes < LARGE:
             return self._gpu.createSmallBuffer(nbytes)
-        buffer = self._wait(self._gpu.createBuffer(nbytes))
+        buffer = self._ask(self._gpu.createBuffer, nbytes)
         if not buffer:
             raise GpuMemoryError(f"The GPU has no {nbytes} bytes left")
         return buffer
@@ -87,14 +87,11 @@ class PageGpu:
         check_lost(self.lost)
         result = np.empty(nbytes, np.uint8)
         if nbytes:
-            data = self._wait(self._gpu.read(buffer, nbytes))
-            check_lost(self.lost)
-            data.assign_to(result)
+            self._ask(self._gpu.read, buffer, nbytes).assign_to(result)
         return result
 
     def create_pipeline(self, source: str, entry: str) -> Any:
-        check_lost(self.lost)
-        compiled = self._wait(self._gpu.createPipeline(source, entry))
+        compiled = self._ask(self._gpu.createPipeline, source, entry)
         if not hasattr(compiled, "pipeline"):
             raise ShaderError(compiled.message, int(compiled.line))
         return compiled.pipeline
@@ -110,17 +107,19 @@ class PageGpu:
         self._gpu.dispatch(launch.pipeline, launch.bindings, *launch.grid)
 
     def wait(self) -> None:
-        check_lost(self.lost)
-        self._wait(self._gpu.wait())
-        check_lost(self.lost)
+        self._ask(self._gpu.wait)
 
     def time(self, launches: Sequence[Launch], number: int) -> float:
         """By the GPU's clock, where the browser tells it."""
-        check_lost(self.lost)
         plain = to_js([[each.pipeline, each.bindings, *each.grid] for each in launches])
-        seconds = self._wait(self._gpu.time(plain, number))
+        return self._ask(self._gpu.time, plain, number)
+
+    def _ask(self, question: Callable[..., Any], *arguments: object) -> Any:
+        """What the GPU answers, if it is there when asked and still is then."""
         check_lost(self.lost)
-        return seconds
+        answer = self._wait(question(*arguments))
+        check_lost(self.lost)
+        return answer
 
 
 def _at_once(result: Any) -> Any:

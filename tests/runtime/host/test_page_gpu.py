@@ -16,6 +16,9 @@ SETTING = """
 const calls = [];
 let works = [];
 let lose;
+let silent = "";
+let messages = [];
+const answer = (name, value) => (name === silent ? new Promise(() => {}) : Promise.resolve(value));
 const buffer = (size) => ({
   size, destroy() { calls.push("destroy"); }, mapAsync: () => queue.onSubmittedWorkDone(),
   getMappedRange: () => new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8]).slice(0, size).buffer,
@@ -32,7 +35,13 @@ const pass = {
 const device = {
   queue, limits: { maxBufferSize: 64 }, features: new Set(),
   lost: new Promise((done) => { lose = (message) => done({ message }); }),
-  destroy() { calls.push("given up"); },
+  destroy() { calls.push("destroyed"); },
+  pushErrorScope() {}, popErrorScope: () => answer("popErrorScope", null),
+  createShaderModule: () => ({
+    getCompilationInfo: () => answer("getCompilationInfo", { messages }),
+  }),
+  createComputePipelineAsync: () =>
+    answer("createComputePipelineAsync").then(() => { throw new Error("no room"); }),
   createBuffer: ({ size }) => buffer(size),
   createCommandEncoder: () => ({
     beginComputePass: () => pass, finish() {}, copyBufferToBuffer() { calls.push("copy"); },
@@ -119,11 +128,60 @@ def test_what_finishes_nothing_is_given_up():
         const before = gpu.lost;
         await advance(2);
         await waiting;
-        return [before, gpu.lost, calls];"""
-    before, lost, calls = evaluate(body)
+        return [before, gpu.lost];"""
+    before, lost = evaluate(body)
     assert before == ""
     assert "given up after 30 s without a result" in lost
-    assert calls == ["given up"]
+
+
+def test_what_was_given_up_is_destroyed_when_its_work_is_done():
+    """Until then a browser would wait for the work, and draw nothing."""
+    body = """
+        const waiting = gpu.wait();
+        await advance(31);
+        await waiting;
+        const before = [...calls];
+        works.forEach((done) => done());
+        await settle();
+        return [before, calls];"""
+    assert evaluate(body) == [[], ["destroyed"]]
+
+
+@pytest.mark.parametrize(
+    ("question", "silent"),
+    [
+        ("createBuffer(1 << 20)", "popErrorScope"),
+        ("createPipeline('', 'main')", "popErrorScope"),
+        ("createPipeline('', 'main')", "getCompilationInfo"),
+        ("createPipeline('', 'main')", "createComputePipelineAsync"),
+        ("read(buffer(8), 8)", "mapAsync"),
+    ],
+)
+def test_no_question_waits_longer(question, silent):
+    body = f"""
+        silent = "{silent}";
+        let answer = "none";
+        gpu.{question}.then((value) => {{ answer = value; }});
+        await advance(29);
+        const before = [answer, gpu.lost];
+        await advance(40);
+        return [before, answer, gpu.lost.slice(0, 20)];"""
+    before, answer, lost = evaluate(body)
+    assert before == ["none", ""]
+    assert not answer
+    assert lost == "The GPU was given up"
+
+
+def test_why_there_is_no_pipeline():
+    body = """
+        const refused = await gpu.createPipeline("", "main");
+        messages = [{ type: "error", message: "no such name", lineNum: 3 }];
+        return [refused, await gpu.createPipeline("", "main"), gpu.lost];"""
+    assert evaluate(body) == [
+        {"message": "no room", "line": 0},
+        {"message": "no such name", "line": 3},
+        "",
+    ]
 
 
 def test_as_long_as_something_is_finished_there_is_patience():

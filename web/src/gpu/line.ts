@@ -38,7 +38,8 @@ export class GpuLine {
     const device = this.#handle();
     const ask = (name: string, args: unknown[], bytes = 0, limit = Infinity): GpuAnswer =>
       this.#ask({ device: device.number, name, args }, bytes, limit);
-    const { value } = ask("open", [limits, features, patience], 0, START);
+    const limit = START + patience * 1e3;
+    const { value } = ask("open", [limits, features, patience], 0, limit);
     return new LineGpu(
       value as GpuFacts,
       ask,

@@ -18,7 +18,7 @@ export interface Gpu {
   createPipeline(
     code: string,
     entryPoint: string,
-  ): Promise<{ pipeline: object } | { message: string; line: number }>;
+  ): Promise<{ pipeline: object } | { message: string; line: number } | null>;
   createBindings(
     pipeline: unknown,
     buffers: unknown[],
@@ -90,7 +90,7 @@ export class GpuServer {
         return gpu.read(of(numbers[0]!), numbers[1]!);
       case "createPipeline": {
         const outcome = await gpu.createPipeline(args[1] as string, args[2] as string);
-        if (!("pipeline" in outcome)) return outcome;
+        if (!outcome || !("pipeline" in outcome)) return outcome;
         this.things.set(numbers[0]!, outcome.pipeline);
         return null;
       }
