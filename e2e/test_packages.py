@@ -55,8 +55,13 @@ def test_what_cannot_be_fetched_says_so(open_playground):
     playground.page.context.route("https://cdn.jsdelivr.net/**", lambda route: route.abort())
     playground.run_to_end("import sqlite3x\nimport pandas")
     expect(playground["console"]).to_contain_text('micropip.install("sqlite3x")')
+    playground.page.locator("#clear").click()
     playground.run_to_end("import pandas")
     expect(playground["console"]).to_contain_text("import pandas fetches it")
+    # The reason is said once, and not of each package that pandas needs.
+    said = playground["console"].inner_text()
+    assert said.count("Fetching pandas failed: ") == 1
+    assert "error occurred" not in said
     playground.run_to_end("import torch.optim")
     expect(playground["console"]).to_contain_text("torch.optim is not part of the stand-in")
     playground.problems = [p for p in playground.problems if "ERR_FAILED" not in p]

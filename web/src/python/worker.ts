@@ -266,11 +266,16 @@ async function loadImports(pyodide: PyodideAPI, source: string): Promise<void> {
     post({ type: "progress", stage: `Fetching ${packages.join(", ")}`, fraction: 1 });
   tell();
   const restoreFetch = listenToDownloads(self, tell);
+  // Pyodide tells it of each package and of all that those need; one is enough to say.
+  let reason = "";
   try {
     await pyodide.loadPackage(packages, {
       messageCallback: () => undefined,
-      errorCallback: (message) => output.write("stderr", `${message}\n`),
+      errorCallback: (message) => {
+        reason = message;
+      },
     });
+    if (reason) output.write("stderr", `Fetching ${packages.join(", ")} failed: ${reason}\n`);
   } catch {
     // The import itself will fail, with a better message and at its line.
   } finally {
