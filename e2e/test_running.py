@@ -1,9 +1,12 @@
 """Run, Stop, output and errors."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from e2e.playground import Playground, wait_until_kept
+from e2e.test_accessibility import tab_to
 
 PROGRAM = """\
 import tvm
@@ -59,6 +62,32 @@ def test_runs_are_kept_and_two_are_compared(playground):
     expect(playground["runs-code"]).to_contain_text("no difference")
     playground.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
+
+
+@pytest.mark.thorough
+def test_runs_are_compared_from_the_keyboard(playground):
+    for number in ("one", "two", "three"):
+        playground.run_to_end(f"print('{number}')\n")
+    keys = playground.page.keyboard
+    playground["file-menu"].focus()
+    for key in ("Enter", "ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
+        keys.press(key)
+    dialog = playground["runs-dialog"]
+    later, earlier = dialog.get_by_label("Later:"), dialog.get_by_label("Earlier:")
+    tab_to(playground.page, later.first)
+    tab_to(playground.page, earlier.nth(1))
+    keys.press("ArrowDown")
+    expect(earlier.nth(2)).to_be_checked()
+    expect(earlier.nth(2)).to_be_focused()
+    expect(earlier.nth(2)).to_have_accessible_name(re.compile("run 1 of 3$"))
+    expect(playground["runs-code"].locator(".removed")).to_have_text("print('one')")
+    tab_to(playground.page, later.first)
+    keys.press("ArrowDown")
+    expect(playground["runs-code"].locator(".added")).to_have_text("print('two')")
+    tab_to(playground.page, playground["runs-output"].locator("pre"))
+    keys.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(playground["file-menu"]).to_be_focused()
 
 
 def test_runs_from_the_keyboard(used_playground):

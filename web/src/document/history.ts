@@ -46,11 +46,12 @@ export function openHistory(
         : html`<p>Nothing has run yet. Runs are listed here, and any two can be compared.</p>`
     }
     ${now.value && before.value ? differences(before.value, now.value) : nothing}`;
-  const row = (run: RunRecord): TemplateResult => {
+  const row = (run: RunRecord, at: number): TemplateResult => {
     const what = nameOf(run.cell);
     const when = moment(run.at);
+    const which = `${what} ${when}, run ${runs.length - at} of ${runs.length}`;
     const radio = (name: string, chosen: typeof now): TemplateResult =>
-      html`<td><input type="radio" name=${name} aria-label=${`${name}: ${what} ${when}`}
+      html`<td><input type="radio" name=${name} aria-label=${`${name}: ${which}`}
         .checked=${chosen.value === run} @change=${setting(chosen, run)}></td>`;
     return html`<tr data-testid="run-row">${radio("Earlier", before)}${radio("Later", now)}<td>${what}</td><td>${when}</td>
       <td>${run.ok ? duration(run.elapsedMs) : "failed"}</td></tr>`;
@@ -64,7 +65,7 @@ export function openHistory(
 }
 
 function differences(before: RunRecord, now: RunRecord): TemplateResult {
-  return html`<p class="runs-times" data-testid="runs-times">${timesText(before, now)}</p>
+  return html`<p class="runs-times" aria-live="polite" data-testid="runs-times">${timesText(before, now)}</p>
     ${difference("Code", lineDiff(before.source, now.source))}
     ${difference("Output", lineDiff(outputText(before), outputText(now)))}`;
 }

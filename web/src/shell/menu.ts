@@ -22,12 +22,13 @@ export function setUpMenu(button: HTMLElement, label: string, items: () => MenuI
   button.addEventListener("click", () => {
     list.replaceChildren(...items().map((item) => entry(item, list)));
     list.togglePopover();
+    if (!list.matches(":popover-open")) return;
     placeBelow(list, button);
+    // At once: the next key may be there before the event that tells of the list.
+    (list.firstElementChild as HTMLElement | null)?.focus();
   });
   list.addEventListener("toggle", (event) => {
-    const open = (event as ToggleEvent).newState === "open";
-    button.setAttribute("aria-expanded", String(open));
-    if (open) (list.firstElementChild as HTMLElement | null)?.focus();
+    button.setAttribute("aria-expanded", String((event as ToggleEvent).newState === "open"));
   });
   list.addEventListener("keydown", (event) => {
     moveFocus(event, [...list.children] as HTMLElement[], ["ArrowUp", "ArrowDown"]);
