@@ -36,7 +36,7 @@ def test_the_order_of_tab_is_the_order_of_reading(playground):
         page.keyboard.press("Tab")
         order.append(page.evaluate(FOCUSED))
     assert order == [
-        *("open-lessons", "open-program", "run"),
+        *("open-lessons", "open-program", "run", "stop"),
         *("share-link", "file-menu", "reset", "theme-toggle"),
         *("file-tab", "file-add", "cm-content", "split-rows"),
         *("runs", "clear", "console", "split-columns", "tab-tensorir"),
@@ -48,9 +48,11 @@ def test_everything_is_done_without_a_mouse(playground):
     keys = page.keyboard
 
     tab_to(page, playground["run"])
-    with playground.to_end():
-        keys.press("Enter")
-    expect(playground["console"]).to_contain_text("Attempt 4")
+    for _ in range(2):
+        with playground.to_end():
+            keys.press("Enter")
+        expect(playground["console"]).to_contain_text("Attempt 4")
+        expect(playground["run"]).to_be_focused()
 
     tab_to(page, playground["tab-tensorir"])
     keys.press("ArrowRight")
@@ -72,8 +74,12 @@ def test_everything_is_done_without_a_mouse(playground):
     with playground.to_end():
         keys.press("Enter")
         playground.expect_state("running")
+        expect(playground["search-start"]).to_be_focused()
+        # What runs does not start twice.
+        keys.press("Enter")
         tab_to(page, playground["search-stop"])
         keys.press("Enter")
+    expect(playground["search-stop"]).to_be_focused()
 
     tab_to(page, playground["open-lessons"])
     keys.press("Enter")

@@ -106,7 +106,7 @@ export function startPage(session: PythonSession): void {
   void route();
 
   followRestarts(views, session);
-  setUpStatus(session, activity, () => panes.document.running);
+  setUpStatus(session, activity, () => panes.document);
   watchLeftovers(session, activity);
   setUpSplitter(byId("split-columns"), byId("workbench"), {
     property: "split-columns",
@@ -115,8 +115,6 @@ export function startPage(session: PythonSession): void {
     initial: 50,
   });
 
-  byId("run").addEventListener("click", () => panes.document.run());
-  byId("stop").addEventListener("click", () => activity.stop());
   document.querySelector("#run kbd")!.textContent = `${COMMAND}↵`;
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented)

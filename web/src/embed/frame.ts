@@ -106,10 +106,8 @@ export async function startFrame(
   }
 
   followRestarts(views, session);
-  setUpStatus(session, activity, () => content.running);
+  setUpStatus(session, activity, () => content);
   watchLeftovers(session, activity);
-  byId("run").addEventListener("click", () => content.run());
-  byId("stop").addEventListener("click", () => activity.stop());
   setUpLink(byId<HTMLAnchorElement>("playground"), () => content.shared());
   if (!options.fixedHeight) tellHeight(say);
   if (options.run && options.lesson === null) content.run();

@@ -1,4 +1,4 @@
-/** The header's line about what goes on, its progress bar, and whether Run and Stop can be pressed. */
+/** The header: its line about what goes on, its progress bar, and its buttons Run and Stop. */
 
 import { effect } from "@preact/signals-core";
 import { byId } from "../dom";
@@ -10,17 +10,22 @@ import { showStartNotice } from "./start_notice";
 
 type PageState = "loading" | "ready" | "running" | "error";
 
-/** `isRunning` says whether what the Run button would run does so already, or waits to. */
+/** What the Run button runs; `running` says whether it does so already, or waits to. */
+interface Runnable {
+  readonly running: boolean;
+  run(): void;
+}
+
 export function setUpStatus(
   session: PythonSession,
   activity: Activity,
-  isRunning: () => boolean,
+  runnable: () => Runnable,
 ): void {
   const status = byId("status");
   const text = byId("status-text");
   const progress = byId("progress");
-  const runButton = byId<HTMLButtonElement>("run");
-  const stopButton = byId<HTMLButtonElement>("stop");
+  const runButton = setUpButton("run", () => runnable().run());
+  const stopButton = setUpButton("stop", () => activity.stop());
 
   /** What comes behind a ready Python concerns only who waits for it. */
   const toTell = (): string | null =>
@@ -53,8 +58,8 @@ export function setUpStatus(
     if (text.textContent !== sentence) text.textContent = sentence;
     status.dataset.start = session.runtime ? (session.runtime.restored ? "restored" : "plain") : "";
     status.title = session.runtime ? describeRuntime(session.runtime) : "";
-    runButton.disabled = isRunning() || session.state === "failed";
-    stopButton.disabled = activity.shown === null;
+    runButton.ariaDisabled = String(runnable().running || session.state === "failed");
+    stopButton.ariaDisabled = String(activity.shown === null);
     const loading = session.state === "loading";
     progress.style.setProperty("--done", String(loading ? session.progress[1] : 1));
     progress.classList.toggle("busy", activity.shown !== null && !loading);
@@ -67,6 +72,15 @@ export function setUpStatus(
   session.on("stored", (done) => {
     status.dataset.snapshot = done ? "stored" : "failed";
   });
+}
+
+/** A button that is pressed in vain while it is `ariaDisabled`, and keeps the focus then. */
+function setUpButton(id: string, press: () => void): HTMLElement {
+  const button = byId(id);
+  button.addEventListener("click", () => {
+    if (button.ariaDisabled !== "true") press();
+  });
+  return button;
 }
 
 function describeRuntime({

@@ -192,6 +192,7 @@ interface ButtonLook {
   testId?: string;
   /** Further classes: "small", "quiet", "primary". */
   kind?: string;
+  /** Pressed in vain; it keeps the focus, so that a keyboard can press it again later. */
   disabled?: boolean;
   hidden?: boolean;
 }
@@ -202,7 +203,7 @@ export function button(
   { testId, kind = "", disabled = false, hidden = false }: ButtonLook = {},
 ): TemplateResult {
   return html`<button class="button ${kind}" type="button" data-testid=${testId ?? nothing}
-    ?disabled=${disabled} ?hidden=${hidden} @click=${press}>${text}</button>`;
+    aria-disabled=${disabled} ?hidden=${hidden} @click=${disabled ? nothing : press}>${text}</button>`;
 }
 
 /** Cells of a row, of which the first is its head; or a whole row. */

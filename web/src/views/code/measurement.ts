@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
+import { button } from "../kit";
 import { Plot } from "../plot";
 import { Resource } from "../resource";
 import type { ViewContext } from "../view";
@@ -43,8 +44,10 @@ export class Measurement {
       data-peak=${measurement ? peakOf(measurement) / 1e9 : nothing}>
       <header class="card-head">
         <p class="roofline-outcome" aria-live="polite">${this.outcome()}</p>
-        <button class="button" type="button" data-testid=${ids.button}
-          ?disabled=${this.context.busy.value || !this.kernel()} @click=${this.measure}>Measure</button>
+        ${button("Measure", this.measure, {
+          testId: ids.button,
+          disabled: this.context.busy.value || !this.kernel(),
+        })}
       </header>
       ${measured.value ? roofline(this.plot, measured.value) : nothing}
     </section>`;

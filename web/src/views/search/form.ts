@@ -193,7 +193,7 @@ export class SearchForm {
       ${number("Seed", "search-seed", "seed")}${number("Workers", "search-workers", "workers")}
       <div class="actions">
         <button class="button primary" type="submit" data-testid="search-start"
-          ?disabled=${!ready}>Start</button>
+          aria-disabled=${!ready}>Start</button>
         ${button(paused ? "Resume" : "Pause", actions.pause, {
           testId: "search-pause",
           disabled: paused ? busy : !running,

@@ -20,7 +20,7 @@ export function summary(search: Search | null, onChoose: (index: number) => void
   ];
   return html`<div>
     <div class="search-summary">
-      <button class="search-best" data-testid="search-best" type="button" ?disabled=${!winner}
+      <button class="search-best" data-testid="search-best" type="button" aria-disabled=${!winner}
         data-ms=${winner ? winner.seconds * 1000 : nothing}
         @click=${() => winner && onChoose(winner.index)}>${best(search)}</button>
       <progress class="search-progress" max="1" value=${search ? (search.share ?? nothing) : 0}

@@ -3,7 +3,7 @@
 import { html, type TemplateResult } from "lit-html";
 import type { TraceControl } from "../../python/wire";
 import { counted } from "../format";
-import { fieldValue, optionList, setting } from "../kit";
+import { button, fieldValue, optionList, setting } from "../kit";
 import { refusalKey, same, type TraceModel } from "./model";
 
 type Part = TraceControl["parts"][number];
@@ -48,8 +48,11 @@ export function decisions(model: TraceModel): TemplateResult {
       <div class="decision-list">${controls.map(box)}</div>
       <div class="decision-foot">
         <p class="decision-outcome" role="status" data-testid="trace-outcome" data-state=${state}>${text}</p>
-        <button class="button small" type="button" data-testid="trace-decision-reset"
-          ?disabled=${!changed} @click=${() => model.change({}, null)}>Reset to recorded</button>
+        ${button("Reset to recorded", () => model.change({}, null), {
+          testId: "trace-decision-reset",
+          kind: "small",
+          disabled: !changed,
+        })}
       </div>
     </div>
   </details>`;

@@ -7,7 +7,7 @@ import { computed } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import { setUpMenu } from "../../shell/menu";
-import { choice, emptyNote, Pending, reactive, viewPanel, waitingNote } from "../kit";
+import { button, choice, emptyNote, Pending, reactive, viewPanel, waitingNote } from "../kit";
 import type { View, ViewContext } from "../view";
 import { traceComparer } from "./compare";
 import { decisions } from "./decisions";
@@ -62,15 +62,19 @@ export function traceView(context: ViewContext): View {
       choice({ label: "Compare with", id: "trace-second", options: others, value: beside }),
     ];
   };
+  const timing = (running: boolean): TemplateResult =>
+    running
+      ? button("Stop timing", () => model.timer.stop(), { testId: "trace-time-stop" })
+      : button("Time each step", () => model.timeEachStep(), {
+          testId: "trace-time",
+          disabled: busy.value || !shown.value,
+        });
   const head = (): TemplateResult => {
     const running = progress.value !== null;
     const { done = 0, all = 1 } = progress.value ?? {};
     return html`<div class="trace-head">
       <div class="trace-choosers">${choosers()}</div>
-      <button class="button" type="button" data-testid=${running ? "trace-time-stop" : "trace-time"}
-        ?disabled=${!running && (busy.value || !shown.value)}
-        @click=${() => (running ? model.timer.stop() : model.timeEachStep())}
-        >${running ? "Stop timing" : "Time each step"}</button>
+      ${timing(running)}
       <button class="button" type="button" data-testid="trace-export" ${exporter}>Export</button>
       <p class="trace-said" role="status" data-testid="trace-said">${model.said.value}</p>
       <progress class="trace-progress ${running ? "is-running" : ""}" max=${all} .value=${done}
