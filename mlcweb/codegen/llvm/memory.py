@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from mlcweb.codegen.llvm.types import INDEX, constant, memory_type, value_type
-from mlcweb.codegen.processor.selection import is_contiguous
+from mlcweb.codegen.processor.selection import every_other, is_contiguous, is_every_other
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -59,6 +59,8 @@ def load(selector: Selector, access: E.BufferLoad) -> str:
         first = index.base if isinstance(index, E.Ramp) else index
         place = address(selector, access.buffer.data, first, access.buffer.dtype)
         return _as_value(selector, _load(selector, place, dtype), dtype)
+    if is_every_other(index):
+        return _as_value(selector, _load_every_other(selector, access, index), dtype)
     element = access.buffer.dtype
     kind, one = memory_type(dtype), memory_type(element)
     result = "poison"
@@ -66,6 +68,18 @@ def load(selector: Selector, access: E.BufferLoad) -> str:
         value = _load(selector, place, element)
         result = selector.builder.value(f"insertelement {kind} {result}, {one} {value}, i64 {lane}")
     return _as_value(selector, result, dtype)
+
+
+def _load_every_other(selector: Selector, access: E.BufferLoad, index: E.Ramp) -> str:
+    data, element, kind = access.buffer.data, access.buffer.dtype, memory_type(access.dtype)
+    lanes = dtypes.lanes(index.dtype)
+    vectors = [
+        _load(selector, address(selector, data, start, element), access.dtype)
+        for start in (index.base, index.base + (lanes - 1))
+    ]
+    operands = ", ".join(f"{kind} {vector}" for vector in vectors)
+    picked = ", ".join(f"i32 {vector * lanes + lane}" for vector, lane in every_other(lanes))
+    return selector.builder.value(f"shufflevector {operands}, <{lanes} x i32> <{picked}>")
 
 
 def _load(selector: Selector, place: str, dtype: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 from mlcweb.codegen.processor.checks import Check
 from mlcweb.ir.errors import TVMError
@@ -13,6 +13,7 @@ from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.operators import DIVISIONS
 
@@ -53,8 +54,19 @@ def is_unsigned(dtype: str) -> bool:
 
 def is_contiguous(index: E.PrimExpr) -> bool:
     """Whether an index names elements next to each other."""
-    step = index.stride if isinstance(index, E.Ramp) else None
-    return isinstance(step, E.IntImm) and step.value == 1
+    return isinstance(index, E.Ramp) and is_const_int(index.stride, 1)
+
+
+def is_every_other(index: E.PrimExpr) -> TypeGuard[E.Ramp]:
+    """Whether an index names every second element."""
+    return isinstance(index, E.Ramp) and is_const_int(index.stride, 2)
+
+
+def every_other(lanes: int) -> list[tuple[int, int]]:
+    """Every second element in two vectors, the first of which begins at the first element and the
+    second of which ends at the last, so that neither reaches further: the vector, and the lane."""
+    elements = range(0, 2 * lanes, 2)
+    return [(0, n) if n < lanes else (1, n - lanes + 1) for n in elements]
 
 
 def allocated_bytes(allocation: S.AllocBuffer) -> int:

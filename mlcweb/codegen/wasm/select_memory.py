@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mlcweb.codegen.processor.selection import UnsupportedError, is_contiguous
+from mlcweb.codegen.processor.selection import (
+    UnsupportedError,
+    every_other,
+    is_contiguous,
+    is_every_other,
+)
 from mlcweb.codegen.wasm.select_cast import (
     ALL_ZEROS,
     constant_bytes,
@@ -19,6 +24,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 
 if TYPE_CHECKING:
+    from mlcweb.codegen.wasm.select_address import Place
     from mlcweb.codegen.wasm.select_function import FunctionSelector
 
 
@@ -33,20 +39,39 @@ def load_vector(selector: FunctionSelector, load: E.BufferLoad) -> None:
     place = selector.addresses.place(load)
     lanes = dtypes.lanes(load.dtype)
     if is_contiguous(index):
-        selector.addresses.push(place)
-        if lanes * size == 16:
-            selector.emit("v128.load", place.offset)
-        elif lanes * size >= 4:
-            selector.emit(f"v128.load{lanes * size * 8}_zero", place.offset)
-        else:
-            selector.emit("v128.const", ALL_ZEROS)
-            selector.emit("v128.load16_lane", place.offset, 0)
+        _load_contiguous(selector, place, place.offset, lanes * size)
+    elif is_every_other(index):
+        _load_every_other(selector, place, lanes, size)
     else:
         _gather(selector, load, size)
     if dtypes.is_bool(dtype):
         selector.emit("v128.const", ALL_ZEROS)
         selector.emit("i8x16.ne")
         resize(selector, 8, mask_bits(lanes))
+
+
+def _load_contiguous(selector: FunctionSelector, place: Place, offset: int, length: int) -> None:
+    """So many bytes in the lower lanes, at another offset than that of the place."""
+    selector.addresses.push(place)
+    if length == 16:
+        selector.emit("v128.load", offset)
+    elif length >= 4:
+        selector.emit(f"v128.load{length * 8}_zero", offset)
+    else:
+        selector.emit("v128.const", ALL_ZEROS)
+        selector.emit("v128.load16_lane", offset, 0)
+
+
+def _load_every_other(selector: FunctionSelector, place: Place, lanes: int, size: int) -> None:
+    for offset in (place.offset, place.offset + (lanes - 1) * size):
+        _load_contiguous(selector, place, offset, lanes * size)
+    picked = [
+        16 * vector + lane * size + byte
+        for vector, lane in every_other(lanes)
+        for byte in range(size)
+    ]
+    zeros = [15] * (16 - len(picked))
+    selector.emit("i8x16.shuffle", tuple(picked + zeros))
 
 
 def _gather(selector: FunctionSelector, load: E.BufferLoad, size: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.node import replace
@@ -12,6 +13,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, may_trap
+from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.operators import BINARY_NODES, OPERATORS, SHIFT, operator_name
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ class VectorLowering:
     """Turns statements of a loop over `var` into those of `lanes` iterations from `base` on.
 
     Expressions that do not depend on `var` stay scalar, and are broadcast where they meet vectors.
-    Without `gathers`, accesses need unit stride.
+    Without `gathers`, accesses need unit stride; loads from memory may have a stride of two, which
+    takes two vectors.
     """
 
     def __init__(
@@ -81,8 +84,9 @@ class VectorLowering:
     def wide(self, dtype: str) -> str:
         return dtypes.with_lanes(dtype, self.lanes)
 
-    def index(self, index: E.PrimExpr) -> E.PrimExpr:
-        """An index as a ramp; a scalar where it does not depend on the lane."""
+    def index(self, index: E.PrimExpr, longest: int) -> E.PrimExpr:
+        """An index as a ramp, without gathers of a stride of up to `longest`; a scalar where it
+        does not depend on the lane."""
         if not self.depends(index):
             return index
         if set(self.vectors) - set(self.of_lane) & self.rewriter.indices.variables(index):
@@ -95,16 +99,25 @@ class VectorLowering:
         first = indices.expression(rest)
         if stride == 0:
             return first
-        if stride != 1 and not self.gathers:
+        if not (1 <= stride <= longest or self.gathers):
             raise NoVectorForm
         return E.Ramp(first, const(stride, first.dtype), self.lanes)
 
     def place(self, access: Access) -> tuple[E.PrimExpr, ...]:
         """The indices of an access, of which the last alone can be a ramp."""
-        indices = tuple(map(self.index, access.indices))
+        longest = 1 if isinstance(access, S.BufferStore) or self.fits(access.buffer) else 2
+        indices = tuple(self.index(index, longest) for index in access.indices)
         if any(dtypes.lanes(index.dtype) > 1 for index in indices[:-1]):
             raise NoVectorForm
         return indices
+
+    def fits(self, buffer: Buffer) -> bool:
+        """Whether a buffer may come to live in registers, which have no vectors that overlap with
+        others in part."""
+        shape = constant_shape(buffer)
+        if shape is None or buffer in self.rewriter.function.parameter_buffers:
+            return False
+        return prod(shape) * self.machine.size_of(buffer.dtype) <= self.machine.register_bytes
 
 
 def _store(lowering: VectorLowering, store: S.BufferStore) -> S.Stmt:

@@ -1,5 +1,5 @@
-"""The pass that turns loops into vector operations: marked ones, innermost ones of unit stride,
-and such as have only loops of a few iterations in them.
+"""The pass that turns loops into vector operations: marked ones, innermost ones that store
+to elements next to each other, and such as have only loops of a few iterations in them.
 
 A loop of n iterations becomes one over chunks of as many lanes as the machine's vectors have of the
 widest element type, and what is left over stays scalar. Iterations may run side by side if no two
@@ -49,7 +49,7 @@ over a window become sums of vectors."""
 
 
 def vectorize(func: PrimFunc, machine: MachineModel) -> PrimFunc:
-    """Vectorise marked loops and innermost loops with unit stride."""
+    """Vectorise marked loops and innermost loops whose stores have unit stride."""
     return _Vectorize(func, machine).run()
 
 

@@ -27,6 +27,7 @@ ELEMENTWISE = (
     "C[i] = T.if_then_else(i < 5, A[i], B[i + 2])",
     "C[i] = T.Select(A[i] < B[i], A[i], B[i])",
     "C[i * 2] = A[i] + B[i * 2]",
+    "C[i] = A[i * 2] + B[i * 2 + 5]",
     "C[{n} - i] = A[i]",
 )
 REDUCTIONS = (

@@ -265,7 +265,8 @@ C[6] = A[6]
     ("body", "expected"),
     [
         ("C[i] = A[i] + T.float32(1)", True),
-        ("C[i] = A[i * 2]", False),
+        ("C[i] = A[i * 2]", True),
+        ("C[i] = A[i * 3]", False),
         ("C[i * 2] = A[i]", False),
         ("C[i + 1] = C[i]", False),
         ("C[i] = C[i + 1]", False),
@@ -282,6 +283,16 @@ C[6] = A[6]
 )
 def test_which_loops_are_vectorized(body, expected):
     assert is_vectorized(normalize(program(f"for i in range(16):\n    {body}"))) == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(80, False), (81, True)])
+def test_what_may_come_to_live_in_registers_has_no_vectors_of_elements_apart(size, expected):
+    func = program(f"""
+with T.decl_buffer(({size},), "float32", scope="local") as local:
+    for i in range(16):
+        C[i] = local[i * 2]
+""")
+    assert is_vectorized(normalize(func)) == expected
 
 
 def test_loops_around_small_windows_are_vectorized():
