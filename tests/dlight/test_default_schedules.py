@@ -129,6 +129,25 @@ def test_convolutions(size, channels, stride, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize(("window", "stride", "padding"), [(3, 2, 1), (2, 2, 0), (3, 1, 1)])
+def test_pooled_windows_of_a_row_lie_in_lanes(window, stride, padding, kind, target):
+    a = te.placeholder((2, 3, 41, 43), "float32", "A")
+    sides = [window, window], [stride, stride], [1, 1], [padding] * 4
+    pooled = topi.nn.pool2d(a, *sides, kind, count_include_pad=False)
+    func = te.create_prim_func([a, pooled])
+    shape = tuple(int(extent) for extent in pooled.shape)
+    image = numbers(2, 3, 41, 43)
+    image[0, 1, 7, 9] = np.nan
+    mod = scheduled(func, target)
+    plain = run(tvm.IRModule({"main": func}), "interpreter", (image,), shape, "float32")
+    np.testing.assert_array_equal(run(mod, target, (image,), shape, "float32"), plain)
+    source = tvm.build(mod, target).get_source()
+    lanes = {"wasm": "i8x16.shuffle", "llvm": "shufflevector"}[target] if stride == 2 else ""
+    assert lanes in source
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     ("size", "stride", "added", "together"),
     [

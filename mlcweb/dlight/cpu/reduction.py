@@ -8,17 +8,20 @@ from mlcweb.dlight.base import ScheduleRule
 from mlcweb.dlight.cpu.inlining import inline_spatial
 from mlcweb.dlight.cpu.machine import is_compiled
 from mlcweb.dlight.cpu.parallel import in_parallel
-from mlcweb.lower.optimize.vectorize import REASSOCIATE
+from mlcweb.lower.optimize.vectorize import REASSOCIATE, SMALL_NEST
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.schedule.analysis.block_facts import (
     SPATIAL,
+    bound_regions,
     extent_of,
     is_spatial,
     place_of,
     shares_operands,
+    strides,
 )
 from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.function import PrimFunc
 
 ROWS_TOGETHER = 2
@@ -48,10 +51,21 @@ class Reduction(ScheduleRule):
 
 
 def _row_loops(sch: Schedule, block: BlockRV) -> int:
-    """How many outer loops of a block are spatial."""
-    loops = place_of(sch, block).loops
-    spatial = [loop_type(loop) == SPATIAL for loop in loops]
-    return spatial.index(False) if False in spatial else len(spatial)
+    """How many outer loops of a block are spatial, without the one whose iterations lie in lanes
+    where these are not terms of a sum."""
+    place = place_of(sch, block)
+    spatial = [loop_type(loop) == SPATIAL for loop in place.loops]
+    count = spatial.index(False) if False in spatial else len(spatial)
+    return count - 1 if count > 1 and _reduces_windows(place, count) else count
+
+
+def _reduces_windows(place: BlockPlace, count: int) -> bool:
+    """Whether a block with so many spatial loops reduces a few elements for each iteration of the
+    last, next to which, or next but one, lie those for the next iteration: a pooling."""
+    extents = [extent_of(loop) for loop in place.loops[count:]]
+    terms = prod(extent or SMALL_NEST + 1 for extent in extents)
+    steps = [strides(region, place.loops)[count - 1] for region in bound_regions(place.realize)]
+    return bool(extents) and terms <= SMALL_NEST and all(step in (0, 1, 2) for step in steps)
 
 
 def _fuse_rows(sch: Schedule, blocks: list[BlockRV], depth: int) -> int:
