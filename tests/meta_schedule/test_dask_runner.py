@@ -140,4 +140,4 @@ def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(
     # The first worker that was back may have done all that; another follows.
     assert hanging
     until(lambda: not hanging & set(client.run(os.getpid, on_error="ignore").values()))
-    client.wait_for_workers(len(before))
+    client.wait_for_workers(len(before), timeout=120)
