@@ -62,7 +62,7 @@ def _select(select: E.Select) -> float:
 
 
 def _parts(node: Node) -> float:
-    return sum(map(_count, children(node)))
+    return sum([_count(child) for child in children(node)])
 
 
 _RULES: dict[type, Callable[[Any], float]] = {

@@ -45,7 +45,7 @@ def expression(names: Names, value: E.PrimExpr) -> str:
 
 
 def arguments(names: Names, values: Sequence[E.PrimExpr]) -> str:
-    return ", ".join(expression(names, value) for value in values)
+    return ", ".join([expression(names, value) for value in values])
 
 
 def tuple_text(items: Sequence[str]) -> str:
