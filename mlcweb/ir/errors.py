@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
+from threading import Lock
 from typing import Any, TypeVar
 
 from mlcweb.ir.span import Span
@@ -49,8 +51,41 @@ entered most often catch these themselves: `try` costs nothing, `nesting_limit` 
 anew, so that the error names what was asked for, and its traceback is short."""
 
 
+class _Stack:
+    """Python's limit of calls inside of each other, raised while walks run in any thread.
+
+    The scope of a binding or an allocation is the rest of its block, so a block with hundreds of
+    these, which is flat to read, is a tree as deep. Python's functions call each other without the
+    machine's stack, but not all of the calls of a walk are such: a browser's is too small for more.
+    """
+
+    CALLS = 1000 if sys.platform == "emscripten" else 4000
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.walks = 0
+        self.usual = 0
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.walks:
+                self.usual = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self.usual, self.CALLS))
+            self.walks += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.walks -= 1
+            if not self.walks:
+                sys.setrecursionlimit(self.usual)
+
+
+_stack = _Stack()
+
+
 class nesting_limit:
-    """Turns the end of Python's stack into a clear error; for a `with`, or over a function.
+    """Makes room on Python's stack, and turns its end into a clear error; for a `with`, or over a
+    function.
 
     `action` says what could not be done, as "printed".
     """
@@ -59,19 +94,18 @@ class nesting_limit:
         self.action = action
 
     def __enter__(self) -> None:
-        return
+        _stack.enter()
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        _stack.leave()
         if kind is not None and issubclass(kind, TOO_DEEP):
             raise nests_too_deep(self.action) from None
 
     def __call__(self, function: Function) -> Function:
         @wraps(function)
         def limited(*args: Any, **kwargs: Any) -> Any:
-            try:
+            with self:
                 return function(*args, **kwargs)
-            except TOO_DEEP:
-                raise nests_too_deep(self.action) from None
 
         return limited  # type: ignore[return-value]
 

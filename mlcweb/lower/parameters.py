@@ -7,7 +7,7 @@ Buffers have numbers as elements, and no vectors.
 
 from __future__ import annotations
 
-from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.errors import DiagnosticError, nesting_limit
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, find_nodes, on
 from mlcweb.lower.scalar_elements import scalar_elements
@@ -24,6 +24,7 @@ RESULT = "mlcweb.result"
 _RETURN = OPS["ret"]
 
 
+@nesting_limit("built")
 def with_kernel_parameters(func: PrimFunc) -> PrimFunc:
     """The function with the parameters of a kernel; the same function where it has them.
 

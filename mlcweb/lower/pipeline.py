@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from mlcweb.analysis.threads import exchanges_data
+from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass, PassContext, register_option
 from mlcweb.lower.async_copies import copies_at_once
@@ -89,6 +90,7 @@ class PassRecord:
 Observer = Callable[[PassRecord], None]
 
 
+@nesting_limit("lowered")
 def run_pipeline(
     func: PrimFunc,
     lowering: Sequence[LoweringPass] = PASSES,

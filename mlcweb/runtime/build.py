@@ -18,7 +18,7 @@ from mlcweb.codegen.registry import (
     find_target,
     target_names,
 )
-from mlcweb.ir.errors import InternalError, TVMError
+from mlcweb.ir.errors import InternalError, TVMError, nesting_limit
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.structural import structural_equal
@@ -64,6 +64,7 @@ class UnknownFunction(TVMError, ValueError):
     """A kernel calls a function of a name that nothing has."""
 
 
+@nesting_limit("built")
 def build(
     mod: IRModule | PrimFunc | Mapping[Any, PrimFunc],
     target: str | Mapping[str, Any] | Target | None = None,

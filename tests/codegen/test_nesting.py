@@ -1,5 +1,8 @@
 """Programs that nest deeper than Python can walk: a clear error, from whatever meets them first."""
 
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 
 import numpy as np
@@ -25,6 +28,8 @@ from mlcweb.tir import (
 from mlcweb.tir import expr as E
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt_functor import post_order_visit, pre_order_visit, substitute
+from tests.cuda_on_cpu import COMPILER, run_cuda_on_cpu
+from tests.gpu import assert_kernels_give
 
 TARGETS = ["interpreter", "numpy", *(["wasm"] if available() else [])]
 TARGETS += ["llvm -mcpu=host"] if has_llvm() else []
@@ -84,6 +89,7 @@ DEEP_CALLS = {
     "rewritten": lambda value: substitute(value, {X: const(1)}),
     "walked": lambda value: PyStmtExprVisitor().visit_expr(value),
     "analyzed": lambda value: estimate_flops(in_a_function(value)),
+    "printed": repr,
 }
 
 
@@ -95,6 +101,26 @@ def test_what_the_api_builds_too_deep_for_an_action_says_so(builder, action):
     with pytest.raises(NestingError, match=f"nests too deep to be {action}") as refusal:
         DEEP_CALLS[action](value)
     assert len(refusal.traceback) < 20
+
+
+@pytest.mark.parametrize("action", DEEP_CALLS)
+def test_walks_take_little_of_the_machines_stack(action):
+    value = BUILDERS["choices"]()
+    usual = threading.stack_size(1 << 18)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            error = threads.submit(DEEP_CALLS[action], value).exception()
+    finally:
+        threading.stack_size(usual)
+    assert isinstance(error, NestingError)
+
+
+def test_the_limit_of_python_is_as_it_was_after_a_walk():
+    usual = sys.getrecursionlimit()
+    from_source(sum_of(400))
+    with pytest.raises(NestingError):
+        structural_hash(BUILDERS["a sum"]())
+    assert sys.getrecursionlimit() == usual
 
 
 def test_visits_and_conjunctions_have_no_depth_that_is_too_much():
@@ -110,7 +136,7 @@ def test_visits_and_conjunctions_have_no_depth_that_is_too_much():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_long_chain_of_buffers_runs_or_is_refused(target):
+def test_a_long_chain_of_buffers_runs(target):
     lines = ['@T.prim_func\ndef main(A: T.Buffer((2,), "int32"), C: T.Buffer((2,), "int32")):']
     lines += [f'    B{n} = T.alloc_buffer((2,), "int32")' for n in range(200)]
     for n in range(200):
@@ -119,9 +145,45 @@ def test_a_long_chain_of_buffers_runs_or_is_refused(target):
     lines += ["    for i in range(2):", "        C[i] = B199[i]"]
     func = from_source("\n".join(lines) + "\n")
     arguments = [nd.array(np.zeros(2, "int32")), nd.array(np.zeros(2, "int32"))]
-    try:
-        build(func, target)(*arguments)
-    except NestingError:
-        assert target in ("wasm", "llvm -mcpu=host")
-        return
+    build(func, target)(*arguments)
     assert arguments[1].numpy().tolist() == [200, 200]
+
+
+ROW = 500
+
+
+def bindings_in_a_row(loop: str) -> PrimFunc:
+    """Weighted sums of all elements, by bindings of which each adds to the one before."""
+    lines = [
+        '@T.prim_func\ndef main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):',
+        f"    for i in {loop}:",
+        "        x0: T.int32 = A[i]",
+    ]
+    lines += [f"        x{n}: T.int32 = x{n - 1} + A[(i + {n}) % 4] * {n}" for n in range(1, ROW)]
+    func = from_source("\n".join([*lines, f"        B[i] = x{ROW - 1}"]) + "\n")
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+ELEMENTS = np.array([3, -5, 7, 11], "int32")
+SUMS = [sum(int(ELEMENTS[(i + n) % 4]) * max(n, 1) for n in range(ROW)) for i in range(4)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_bindings_in_a_row_are_no_nest(target):
+    func = bindings_in_a_row("range(4)")
+    assert structural_equal(from_source(func.script()), func)
+    out = nd.array(np.zeros(4, "int32"))
+    build(func, target)(nd.array(ELEMENTS), out)
+    assert out.numpy().tolist() == SUMS
+
+
+def test_kernels_have_bindings_in_a_row():
+    func = bindings_in_a_row('T.thread_binding(4, thread="threadIdx.x")')
+    kernels = build(func, "opencl").imported_modules[0].get_source()
+    assert f"int x{ROW - 1} = " in kernels
+    assert_kernels_give(func, [ELEMENTS], np.array(SUMS, "int32"))
+    if COMPILER is not None:
+        out = np.zeros(4, "int32")
+        run_cuda_on_cpu(func, [ELEMENTS, out])
+        assert out.tolist() == SUMS

@@ -20,7 +20,7 @@ from mlcweb.codegen.gpu.vector_stores import VectorStore, vector_memory, vector_
 from mlcweb.codegen.gpu.warp_matrices import warp_instruction
 from mlcweb.codegen.gpu.wide_integers import check_integers_fit, is_wide
 from mlcweb.codegen.names import NameTable
-from mlcweb.ir.errors import TVMError
+from mlcweb.ir.errors import TVMError, nesting_limit
 from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Dispatcher, children, find_nodes, on
@@ -94,6 +94,7 @@ def write_kernel(kernel: DeviceKernel, language: Language) -> tuple[str, list[Sp
     return text, [*(None for _ in range(above)), *spans, None]
 
 
+@nesting_limit("built")
 def _module(kernels: list[DeviceKernel], language: Language) -> tuple[str, list[KernelPrinter]]:
     texts: list[str] = []
     printers: list[KernelPrinter] = []
