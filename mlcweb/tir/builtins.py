@@ -162,7 +162,8 @@ def builtin(name: str) -> Builtin | None:
 
 def call_builtin(row: Builtin, *args: Any, dtype: Any = None, **options: Any) -> PrimExpr:
     """A call of a builtin as scripts write it. Each may be told the type of its result by `dtype`;
-    where that comes first or last, it may also be that argument.
+    where that comes first or last, it may also be that argument. What gives nothing is `void`,
+    whatever type older texts name.
 
     Raises:
         DiagnosticError: no type is given where it does not follow.
@@ -174,7 +175,7 @@ def call_builtin(row: Builtin, *args: Any, dtype: Any = None, **options: Any) ->
         dtype = args[at]
         args = args[:-1] if at else args[1:]
     operands = tuple(_operand(row, arg) for arg in args)
-    said = None if dtype is None else str(dtype)
+    said = None if dtype is None or row.dtype == "void" else str(dtype)
     dtype = said or result_type(row, operands)
     if dtype is None and said == "":
         dtype = "void"  # as texts before 2023 call it

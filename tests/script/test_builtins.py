@@ -53,12 +53,22 @@ def call_in(line: str) -> E.Call:
         ('T.call_cpacked("f", A.data, dtype="int32")', "tvm_call_cpacked", "int32", 2),
         ('T.call_llvm_intrin("int32", T.uint32(5), A.data)', "call_llvm_intrin", "int32", 2),
         ("B[vi] = T.vscale()", "vscale", "int32", 0),
+        ('T.tvm_thread_allreduce(T.uint32(1), A[vi], True, A[0], vi, dtype="handle")',
+         "tvm_thread_allreduce", "void", 5),
+        ('T.evaluate(T.ptx_wait_group(0, dtype="int32"))', "ptx_wait_group", "void", 1),
     ],
 )  # fmt: skip
 def test_each_spelling_gives_the_call(line: str, name: str, dtype: str, arguments: int) -> None:
     call = call_in(line)
     assert isinstance(call.op, Op)
     assert (call.op.name, call.dtype, len(call.args)) == (f"tir.{name}", dtype, arguments)
+
+
+def test_a_call_that_a_program_gives_another_type_keeps_it_in_print() -> None:
+    func = parse(LOOP.format('T.call_intrin("handle", "tir.ptx_wait_group", 0)'))
+    call = next(node for node in walk(func.body) if isinstance(node, E.Call))
+    assert call.dtype == "handle"
+    assert structural_equal(parse(func.script()), func)
 
 
 @pytest.mark.parametrize(

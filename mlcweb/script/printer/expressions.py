@@ -273,7 +273,7 @@ def _call(names: Names, value: E.Call) -> Text:
             return _infix(names, value.args[0], operator.symbol, value.args[1], operator.precedence)
         return f"{operator.symbol}{_operand(names, value.args[0], UNARY)}", operator.precedence
     row = builtin(name.removeprefix("tir."))
-    if row is not None:
+    if row is not None and (row.dtype != "void" or value.dtype == "void"):
         return _builtin_call(names, value, row), ATOM
     inside = arguments(names, value.args)
     if operator is not None and key not in keys(Family.BITWISE):
