@@ -23,8 +23,8 @@ sch.decompose_reduction(block, k)
 UPDATE = "C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]"
 
 LONG = (
-    PROGRAM.replace("sch.reorder(i, j_0, k, j_1)", "i_0, i_1 = sch.split(i, [None, 8])\n"
-    "k_0, k_1 = sch.split(k, [None, 8])\nsch.reorder(i_0, j_0, k_0, i_1, k_1, j_1)\n"
+    PROGRAM.replace("sch.reorder(i, j_0, k, j_1)", "i_0, i_1 = sch.split(i, [None, 16])\n"
+    "k_0, k_1 = sch.split(k, [None, 4])\nsch.reorder(i_0, j_0, k_0, i_1, k_1, j_1)\n"
     "sch.unroll(i_1)\nsch.unroll(k_1)").replace("decompose_reduction(block, k)", "vectorize(j_1)")
 )  # fmt: skip
 
