@@ -112,12 +112,14 @@ def _with_positions(
     heads, turned = num_q_heads + 2 * num_kv_heads, rotary_dim or features
     after_q = num_q_heads + num_kv_heads
 
-    def rope(x: Any, s: Any, h: Any, d: Any, position: Any, **factors: Any) -> Any:
+    def rope(
+        x: Any, s: Any, h: Any, d: Any, position: Any, applies: Any, **factors: Any
+    ) -> Any:  # fmt: skip
         value = rotated(
             lambda f: x[s, h, f], T.Cast("float32", position) * T.float32(scale), d, turned, theta,
             rope_scaling, "float32", neighbours=neighbours, **factors,
         )  # fmt: skip
-        return T.Cast(dtype, value)
+        return T.if_then_else(applies, T.Cast(dtype, value), x[s, h, d])
 
     @T.prim_func
     def fused_rope(
@@ -135,16 +137,10 @@ def _with_positions(
             with T.block("llama_fused_rope"):
                 s, h, d = T.axis.remap("SSS", iters)
                 if h < num_q_heads:
-                    q[s, h, d] = T.if_then_else(
-                        apply_rope > 0 and d < turned,
-                        rope(qkv, s, h, d, position_map[s]),
-                        qkv[s, h, d],
-                    )
+                    q[s, h, d] = rope(qkv, s, h, d, position_map[s], apply_rope > 0 and d < turned)
                 elif h < after_q:
-                    k[s, h - num_q_heads, d] = T.if_then_else(
-                        apply_rope > 0 and d < turned,
-                        rope(qkv, s, h, d, position_map[s]),
-                        qkv[s, h, d],
+                    k[s, h - num_q_heads, d] = rope(
+                        qkv, s, h, d, position_map[s], apply_rope > 0 and d < turned
                     )
                 else:
                     v[s, h - after_q, d] = qkv[s, h, d]
@@ -173,22 +169,14 @@ def _with_positions(
             with T.block("llama_fused_rope"):
                 s, h, d = T.axis.remap("SSS", iters)
                 if h < num_q_heads:
-                    q[s, h, d] = T.if_then_else(
-                        d < turned,
-                        rope(
-                            qkv, s, h, d, position_map[s],
-                            ext_factors=factor(ext_factors, seq_len),
-                        ),
-                        qkv[s, h, d],
+                    q[s, h, d] = rope(
+                        qkv, s, h, d, position_map[s], d < turned,
+                        ext_factors=factor(ext_factors, seq_len),
                     )  # fmt: skip
                 elif h < after_q:
-                    k[s, h - num_q_heads, d] = T.if_then_else(
-                        d < turned,
-                        rope(
-                            qkv, s, h, d, position_map[s],
-                            ext_factors=factor(ext_factors, seq_len),
-                        ),
-                        qkv[s, h, d],
+                    k[s, h - num_q_heads, d] = rope(
+                        qkv, s, h, d, position_map[s], d < turned,
+                        ext_factors=factor(ext_factors, seq_len),
                     )  # fmt: skip
                 else:
                     v[s, h - after_q, d] = qkv[s, h, d]

@@ -114,6 +114,8 @@ class StorageView:
         return self.whole.view()[self.start : self.start + self.nbytes]
 
     def read(self) -> np.ndarray[Any, Any]:
+        if self.visible:
+            return self.view().copy()
         return self.whole.read()[self.start : self.start + self.nbytes]
 
     def write(self, data: np.ndarray[Any, Any]) -> None:

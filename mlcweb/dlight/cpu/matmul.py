@@ -268,11 +268,11 @@ def _steps_of_part(place: BlockPlace, lane: int, height: int, width: int) -> int
     extents = [extent_of(loop) for loop in loops]
     first = kinds.index(REDUCTION)
     rows = [n for n, kind in enumerate(kinds) if kind == SPATIAL and n != lane]
-    known = [extent for extent in extents if extent is not None]
-    if len(known) < len(extents) or known[lane] <= width:
+    constant = [extent for extent in extents if extent is not None]
+    if len(constant) < len(extents) or constant[lane] <= width:
         return None
-    count, steps = prod(known[n] for n in rows), known[first]
-    others = prod(known[n] for n in range(first + 1, len(loops)) if kinds[n] == REDUCTION)
+    count, steps = prod(constant[n] for n in rows), constant[first]
+    others = prod(constant[n] for n in range(first + 1, len(loops)) if kinds[n] == REDUCTION)
     line = width * size_in_bytes(place.block.writes[0].buffer.dtype)
     most = max(PART_BYTES // (others * line), 1)
     if count <= height or steps <= 2 * most or count * line > SUMS_BYTES:
