@@ -278,6 +278,17 @@ def main(A: T.Buffer((4,), "bool"), B: T.Buffer((4,), "bool"), C: T.Buffer((5, 4
             np.array([[0, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 1, 1]], bool),
         ],
     ),
+    "indices_wider_than_extents": (
+        """
+@T.prim_func
+def main(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i, j in T.grid(T.int64(6), T.int64(7)):
+        if i * T.int64(7) + j < T.int64(6):
+            B[T.int64(5) - (i * T.int64(7) + j)] = A[i * T.int64(7) + j]
+""",
+        [ints(*range(6)), ints(*[0] * 6)],
+        [ints(*range(6)), ints(*range(5, -1, -1))],
+    ),
     **{f"the_least_{dtype}_divided_by_minus_one": least_divided(dtype)
        for dtype in ("int8", "int16", "int32", "int64")},
 }  # fmt: skip

@@ -20,7 +20,7 @@ from mlcweb.lower.optimize.rewriter import bind_ranges
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import const, match_types
 from mlcweb.tir.function import PrimFunc
 
 CHECKED_INDEX = register_op("tir.checked_index")
@@ -107,4 +107,5 @@ class _Checking(Mutator):
         shown = str(access.buffer.shape[axis])
         self.checks.append(Check(action, access.buffer.name, axis, shown, span=access.span))
         number = E.IntImm("int32", len(self.checks))
+        index, extent = match_types(index, extent)
         return E.Call(index.dtype, CHECKED_INDEX, (index, extent, number))
