@@ -1,47 +1,17 @@
 """Schedule rules: what `PostOrderApply` may do to each block of a program."""
 
 from mlcweb.meta_schedule.space.intrin_tiling import (
-    MultiLevelTilingWideVector,
-    MultiLevelTilingWithIntrin,
-)
+    MultiLevelTilingWideVector, MultiLevelTilingWithIntrin,
+)  # fmt: skip
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
 from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
 from mlcweb.meta_schedule.space.rules import (
-    AddRFactor,
-    ApplyCustomRule,
-    AutoInline,
-    InlineConstantScalars,
-    ParallelizeVectorizeUnroll,
-    PyScheduleRule,
-    RandomComputeLocation,
-    ScheduleRule,
-)
+    AddRFactor, ApplyCustomRule, AutoInline, InlineConstantScalars, ParallelizeVectorizeUnroll,
+    PyScheduleRule, RandomComputeLocation, ScheduleRule,
+)  # fmt: skip
 from mlcweb.meta_schedule.space.tensor_core_tiling import MultiLevelTilingTensorCore
 from mlcweb.meta_schedule.space.thread_rules import AutoBind, CrossThreadReduction
 from mlcweb.meta_schedule.space.vector_lanes import VectorLanes
 
 create = ScheduleRule.create
-
-__all__ = [
-    "AddRFactor",
-    "ApplyCustomRule",
-    "AutoBind",
-    "AutoInline",
-    "CrossThreadReduction",
-    "FuseRows",
-    "InlineConstantScalars",
-    "MultiLevelTiling",
-    "MultiLevelTilingTensorCore",
-    "MultiLevelTilingWideVector",
-    "MultiLevelTilingWithIntrin",
-    "ParallelizeVectorizeUnroll",
-    "PyScheduleRule",
-    "RandomComputeLocation",
-    "ReduceInLanes",
-    "RegisterTiling",
-    "ReuseType",
-    "ScheduleRule",
-    "VectorLanes",
-    "create",
-]

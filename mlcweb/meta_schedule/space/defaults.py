@@ -6,48 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from mlcweb.meta_schedule.mutator import (
-    MutateComputeLocation,
-    MutateParallel,
-    MutateThreadBinding,
-    MutateTileSize,
-    MutateUnroll,
-    Mutator,
-)
-from mlcweb.meta_schedule.postproc import (
-    DisallowDynamicLoop,
-    Postproc,
-    RewriteCooperativeFetch,
-    RewriteLayout,
-    RewriteParallelVectorizeUnroll,
-    RewriteReductionBlock,
-    RewriteTensorize,
-    RewriteUnboundBlock,
-    VectorizeInnermost,
-    VerifyGPUCode,
-    VerifyRegisters,
-    VerifyVectorized,
-)
-from mlcweb.meta_schedule.schedule_rule import (
-    AddRFactor,
-    ApplyCustomRule,
-    AutoBind,
-    AutoInline,
-    CrossThreadReduction,
-    FuseRows,
-    InlineConstantScalars,
-    MultiLevelTiling,
-    MultiLevelTilingTensorCore,
-    MultiLevelTilingWideVector,
-    MultiLevelTilingWithIntrin,
-    ParallelizeVectorizeUnroll,
-    RandomComputeLocation,
-    ReduceInLanes,
-    RegisterTiling,
-    ReuseType,
-    ScheduleRule,
-    VectorLanes,
-)
+from mlcweb.meta_schedule import mutator as M
+from mlcweb.meta_schedule import postproc as P
+from mlcweb.meta_schedule import schedule_rule as R
 from mlcweb.meta_schedule.space import DEFAULTS, Defaults
 from mlcweb.meta_schedule.space.tensor_core_tiling import wmma_groups
 from mlcweb.runtime.target import Target
@@ -97,23 +58,23 @@ def _in_parallel(target: Target | None) -> bool:
     return target is not None and int(target.attrs.get("num-cores", 1)) > 1 and has_threads()
 
 
-def inlining(**changes: Any) -> AutoInline:
+def inlining(**changes: Any) -> R.AutoInline:
     """`AutoInline` with the flags for CPUs."""
     flags: dict[str, Any] = {
         "into_producer": False, "into_consumer": True, "inline_const_tensor": True,
         "disallow_if_then_else": True, "require_injective": True, "require_ordered": True,
         "disallow_op": ["tir.exp"],
     }  # fmt: skip
-    return AutoInline(**{**flags, **changes})
+    return R.AutoInline(**{**flags, **changes})
 
 
-WRITE_CACHE = ReuseType("may", [1, 2], "global")
+WRITE_CACHE = R.ReuseType("may", [1, 2], "global")
 """Sums beside the array that they are for."""
 
 
 def _cpu_rules(
     intrinsics: Sequence[str] = (), jobs: int = 16, extent: int = 64, unroll: int = 16
-) -> list[ScheduleRule]:
+) -> list[R.ScheduleRule]:
     """Rules for several cores with vectors and, maybe, instructions that compute tiles.
 
     Args:
@@ -123,38 +84,38 @@ def _cpu_rules(
         unroll: the smallest bound of unrolling but 0.
     """
     return [
-        ApplyCustomRule(),
-        InlineConstantScalars(),
+        R.ApplyCustomRule(),
+        R.InlineConstantScalars(),
         inlining(),
-        AddRFactor(max_jobs_per_core=jobs, max_innermost_factor=extent),
+        R.AddRFactor(max_jobs_per_core=jobs, max_innermost_factor=extent),
         *(
-            MultiLevelTilingWithIntrin(
+            R.MultiLevelTilingWithIntrin(
                 name, "SSRSRS", max_innermost_factor=extent, reuse_write=WRITE_CACHE
             )
             for name in intrinsics
         ),
-        MultiLevelTiling("SSRSRS", max_innermost_factor=extent, reuse_write=WRITE_CACHE),
-        ParallelizeVectorizeUnroll(
+        R.MultiLevelTiling("SSRSRS", max_innermost_factor=extent, reuse_write=WRITE_CACHE),
+        R.ParallelizeVectorizeUnroll(
             max_jobs_per_core=jobs,
             max_vectorize_extent=extent,
             unroll_max_steps=[0, unroll, 4 * unroll, 32 * unroll],
             unroll_explicit=True,
         ),
-        RandomComputeLocation(),
+        R.RandomComputeLocation(),
     ]
 
 
-def _arm_rules(*intrinsics: str) -> list[ScheduleRule]:
+def _arm_rules(*intrinsics: str) -> list[R.ScheduleRule]:
     return _cpu_rules(intrinsics, jobs=8, extent=32, unroll=8)
 
 
-def _hexagon_rules() -> list[ScheduleRule]:
+def _hexagon_rules() -> list[R.ScheduleRule]:
     return [
-        ApplyCustomRule(),
-        InlineConstantScalars(),
+        R.ApplyCustomRule(),
+        R.InlineConstantScalars(),
         inlining(),
-        MultiLevelTilingWideVector("SRSRS", 1024, 128, reuse_write=WRITE_CACHE),
-        ParallelizeVectorizeUnroll(
+        R.MultiLevelTilingWideVector("SRSRS", 1024, 128, reuse_write=WRITE_CACHE),
+        R.ParallelizeVectorizeUnroll(
             max_jobs_per_core=16,
             max_vectorize_extent=128,
             unroll_max_steps=[0, 16, 64, 512],
@@ -163,118 +124,118 @@ def _hexagon_rules() -> list[ScheduleRule]:
     ]
 
 
-def _llvm_postprocs() -> list[Postproc]:
+def _llvm_postprocs() -> list[P.Postproc]:
     return [
-        DisallowDynamicLoop(),
-        RewriteParallelVectorizeUnroll(),
-        RewriteReductionBlock(),
-        RewriteLayout(),
+        P.DisallowDynamicLoop(),
+        P.RewriteParallelVectorizeUnroll(),
+        P.RewriteReductionBlock(),
+        P.RewriteLayout(),
     ]
 
 
-def _tensorized_postprocs() -> list[Postproc]:
+def _tensorized_postprocs() -> list[P.Postproc]:
     *others, layout = _llvm_postprocs()
-    return [*others, RewriteTensorize(vectorize_init_loop=True), layout]
+    return [*others, P.RewriteTensorize(vectorize_init_loop=True), layout]
 
 
-def _llvm_mutators() -> dict[Mutator, float]:
+def _llvm_mutators() -> dict[M.Mutator, float]:
     return {
-        MutateTileSize(): 0.9,
-        MutateComputeLocation(): 0.05,
-        MutateUnroll(): 0.03,
-        MutateParallel(max_jobs_per_core=16): 0.02,
+        M.MutateTileSize(): 0.9,
+        M.MutateComputeLocation(): 0.05,
+        M.MutateUnroll(): 0.03,
+        M.MutateParallel(max_jobs_per_core=16): 0.02,
     }
 
 
-def _wasm_rules() -> list[ScheduleRule]:
+def _wasm_rules() -> list[R.ScheduleRule]:
     """For one thread: what matters is sums in registers and vectors."""
     return [
-        ApplyCustomRule(),
-        InlineConstantScalars(),
-        FuseRows(),
+        R.ApplyCustomRule(),
+        R.InlineConstantScalars(),
+        R.FuseRows(),
         inlining(),
-        ReduceInLanes(),
-        RegisterTiling(),
-        VectorLanes(),
-        RandomComputeLocation(),
+        R.ReduceInLanes(),
+        R.RegisterTiling(),
+        R.VectorLanes(),
+        R.RandomComputeLocation(),
     ]
 
 
-def _wasm_postprocs() -> list[Postproc]:
+def _wasm_postprocs() -> list[P.Postproc]:
     return [
-        DisallowDynamicLoop(),
-        VerifyRegisters(),
-        VectorizeInnermost(),
-        RewriteReductionBlock(),
-        VerifyVectorized(),
-        RewriteLayout(),
+        P.DisallowDynamicLoop(),
+        P.VerifyRegisters(),
+        P.VectorizeInnermost(),
+        P.RewriteReductionBlock(),
+        P.VerifyVectorized(),
+        P.RewriteLayout(),
     ]
 
 
-def _wasm_mutators() -> dict[Mutator, float]:
-    return {MutateTileSize(): 0.8, MutateComputeLocation(): 0.1}
+def _wasm_mutators() -> dict[M.Mutator, float]:
+    return {M.MutateTileSize(): 0.8, M.MutateComputeLocation(): 0.1}
 
 
-def _cuda_rules() -> list[ScheduleRule]:
+def _cuda_rules() -> list[R.ScheduleRule]:
     return [
-        ApplyCustomRule(),
-        MultiLevelTiling(
+        R.ApplyCustomRule(),
+        R.MultiLevelTiling(
             structure="SSSRRSRS",
             tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"],
             max_innermost_factor=64,
             vector_load_lens=[1, 2, 3, 4, 8, 16],
-            reuse_read=ReuseType("must", [4], "shared"),
-            reuse_write=ReuseType("must", [3], "local"),
+            reuse_read=R.ReuseType("must", [4], "shared"),
+            reuse_write=R.ReuseType("must", [3], "local"),
         ),
-        InlineConstantScalars(),
+        R.InlineConstantScalars(),
         inlining(
             into_producer=True, disallow_if_then_else=False, require_injective=False,
             require_ordered=False, disallow_op=None,
         ),
-        CrossThreadReduction([4, 8, 16, 32, 64, 128, 256, 512]),
-        ParallelizeVectorizeUnroll(
+        R.CrossThreadReduction([4, 8, 16, 32, 64, 128, 256, 512]),
+        R.ParallelizeVectorizeUnroll(
             max_jobs_per_core=-1,
             max_vectorize_extent=-1,
             unroll_max_steps=[0, 16, 32, 64, 128, 256, 512, 1024],
             unroll_explicit=True,
         ),
-        AutoBind(),
+        R.AutoBind(),
     ]  # fmt: skip
 
 
-def _tensor_core_rules() -> list[ScheduleRule]:
+def _tensor_core_rules() -> list[R.ScheduleRule]:
     """TVM has a second rule of this kind, for `mma` instructions of 16 x 8 x 8; as it comes after
     one for the same products it has no part in a space."""
-    tiling = MultiLevelTilingTensorCore(
+    tiling = R.MultiLevelTilingTensorCore(
         intrin_groups=wmma_groups(),
         structure="SSSRRSRS",
         tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
         max_innermost_factor=4,
         vector_load_lens=[1, 2, 3, 4, 8, 16],
-        reuse_read=ReuseType("must", [4], "shared.dyn"),
-        reuse_write=ReuseType("must", [2], "shared.dyn"),
+        reuse_read=R.ReuseType("must", [4], "shared.dyn"),
+        reuse_write=R.ReuseType("must", [2], "shared.dyn"),
     )
     custom, *others = _cuda_rules()
     return [custom, tiling, *others]
 
 
-def _tensor_core_postprocs() -> list[Postproc]:
-    return [*_cuda_postprocs(), RewriteTensorize()]
+def _tensor_core_postprocs() -> list[P.Postproc]:
+    return [*_cuda_postprocs(), P.RewriteTensorize()]
 
 
-def _cuda_postprocs() -> list[Postproc]:
+def _cuda_postprocs() -> list[P.Postproc]:
     return [
-        DisallowDynamicLoop(),
-        RewriteCooperativeFetch(),
-        RewriteUnboundBlock(),
-        RewriteParallelVectorizeUnroll(),
-        RewriteReductionBlock(),
-        VerifyGPUCode(),
+        P.DisallowDynamicLoop(),
+        P.RewriteCooperativeFetch(),
+        P.RewriteUnboundBlock(),
+        P.RewriteParallelVectorizeUnroll(),
+        P.RewriteReductionBlock(),
+        P.VerifyGPUCode(),
     ]
 
 
-def _cuda_mutators() -> dict[Mutator, float]:
-    return {MutateTileSize(): 0.9, MutateUnroll(): 0.08, MutateThreadBinding(): 0.02}
+def _cuda_mutators() -> dict[M.Mutator, float]:
+    return {M.MutateTileSize(): 0.9, M.MutateUnroll(): 0.08, M.MutateThreadBinding(): 0.02}
 
 
 DEFAULTS |= {
