@@ -31,7 +31,6 @@ from mlcweb.relax_vm import VirtualMachine
 from mlcweb.relax_vm.vm_build import build, prepare
 from mlcweb.runtime import ndarray
 from mlcweb.runtime.device import device as device_of
-from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import prim_funcs
 
@@ -152,8 +151,7 @@ def tune(
         ValueError: there is nothing to tune.
     """
     from mlcweb.meta_schedule.database import Database
-    from mlcweb.meta_schedule.default_records import record_faster_defaults
-    from mlcweb.meta_schedule.relax_integration import tasks_of, tune_extracted_async
+    from mlcweb.meta_schedule.relax_integration import tune_lowered
     from mlcweb.meta_schedule.runner import LocalRunner
 
     if tuning_records is None:
@@ -163,18 +161,15 @@ def tune(
     if prior_records is not None:
         database.merge(_records(prior_records))
     lowered = _lowered(tvmc_model, relax_pipeline, target)[-1].mod
-    wait_for(
-        tune_extracted_async(
-            tasks_of(lowered, target),
-            None,
-            trials,
-            op_names=tasks,
-            database=database,
-            **{"runner": LocalRunner(timeout, max_workers=workers), **options},
-        )
+    return tune_lowered(
+        lowered,
+        target,
+        None,
+        trials,
+        tasks,
+        database=database,
+        **{"runner": LocalRunner(timeout, max_workers=workers), **options},
     )
-    record_faster_defaults(database, lowered, target)
-    return database
 
 
 def compile(

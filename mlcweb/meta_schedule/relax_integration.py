@@ -6,29 +6,24 @@ executable = ms.relax_integration.compile_relax(database, mod, target, params)
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from mlcweb.ir import IRModule, TVMError
+from mlcweb.ir import IRModule
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.transform import Pass, Sequential
 from mlcweb.ir.visitor import walk
-from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database.database import Database, workload_hash
 from mlcweb.meta_schedule.database.json_database import JSONDatabase
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.default_records import record_faster_defaults
 from mlcweb.meta_schedule.tir_integration import tune_tir
-from mlcweb.meta_schedule.tune import check_options, tune_tasks_async
+from mlcweb.meta_schedule.tune import check_options, tune_extracted
+from mlcweb.meta_schedule.tune_context import ExtractedTask
 from mlcweb.meta_schedule.tune_context import (
-    ExtractedTask,
-    SearchStrategyType,
-    SpaceGeneratorType,
-    TuneContext,
-    copy_for_task,
+    extracted_tasks_to_tune_contexts as extracted_tasks_to_tune_contexts,
 )
 from mlcweb.relax import expr as E
 from mlcweb.relax.pipeline import fused, get_pipeline
@@ -45,14 +40,10 @@ from mlcweb.relax.transform.apply_database import apply_schedules, program_of
 from mlcweb.relax.transform.layout_free import free_constants
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.relax_vm import Executable, build
-from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.runtime.target import Target
 from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir.function import SCHEDULED, PrimFunc
 from mlcweb.tir.stmt import Block
-
-OWN_OPTIONS = ("num_tuning_cores", "seed", "space", "special_space", "strategy")
-"""What `tune_relax` takes beside the options of `tune_tasks_async`."""
 
 
 def extract_tasks(
@@ -108,89 +99,7 @@ def _block_count(program: IRModule) -> int:
     return sum(isinstance(node, Block) for node in walk(program["main"].body))
 
 
-def extracted_tasks_to_tune_contexts(
-    extracted_tasks: Sequence[ExtractedTask],
-    work_dir: str | Path | None,
-    space: SpaceGeneratorType = "post-order-apply",
-    strategy: SearchStrategyType = "evolutionary",
-    num_threads: Literal["physical", "logical"] | int = "physical",
-    seed: int | None = None,
-) -> tuple[list[TuneContext], list[float]]:
-    """The tasks of a search, and their weights. What cannot be run on its own, such as a function
-    of symbolic extents, is left out with a warning.
-
-    Args:
-        work_dir: as in TVM; contexts write nothing there.
-        space: a generator, its name or a schedule function; each task has a copy of its own.
-        strategy: a search strategy or its name; each task has a copy of its own.
-        num_threads: cores of the machine that is tuned for.
-        seed: of everything random.
-    """
-    contexts, weights = [], []
-    for number, task in enumerate(extracted_tasks):
-        (program,) = task.dispatched
-        try:
-            ArgInfo.from_entry_func(program)
-        except TVMError as error:
-            warnings.warn(f'"{task.task_name}" is not tuned: {error}', stacklevel=2)
-            continue
-        contexts.append(
-            TuneContext(
-                program,
-                target=task.target,
-                space_generator=copy_for_task(space),
-                search_strategy=copy_for_task(strategy),
-                task_name=task.task_name,
-                rand_state=-1 if seed is None else seed + number,
-                num_threads=num_threads,
-            )
-        )
-        weights.append(float(task.weight))
-    return contexts, weights
-
-
 def tune_relax(
-    mod: IRModule | E.Function,
-    params: Mapping[str, Any] | None,
-    target: str | Target,
-    work_dir: str | Path | None,
-    max_trials_global: int,
-    max_trials_per_task: int | None = None,
-    op_names: Sequence[str] | None = None,
-    **options: Any,
-) -> Database:
-    """Tune the functions of a model.
-
-    Args:
-        params: values of parameters of "main", by name.
-        target: what to tune for.
-        work_dir: the folder of the database; None keeps the records in memory.
-        max_trials_global: programs measured in all.
-        max_trials_per_task: programs measured of one function, at most.
-        op_names: tune only functions whose name contains one of these.
-        options: `num_trials_per_iter`, `builder`, `runner`, `database`, `cost_model`,
-            `measure_callbacks`, `task_scheduler`, `early_stopping`, `max_seconds`,
-            `module_equality`: see `tune_tasks_async`; `space`, `strategy`, `seed`: see
-            `extracted_tasks_to_tune_contexts`. As in `tune_tir`, `special_space` has spaces of
-            tasks by name, where None leaves a task out, and `num_tuning_cores` says for how many
-            cores of the machine the search is.
-
-    Returns:
-        The database with all records.
-
-    Raises:
-        TypeError: an option is not known; names those that are.
-        ValueError: there is nothing to tune, or an option has no such value.
-    """
-    return wait_for(
-        tune_relax_async(
-            mod, params, target, work_dir, max_trials_global, max_trials_per_task, op_names,
-            **options,
-        )
-    )  # fmt: skip
-
-
-async def tune_relax_async(
     mod: IRModule | E.Function,
     params: Mapping[str, Any] | None,
     target: str | Target,
@@ -202,59 +111,64 @@ async def tune_relax_async(
     module_equality: str = "structural",
     **options: Any,
 ) -> Database:
-    """`tune_relax` to be awaited: in a page whose browser cannot let Python wait."""
-    check_options("tune_relax", options, OWN_OPTIONS)
+    """Tune the functions of a model.
+
+    Args:
+        params: values of parameters of "main", by name.
+        target: what to tune for.
+        work_dir: the folder of the database; None keeps the records in memory.
+        max_trials_global: programs measured in all.
+        max_trials_per_task: programs measured of one function, at most.
+        op_names: tune only functions whose name contains one of these.
+        module_equality: see `extract_tasks`.
+        options: `num_trials_per_iter`, `builder`, `runner`, `database`, `cost_model`,
+            `measure_callbacks`, `task_scheduler`, `early_stopping`, `max_seconds`: see
+            `tune_tasks`; `space`, `special_space`, `strategy`, `seed`, `num_tuning_cores`: see
+            `tune_extracted`.
+
+    Returns:
+        The database with all records.
+
+    Raises:
+        TypeError: an option is not known; names those that are.
+        ValueError: there is nothing to tune, or an option has no such value.
+    """
+    check_options("tune_relax", options)
     MemoryDatabase(module_equality)  # which refuses what it does not know before any work
-    lowered = fused(_bound(mod, params))
-    database = await tune_extracted_async(
-        tasks_of(lowered, target, module_equality),
+    return tune_lowered(
+        fused(_bound(mod, params)),
+        target,
         work_dir,
         max_trials_global,
-        max_trials_per_task,
         op_names,
+        max_trials_per_task=max_trials_per_task,
         module_equality=module_equality,
         **options,
+    )
+
+
+def tune_lowered(
+    lowered: IRModule,
+    target: str | Target,
+    work_dir: str | Path | None,
+    max_trials_global: int,
+    op_names: Sequence[str] | None = None,
+    *,
+    module_equality: str = "structural",
+    **options: Any,
+) -> Database:
+    """`tune_relax` for a model whose operators were lowered and fused already."""
+    tasks = [
+        task
+        for task in tasks_of(lowered, target, module_equality)
+        if not op_names or any(name in task.task_name for name in op_names)
+    ]
+    database = tune_extracted(
+        tasks, work_dir, max_trials_global, module_equality=module_equality, **options
     )
     if module_equality != "anchor-block":  # where one record is for several programs
         record_faster_defaults(database, lowered, target)
     return database
-
-
-async def tune_extracted_async(
-    tasks: Sequence[ExtractedTask],
-    work_dir: str | Path | None,
-    max_trials_global: int,
-    max_trials_per_task: int | None = None,
-    op_names: Sequence[str] | None = None,
-    *,
-    space: SpaceGeneratorType | None = "post-order-apply",
-    special_space: Mapping[str, SpaceGeneratorType | None] | None = None,
-    strategy: SearchStrategyType = "evolutionary",
-    num_tuning_cores: Literal["physical", "logical"] | int = "physical",
-    seed: int | None = None,
-    **options: Any,
-) -> Database:
-    """Tune what `extract_tasks` or `tasks_of` found; the arguments are those of `tune_relax`."""
-    if op_names:
-        tasks = [task for task in tasks if any(name in task.task_name for name in op_names)]
-    contexts, weights = [], []
-    for number, task in enumerate(tasks):
-        own = (special_space or {}).get(task.task_name, space)
-        if own is not None:
-            own_seed = None if seed is None else seed + number
-            own_contexts, own_weights = extracted_tasks_to_tune_contexts(
-                [task], work_dir, own, strategy, num_tuning_cores, own_seed
-            )
-            contexts += own_contexts
-            weights += own_weights
-    return await tune_tasks_async(
-        tasks=contexts,
-        task_weights=weights,
-        work_dir=work_dir,
-        max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        **options,
-    )
 
 
 def compile_relax(

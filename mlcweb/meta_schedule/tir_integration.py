@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.search_strategy.search_strategy import SearchStrategy
 from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
-from mlcweb.meta_schedule.tune import TuneConfig, check_options, tune_tasks_async
-from mlcweb.meta_schedule.tune_context import (
-    SpaceGeneratorType,
-    TuneContext,
-    copy_for_task,
-    normalized,
-)
-from mlcweb.runtime.host.waiting import wait_for
+from mlcweb.meta_schedule.tune import TuneConfig, check_options, tune_extracted
+from mlcweb.meta_schedule.tune_context import ExtractedTask, normalized
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
-from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.function import PrimFunc, prim_funcs
 
 _OF_SPACES = ("sch_rules", "postprocs", "mutator_probs")
-
-_OWN = ("space", "special_space", "strategy", "seed", "task_name", "num_tuning_cores")
 
 
 def tune_tir(
@@ -47,7 +39,7 @@ def tune_tir(
         max_trials_global: programs measured in all.
         options: `max_trials_per_task`, `num_trials_per_iter`, `builder`, `runner`, `database`,
             `cost_model`, `measure_callbacks`, `task_scheduler`, `early_stopping`: see
-            `tune_tasks_async`. `space` (a generator, its name or a schedule function),
+            `tune_tasks`. `space` (a generator, its name or a schedule function),
             `special_space` (spaces of functions by name; None leaves a function out), `strategy`,
             `seed`, `task_name`, `num_tuning_cores`, and `sch_rules`, `postprocs`, `mutator_probs`
             for the space.
@@ -56,18 +48,6 @@ def tune_tir(
         TypeError: an option is not known; names those that are.
         ValueError: there is nothing to tune, or an option has no such value.
     """
-    return wait_for(tune_tir_async(mod, target, config, work_dir, max_trials_global, **options))
-
-
-async def tune_tir_async(
-    mod: IRModule | PrimFunc,
-    target: Target | str,
-    config: TuneConfig | str | Path | None = None,
-    work_dir: str | Path | TuneConfig | None = None,
-    max_trials_global: int | None = None,
-    **options: Any,
-) -> Database | Schedule | None:
-    """`tune_tir` to be awaited: in a page whose browser cannot let Python wait."""
     if not isinstance(config, TuneConfig) and config is not None:
         config, work_dir = None, config
     if isinstance(config, TuneConfig):
@@ -75,18 +55,28 @@ async def tune_tir_async(
         max_trials_global = config.max_trials_global
     if max_trials_global is None:
         raise ValueError("tune_tir needs max_trials_global, or config=TuneConfig(…)")
-    check_options("tune_tir", options, (*_OWN, *_OF_SPACES, "num_threads", "blocks"))
-    tasks = _tasks(mod, target, options)
-    database = await tune_tasks_async(
-        tasks=tasks,
-        task_weights=[1.0] * len(tasks),
-        work_dir=work_dir if isinstance(work_dir, (str, Path)) else None,
-        max_trials_global=max_trials_global,
+    check_options("tune_tir", options, *_OF_SPACES, "task_name", "num_threads", "blocks")
+    of_space = {key: options.pop(key) for key in _OF_SPACES if options.get(key) is not None}
+    for key in (*_OF_SPACES, "blocks"):
+        options.pop(key, None)
+    cores = options.pop("num_tuning_cores", options.pop("num_threads", None)) or "physical"
+
+    def with_options(space: Any) -> Any:
+        if not of_space or space is None or isinstance(space, SpaceGenerator):
+            return space
+        return SpaceGenerator.create(space, **of_space)
+
+    special = options.pop("special_space", None) or {}
+    database = tune_extracted(
+        _tasks(mod, target, options.pop("task_name", None)),
+        work_dir if isinstance(work_dir, (str, Path)) else None,
+        max_trials_global,
+        space=with_options(options.pop("space", "post-order-apply")),
+        special_space={name: with_options(space) for name, space in special.items()},
+        num_tuning_cores=cores,
         **options,
     )
-    if config is None:
-        return database
-    return compile_tir(database, mod, target)
+    return database if config is None else compile_tir(database, mod, target)
 
 
 def compile_tir(
@@ -109,46 +99,17 @@ def _of_config(config: TuneConfig, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tasks(
-    mod: IRModule | PrimFunc, target: Target | str, options: dict[str, Any]
-) -> list[TuneContext]:
-    """One task for each function; takes its options out of those of the search."""
-    space: SpaceGeneratorType | None = options.pop("space", "post-order-apply")
-    special: Mapping[str, SpaceGeneratorType | None] = options.pop("special_space", None) or {}
-    strategy: Any = options.pop("strategy", "evolutionary")
-    seed = options.pop("seed", None)
-    name = options.pop("task_name", None)
-    cores = options.pop("num_tuning_cores", options.pop("num_threads", None)) or "physical"
-    of_space = {key: options.pop(key) for key in _OF_SPACES if options.get(key) is not None}
-    for key in (*_OF_SPACES, "blocks"):
-        options.pop(key, None)
-    programs = _programs(mod)
-    tasks = []
-    for number, (function, module) in enumerate(programs):
-        chosen = special.get(function, space)
-        if chosen is None:
-            continue
-        if not isinstance(chosen, SpaceGenerator):
-            chosen = SpaceGenerator.create(chosen, **of_space)
-        tasks.append(
-            TuneContext(
-                module,
-                target=target,
-                space_generator=copy_for_task(chosen),
-                search_strategy=copy_for_task(strategy),
-                task_name=name if name and len(programs) == 1 else function,
-                rand_state=-1 if seed is None else seed + number,
-                num_threads=cores,
-            )
-        )
-    return tasks
-
-
-def _programs(mod: IRModule | PrimFunc) -> list[tuple[str, IRModule]]:
-    if isinstance(mod, PrimFunc):
-        return [("main", normalized(mod))]
-    functions = [(v.name_hint, f) for v, f in mod.functions.items() if isinstance(f, PrimFunc)]
+    mod: IRModule | PrimFunc, target: Target | str, task_name: str | None
+) -> list[ExtractedTask]:
+    """A task for each function; one alone may have a name of its own."""
+    functions = {"main": mod} if isinstance(mod, PrimFunc) else prim_funcs(mod)
     if not functions:
         raise ValueError("The module has no TensorIR function to tune")
-    if len(functions) == 1:
-        return [(functions[0][0], normalized(mod))]
-    return [(name, normalized(func)) for name, func in functions]
+    is_one = len(functions) == 1
+    tasks = []
+    for name, func in functions.items():
+        program = normalized(mod if is_one else func)
+        ArgInfo.from_entry_func(program)  # an error where it cannot be run
+        own_name = task_name if task_name and is_one else name
+        tasks.append(ExtractedTask(own_name, program, Target(target), [program], 1))
+    return tasks

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mlcweb.meta_schedule.builder import Builder, LocalBuilder
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
@@ -23,7 +23,13 @@ from mlcweb.meta_schedule.runner import (
     Runners,
 )
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
-from mlcweb.meta_schedule.tune_context import TuneContext
+from mlcweb.meta_schedule.tune_context import (
+    ExtractedTask,
+    SearchStrategyType,
+    SpaceGeneratorType,
+    TuneContext,
+    extracted_tasks_to_tune_contexts,
+)  # fmt: skip
 from mlcweb.runtime.host.waiting import wait_for
 
 
@@ -78,17 +84,6 @@ a task and in all), and options of the strategy."""
 
 
 def tune_tasks(
-    *, tasks: Sequence[TuneContext], task_weights: Sequence[float], **options: Any
-) -> Database:
-    """Tune tasks, and wait for the end. The options are those of `tune_tasks_async`.
-
-    Returns:
-        The database with all records.
-    """
-    return wait_for(tune_tasks_async(tasks=tasks, task_weights=task_weights, **options))
-
-
-async def tune_tasks_async(
     *,
     tasks: Sequence[TuneContext],
     task_weights: Sequence[float],
@@ -107,7 +102,7 @@ async def tune_tasks_async(
     early_stopping: int | None = None,
     max_seconds: float | None = None,
 ) -> Database:
-    """Tune tasks.
+    """Tune tasks, and wait for the end.
 
     Args:
         task_weights: how often the program of each task runs.
@@ -125,6 +120,9 @@ async def tune_tasks_async(
         task_scheduler: "gradient", "round-robin" or a scheduler.
         early_stopping: trials without progress that end a task.
         max_seconds: seconds after which no trial begins.
+
+    Returns:
+        The database with all records.
 
     Raises:
         ValueError: there are no tasks.
@@ -146,7 +144,7 @@ async def tune_tasks_async(
             Progress() as progress,
             listening(listener_of([progress, *callbacks], scheduler)),
         ):
-            await scheduler.tune_async(
+            search = scheduler.tune_async(
                 tasks,
                 task_weights,
                 early_stopping=early_stopping,
@@ -158,6 +156,7 @@ async def tune_tasks_async(
                 database=records,
                 cost_model=model,
             )
+            wait_for(search)
     finally:
         close = getattr(measuring, "close", None)
         if close is not None:
@@ -165,8 +164,39 @@ async def tune_tasks_async(
     return records
 
 
-def check_options(call: str, names: Iterable[str], own: Iterable[str]) -> None:
-    """Refuse options that neither a tuning function nor `tune_tasks_async` has.
+def tune_extracted(
+    tasks: Sequence[ExtractedTask],
+    work_dir: str | Path | None,
+    max_trials_global: int,
+    *,
+    space: SpaceGeneratorType | None = "post-order-apply",
+    special_space: Mapping[str, SpaceGeneratorType | None] | None = None,
+    strategy: SearchStrategyType = "evolutionary",
+    num_tuning_cores: Literal["physical", "logical"] | int = "physical",
+    seed: int | None = None,
+    **options: Any,
+) -> Database:
+    """Tune functions: what `tune_tir` and `tune_relax` come down to.
+
+    Args:
+        space, strategy, seed, special_space: see `extracted_tasks_to_tune_contexts`.
+        num_tuning_cores: cores of the machine that is tuned for.
+        options: of `tune_tasks`.
+    """
+    contexts, weights = extracted_tasks_to_tune_contexts(
+        tasks, work_dir, space, strategy, num_tuning_cores, seed, special_space
+    )
+    return tune_tasks(
+        tasks=contexts,
+        task_weights=weights,
+        work_dir=work_dir,
+        max_trials_global=max_trials_global,
+        **options,
+    )
+
+
+def check_options(call: str, names: Iterable[str], *own: str) -> None:
+    """Refuse options that neither `tune_extracted` nor `tune_tasks` has.
 
     Args:
         call: the function.
@@ -176,7 +206,8 @@ def check_options(call: str, names: Iterable[str], own: Iterable[str]) -> None:
     Raises:
         TypeError: one is not known; names those that are.
     """
-    options = {*own, *signature(tune_tasks_async).parameters} - {"tasks", "task_weights"}
+    both = (*signature(tune_extracted).parameters, *signature(tune_tasks).parameters)
+    options = {*own, *both} - {"tasks", "task_weights", "options"}
     for name in names:
         if name not in options:
             listed = ", ".join(sorted(options))

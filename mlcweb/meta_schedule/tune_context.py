@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from mlcweb.ir import IRModule
+from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
+from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel, RandomModel
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
@@ -147,11 +150,6 @@ class TuneContext:
         return self.search_strategy
 
 
-def copy_for_task(part: Any) -> Any:
-    """A copy of a generator or a strategy, for a task of its own; a name or a function as it is."""
-    return part.clone() if isinstance(part, SpaceGenerator | SearchStrategy) else part
-
-
 def normalized(mod: IRModule | PrimFunc) -> IRModule:
     """A program as records know it: one function, called "main", whatever its name was."""
     if isinstance(mod, PrimFunc):
@@ -185,3 +183,54 @@ class ExtractedTask:
     target: Target
     dispatched: Sequence[IRModule]
     weight: int
+
+
+def extracted_tasks_to_tune_contexts(
+    extracted_tasks: Sequence[ExtractedTask],
+    work_dir: str | Path | None,
+    space: SpaceGeneratorType | None = "post-order-apply",
+    strategy: SearchStrategyType = "evolutionary",
+    num_threads: Literal["physical", "logical"] | int = "physical",
+    seed: int | None = None,
+    special_space: Mapping[str, SpaceGeneratorType | None] | None = None,
+) -> tuple[list[TuneContext], list[float]]:
+    """The tasks of a search, and their weights. What cannot be run on its own, such as a function
+    of symbolic extents, is left out with a warning.
+
+    Args:
+        work_dir: as in TVM; contexts write nothing there.
+        space: a generator, its name or a schedule function; each task has a copy of its own.
+        strategy: a search strategy or its name; each task has a copy of its own.
+        num_threads: cores of the machine that is tuned for.
+        seed: of everything random.
+        special_space: spaces of tasks by name. A task whose space is None is left out.
+    """
+    contexts, weights = [], []
+    for number, task in enumerate(extracted_tasks):
+        own_space = (special_space or {}).get(task.task_name, space)
+        if own_space is None:
+            continue
+        (program,) = task.dispatched
+        try:
+            ArgInfo.from_entry_func(program)
+        except TVMError as error:
+            warnings.warn(f'"{task.task_name}" is not tuned: {error}', stacklevel=2)
+            continue
+        contexts.append(
+            TuneContext(
+                program,
+                target=task.target,
+                space_generator=_copied(own_space),
+                search_strategy=_copied(strategy),
+                task_name=task.task_name,
+                rand_state=-1 if seed is None else seed + number,
+                num_threads=num_threads,
+            )
+        )
+        weights.append(float(task.weight))
+    return contexts, weights
+
+
+def _copied(part: Any) -> Any:
+    """A generator or a strategy for a task of its own; a name or a function as it is."""
+    return part.clone() if isinstance(part, SpaceGenerator | SearchStrategy) else part
