@@ -193,10 +193,7 @@ class MutateTileSize(Mutator):
 
     def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
         tilings = [inst for inst in trace.insts if _is_tiling(inst, trace)]
-        candidates = [*tilings, *sampled_for(trace, (COOPERATIVE_FETCH,))]
-        if not candidates:
-            return None
-        return _decided_otherwise(trace, rng.choice(candidates), rng)
+        return _changed(trace, [*tilings, *sampled_for(trace, (COOPERATIVE_FETCH,))], rng)
 
 
 def _is_tiling(inst: Instruction, trace: Trace) -> bool:
@@ -206,7 +203,11 @@ def _is_tiling(inst: Instruction, trace: Trace) -> bool:
     return len(tiles) >= 2 and prod(tiles) > 1
 
 
-def _decided_otherwise(trace: Trace, inst: Instruction, rng: random.Random) -> Trace | None:
+def _changed(trace: Trace, steps: list[Instruction], rng: random.Random) -> Trace | None:
+    """The trace with another decision of one of the steps; None where there is none."""
+    if not steps:
+        return None
+    inst = rng.choice(steps)
     decision = other_decision(trace, inst, rng)
     return None if decision is None else trace.with_decision(inst, decision, True)
 
@@ -269,10 +270,7 @@ class MutateThreadBinding(Mutator):
     """Chooses another number of threads, of those that a loop is split by and then bound."""
 
     def mutated(self, trace: Trace, rng: random.Random) -> Trace | None:
-        sampling = _sampled_threads(trace)
-        if not sampling:
-            return None
-        return _decided_otherwise(trace, rng.choice(sampling), rng)
+        return _changed(trace, _sampled_threads(trace), rng)
 
 
 def _sampled_threads(trace: Trace) -> list[Instruction]:

@@ -16,7 +16,6 @@ from mlcweb.meta_schedule.database.json_lines import (
     RECORDS,
     WORKLOADS,
     LineFile,
-    LineReader,
     line,
     locked,
     read_record,
@@ -69,15 +68,11 @@ class JSONDatabase(MemoryDatabase):
         self._numbers: dict[int, int] = {}
         self._missing: set[int] = set()
         self._programs: dict[int, int] = {}
-        self._workload_file = LineFile(
-            self.path_workload, LineReader(WORKLOADS, self._read_workload)
-        )
-        self._record_file = LineFile(
-            self.path_tuning_record, LineReader(RECORDS, self._numbered_record)
-        )
+        self._workload_file = LineFile(self.path_workload, self._read_workload)
+        self._record_file = LineFile(self.path_tuning_record, self._numbered_record)
         path = self.path_tuning_record
         path_program = path.with_name(f"{path.stem}_programs{path.suffix}")
-        self._program_file = LineFile(path_program, LineReader(path_program.name, _read_program))
+        self._program_file = LineFile(path_program, _read_program)
         for path in (self.path_workload, self.path_tuning_record):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()

@@ -49,50 +49,19 @@ def line(item: object) -> str:
     return json.dumps(item, separators=(",", ":")) + "\n"
 
 
-class LineReader(Generic[Item]):
-    """Makes items of lines as they come.
-
-    Attributes:
-        lines: how many were read, broken ones included.
-    """
-
-    def __init__(self, name: str, convert: Callable[[Any], Item]) -> None:
-        self.name = name
-        self.convert = convert
-        self.lines = 0
-
-    def read(self, content: bytes) -> list[Item | None]:
-        """The items of whole lines: one for each, None for a line that is broken; one warning for
-        all that are."""
-        items: list[Item | None] = []
-        broken: list[str] = []
-        for text in content.split(b"\n")[:-1]:
-            self.lines += 1
-            item: Item | None = None
-            try:
-                item = self.convert(json.loads(text))
-            # Anything may stand in a file, and a program of nonsense fails wherever it is seen.
-            except Exception as error:
-                reason = str(error).partition("\n")[0]
-                broken.append(f"{self.name}, line {self.lines}, is skipped: {reason}")
-            items.append(item)
-        if broken:
-            more = f" ({len(broken) - 1} more lines are skipped, too)" if len(broken) > 1 else ""
-            warnings.warn(broken[0] + more, stacklevel=6)
-        return items
-
-
 class LineFile(Generic[Item]):
     """A file of lines that other processes may be writing, too.
 
     All its methods are called while its lock, or the one that replaces it, is held.
+
+    Args:
+        convert: makes an item of what a line holds; any error of it leaves the line out.
     """
 
-    def __init__(self, path: Path, reader: LineReader[Item]) -> None:
+    def __init__(self, path: Path, convert: Callable[[Any], Item]) -> None:
         self.path = path
-        self.reader = reader
-        self._read_bytes = 0
-        self._partial_line = b""
+        self.convert = convert
+        self.start_over()
 
     @property
     def shrank(self) -> bool:
@@ -101,9 +70,8 @@ class LineFile(Generic[Item]):
 
     def start_over(self) -> None:
         """Read the file again from its beginning."""
-        self._read_bytes = 0
+        self._read_bytes = self._lines = 0
         self._partial_line = b""
-        self.reader.lines = 0
 
     def news(self) -> list[Item | None]:
         """What was written since it was last asked for: one item for each line. A last line without
@@ -114,17 +82,37 @@ class LineFile(Generic[Item]):
             file.seek(self._read_bytes)
             content = file.read()
         whole, newline, half = content.rpartition(b"\n")
-        items = self.reader.read(whole + newline)
+        items = self._items(whole + newline)
         self._read_bytes += len(whole + newline)
         if half and half != self._partial_line:
-            (item,) = self.reader.read(half + b"\n")
+            (item,) = self._items(half + b"\n")
             if item is not None:
                 items.append(item)
                 self._read_bytes += len(half)
                 half = b""
             else:
-                self.reader.lines -= 1
+                self._lines -= 1
         self._partial_line = half
+        return items
+
+    def _items(self, content: bytes) -> list[Item | None]:
+        """The items of whole lines: one for each, None for a line that is broken; one warning for
+        all that are."""
+        items: list[Item | None] = []
+        broken: list[str] = []
+        for text in content.split(b"\n")[:-1]:
+            self._lines += 1
+            item: Item | None = None
+            try:
+                item = self.convert(json.loads(text))
+            # Anything may stand in a file, and a program of nonsense fails wherever it is seen.
+            except Exception as error:
+                reason = str(error).partition("\n")[0]
+                broken.append(f"{self.path.name}, line {self._lines}, is skipped: {reason}")
+            items.append(item)
+        if broken:
+            more = f" ({len(broken) - 1} more lines are skipped, too)" if len(broken) > 1 else ""
+            warnings.warn(broken[0] + more, stacklevel=6)
         return items
 
     def append(self, text: str) -> None:
@@ -151,7 +139,7 @@ class LineFile(Generic[Item]):
             os.close(descriptor)
         self._read_bytes += len(data)
         self._partial_line = b""
-        self.reader.lines += 1
+        self._lines += 1
 
     def _size(self) -> int:
         try:

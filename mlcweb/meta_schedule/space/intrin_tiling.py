@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from mlcweb.arith import Analyzer
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType, Tiled
@@ -28,26 +28,14 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
 
     Args:
         intrin_name: the intrinsic, which is registered.
-        structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write: as
-            of `MultiLevelTiling`, for the loops around those of the intrinsic.
+        tiling, options: those of `MultiLevelTiling`, for the loops around the intrinsic's.
 
     Raises:
         ValueError: there is no such intrinsic.
     """
 
-    def __init__(
-        self,
-        intrin_name: str,
-        structure: str,
-        tile_binds: Sequence[str] | None = None,
-        max_innermost_factor: int | None = None,
-        vector_load_lens: Sequence[int] | None = None,
-        reuse_read: ReuseType | None = None,
-        reuse_write: ReuseType | None = None,
-    ) -> None:
-        super().__init__(
-            structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write
-        )
+    def __init__(self, intrin_name: str, *tiling: Any, **options: Any) -> None:
+        super().__init__(*tiling, **options)
         self.intrin_name = intrin_name
         self._description = intrinsic_of(intrin_name).described_block
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.meta_schedule.space.intrin_tiling import intrinsic_of
 from mlcweb.meta_schedule.space.multi_level_tiling import (
     WARP_EXECUTION,
     MultiLevelTiling,
-    ReuseType,
     Tiled,
 )
 from mlcweb.meta_schedule.space.postprocs import AUTO_TENSORIZE, AUTO_TENSORIZE_INIT
@@ -58,8 +58,7 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
     Args:
         intrin_groups: names of intrinsics by what they do: "init", "load_a", "load_b", "compute",
             "store".
-        structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write: as
-            of `MultiLevelTiling`; warps are bound to the last of `tile_binds`.
+        tiling, options: those of `MultiLevelTiling`; warps are bound to the last of `tile_binds`.
         use_software_pipeline: whether tiles are loaded while the threads compute with others, and
             fragments, too.
     """
@@ -67,19 +66,12 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
     def __init__(
         self,
         intrin_groups: Sequence[Mapping[str, str]],
-        structure: str,
-        tile_binds: Sequence[str] | None = None,
-        max_innermost_factor: int | None = None,
-        vector_load_lens: Sequence[int] | None = None,
-        reuse_read: ReuseType | None = None,
-        reuse_write: ReuseType | None = None,
+        *tiling: Any,
         use_software_pipeline: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write
-        )
+        super().__init__(*tiling, **options)
         self.use_software_pipeline = use_software_pipeline
-        self.max_threads_per_block = self.warp_size = 0
         self.intrin_groups = intrin_groups
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
