@@ -37,7 +37,7 @@ from mlcweb.playground.protocol.code import (
     SourceText,
     TracedText,
 )
-from mlcweb.playground.protocol.program import ShownProgram
+from mlcweb.playground.protocol.titled import Titled
 from mlcweb.playground.session import Document, session
 from mlcweb.playground.source_lines import Listing, line_of, listing
 from mlcweb.runtime.build import options_of
@@ -50,14 +50,14 @@ from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import prim_funcs
 
 
-def register(document: Document, programs: Iterable[tuple[str, IRModule]]) -> list[ShownProgram]:
+def register(document: Document, programs: Iterable[tuple[str, IRModule]]) -> list[Titled]:
     """Keep the modules of a document's run that have a TensorIR function."""
     shown = []
     for title, module in programs:
         if prim_funcs(module):
             identifier = session.new_id("p")
             document.programs[identifier] = module
-            shown.append(ShownProgram(identifier, title))
+            shown.append(Titled(identifier, title))
     return shown
 
 

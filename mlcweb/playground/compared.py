@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mlcweb.ir import IRModule, structural_equal
-from mlcweb.playground.protocol.access import AccessStep
+from mlcweb.playground.protocol.titled import Titled
 from mlcweb.playground.session import Document, session
 from mlcweb.playground.trace_replay import replay
 from mlcweb.schedule import Trace
@@ -80,11 +80,9 @@ def program(identifier: str) -> Program:
     return Program(document, module, derivation_of(document, module))
 
 
-def choices(steps: Iterable[Step]) -> list[AccessStep]:
+def choices(steps: Iterable[Step]) -> list[Titled]:
     """Steps of a schedule, as the page offers to compare with their programs."""
-    return [
-        AccessStep(str(step.number), f"after step {step.number}, {step.method}") for step in steps
-    ]
+    return [Titled(str(step.number), f"after step {step.number}, {step.method}") for step in steps]
 
 
 def same_function(module: IRModule, name: str) -> str:

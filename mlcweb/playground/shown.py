@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from mlcweb.ir import BaseFunc, IRModule, Node
 from mlcweb.playground import code_view, figures, trace_view
 from mlcweb.playground.compared import Derivation
-from mlcweb.playground.protocol.program import ShownModule, ShownProgram
-from mlcweb.playground.protocol.trace import ShownTrace
+from mlcweb.playground.protocol.program import ShownModule
+from mlcweb.playground.protocol.titled import Titled
 from mlcweb.playground.session import Document
 from mlcweb.schedule import Schedule, Trace
 from mlcweb.tir import PrimFunc
@@ -68,7 +68,7 @@ class Gallery:
         elif not figures.show_picture(shown) and not figures.show_html(shown):
             print(str(shown) if hasattr(shown, "_repr_mimebundle_") else repr(shown))
 
-    def content(self) -> tuple[list[ShownModule], list[ShownTrace], list[ShownProgram]]:
+    def content(self) -> tuple[list[ShownModule], list[Titled], list[Titled]]:
         """Modules, traces and programs for the page, kept in the document.
 
         Where the program shows no module, they are those that its schedules arrived at, or else

@@ -7,7 +7,8 @@ from typing import Any
 
 from mlcweb.ir import TVMError
 from mlcweb.ir.module import the_function_name
-from mlcweb.playground.protocol.trace import Changes, ExportedRecord, ShownTrace
+from mlcweb.playground.protocol.titled import Titled
+from mlcweb.playground.protocol.trace import Changes, ExportedRecord
 from mlcweb.playground.session import session
 from mlcweb.playground.trace_replay import replay
 from mlcweb.playground.trace_timing import scheduled_function
@@ -68,7 +69,7 @@ def steps_json(trace_id: str, changes: Changes) -> list[Any]:
     return replayed(trace_id, changes).schedule.trace.as_json()
 
 
-def load(document_name: str, title: str, steps: list[Any]) -> ShownTrace:
+def load(document_name: str, title: str, steps: list[Any]) -> Titled:
     """Register a trace in JSON form (of `steps_json`, or of a record of TVM), of a module that a
     document has defined.
 

@@ -8,18 +8,18 @@ replace decisions; what follows from them is derived in the same way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground import trace_controls
 from mlcweb.playground.aligned import aligned
+from mlcweb.playground.protocol.titled import Titled
 from mlcweb.playground.protocol.trace import (
     Changes,
     DerivedTrace,
     Instruction,
-    ShownTrace,
     TraceFailure,
     TraceStep,
 )
@@ -54,7 +54,7 @@ def register(
     trace: Trace,
     originals: Iterable[IRModule],
     result: IRModule | None,
-) -> ShownTrace:
+) -> Titled:
     """Keep a trace in a document.
 
     Args:
@@ -65,18 +65,7 @@ def register(
     """
     identifier = session.new_id("t")
     document.traces[identifier] = Record(owner, title, trace.copy(), tuple(originals), result)
-    return ShownTrace(identifier, title, instructions(trace))
-
-
-def instructions(trace: Trace) -> list[Instruction]:
-    """The steps of a trace."""
-    names = trace.names()
-    steps = []
-    for inst, text in zip(trace.insts, trace.as_python(), strict=True):
-        sampling = inst.kind.sampling
-        decision = python_text(trace.get_decision(inst), names) if sampling else None
-        steps.append(Instruction(text, decision, sampling))
-    return steps
+    return Titled(identifier, title)
 
 
 def trace_steps(trace_id: str) -> list[TraceStep]:
@@ -93,7 +82,6 @@ def derive(trace_id: str, changes: Changes) -> DerivedTrace:
     done = replayed(trace_id, changes)
     failure = done.failure
     return DerivedTrace(
-        instructions(done.schedule.trace),
         _steps(done),
         trace_controls.controls(session.trace(trace_id).trace, done, changes),
         failure and TraceFailure(failure.step, str(failure)),
@@ -109,9 +97,9 @@ def refusal(trace_id: str, changes: Changes, step: int, decision: Any) -> str | 
 def _steps(done: Replay) -> list[TraceStep]:
     text = done.start.module.script().rstrip("\n")
     shown = marked_diff(text, text), nest(done.start, done.first_origins)
-    steps = [TraceStep(0, "the program before any step", False, *shown, removed=[])]
-    for index, step in enumerate(done.steps, 1):
-        entry = TraceStep(index, words(step), step.changed)
+    steps = [TraceStep(0, None, "the program before any step", False, *shown, removed=[])]
+    for step, instruction in zip(done.steps, _instructions(done.schedule.trace), strict=True):
+        entry = TraceStep(len(steps), instruction, words(step), step.changed)
         if step.changed:
             previous, text = text, step.after.module.script().rstrip("\n")
             entry.diff = marked_diff(previous, text)
@@ -119,6 +107,14 @@ def _steps(done: Replay) -> list[TraceStep]:
             entry.removed = vanished(step.before, step.after)
         steps.append(entry)
     return steps
+
+
+def _instructions(trace: Trace) -> Iterator[Instruction]:
+    names = trace.names()
+    for inst, text in zip(trace.insts, trace.as_python(), strict=True):
+        sampling = inst.kind.sampling
+        decision = python_text(trace.get_decision(inst), names) if sampling else None
+        yield Instruction(text, decision, sampling)
 
 
 def marked_diff(before: str, after: str) -> str:

@@ -161,7 +161,7 @@ def test_a_failing_schedule_function_makes_failed_trials(run: Run) -> None:
     assert trial.record is None
     details = search.details(identifier, 0)
     assert details.code is None
-    assert methods(details.trace.steps) == ["get_block", "get_loops"]
+    assert methods(trace_view.trace_steps(details.trace.id)) == ["get_block", "get_loops"]
 
 
 def test_a_schedule_of_something_else_is_told_so(run: Run) -> None:

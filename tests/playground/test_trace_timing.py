@@ -80,7 +80,7 @@ sch.reorder(k, j)
         return good(module, function)
 
     monkeypatch.setattr(trace_timing, "_artifact", corrupted)
-    last = len(trace.steps)
+    last = len(trace_view.replayed(trace.id).steps)
     outcomes = asyncio.run(timed(trace.id, {}, [last]))
     assert outcomes[-1].state == "failed"
     assert "differ from the unscheduled program's" in outcomes[-1].reason

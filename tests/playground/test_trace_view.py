@@ -25,7 +25,7 @@ def test_steps_go_from_the_program_to_the_scheduled_program(run: Run) -> None:
     result = run(SCHEDULE)
     [trace] = result.traces
     steps = trace_view.trace_steps(trace.id)
-    assert [step.index for step in steps] == list(range(len(trace.steps) + 1))
+    assert [step.index for step in steps] == list(range(7))
     assert "for i, j, k in T.grid(16, 16, 16):" in sides(steps[0].diff)[1]
     assert sides(steps[-1].diff)[1] == result.modules[0].source.rstrip("\n")
 
@@ -36,7 +36,7 @@ def test_each_diff_leads_from_one_step_to_the_next(run: Run) -> None:
     changing = [step for step in steps if step.changed]
     for previous, step in pairwise([steps[0], *changing]):
         assert sides(previous.diff)[1] == sides(step.diff)[0]
-    names = methods(trace.steps[step.index - 1] for step in changing)
+    names = methods(changing)
     assert names == ["split", "reorder", "decompose_reduction"]
     looking = [step for step in steps[1:] if not step.changed]
     for step in looking:
@@ -48,7 +48,7 @@ def test_a_changed_decision_leads_to_another_program(run: Run) -> None:
     derived = trace_view.derive(trace.id, {3: [2, 8]})
     assert derived.failure is None
     assert "for i, j_0 in T.grid(16, 2):" in sides(derived.steps[-1].diff)[1]
-    assert derived.instructions[2].decision == "[2, 8]"
+    assert derived.steps[3].instruction.decision == "[2, 8]"
     # The trace itself stays as it is.
     assert "T.grid(16, 1)" in sides(trace_view.trace_steps(trace.id)[-1].diff)[1]
 
@@ -73,7 +73,8 @@ sch.vectorize(j_1)
 def test_a_trace_shows_the_schedule_as_it_was(run: Run) -> None:
     source = SCHEDULE + "sch.trace.show()\nsch.enter_postproc()\n"
     shown, last = run(source).traces
-    assert len(last.steps) == len(shown.steps) + 1
+    counts = [len(trace_view.trace_steps(trace.id)) for trace in (shown, last)]
+    assert counts[1] == counts[0] + 1
 
 
 def test_the_original_is_found_among_several_modules(run: Run) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from mlcweb.playground.protocol.trace import Instruction
+from mlcweb.playground.protocol.trace import TraceStep
 
 
 def sides(diff: str | None) -> tuple[str, str]:
@@ -14,6 +14,7 @@ def sides(diff: str | None) -> tuple[str, str]:
     return "\n".join(before), "\n".join(after)
 
 
-def methods(steps: Iterable[Instruction]) -> list[str]:
-    """The methods of a schedule that instructions call."""
-    return re.findall(r"sch\.(\w+)\(", "\n".join(step.text for step in steps))
+def methods(steps: Iterable[TraceStep]) -> list[str]:
+    """The methods of a schedule that steps call."""
+    texts = (step.instruction.text for step in steps if step.instruction)
+    return re.findall(r"sch\.(\w+)\(", "\n".join(texts))

@@ -88,7 +88,7 @@ const result = {
   error: { kind: "E", message: "", text: "", diagnostics: [{ line: 1, column: 0, message: "" }] },
   elapsedMs: 1,
   modules: [{ id: "1", title: "", source: "" }],
-  traces: [{ id: "1", title: "", steps: [{}] }],
+  traces: [{ id: "1", title: "" }],
   programs: [{ id: "1", title: "" }],
   searchFunctions: ["f"],
   searchModules: [{ name: "m", functions: ["f"], model: false }],

@@ -60,6 +60,7 @@ test("a program without changes is shown whole", () => {
 
 const step = (index: number): TraceStep => ({
   index,
+  instruction: null,
   words: "",
   changed: true,
   diff: "",

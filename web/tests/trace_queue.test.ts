@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { DerivedTrace, ShownTrace } from "../src/python/wire";
+import type { DerivedTrace, Titled } from "../src/python/wire";
 import { Activity } from "../src/shell/activity";
 import { TraceModel } from "../src/views/trace/model";
 import type { ViewContext } from "../src/views/view";
@@ -40,7 +40,7 @@ function setUp(): { model: TraceModel; activity: Activity; timed: unknown[] } {
 
 test("a changed decision is timed when what the reader runs is done", async () => {
   const { model, activity, timed } = setUp();
-  await model.show({ id: "a", title: "a" } as ShownTrace);
+  await model.show({ id: "a", title: "a" } as Titled);
   let end = (): void => undefined;
   const running = activity.during(
     "Running",
@@ -63,7 +63,7 @@ test("a changed decision is timed when what the reader runs is done", async () =
 
 test("of decisions changed while it waits the last ones are timed", async () => {
   const { model, activity, timed } = setUp();
-  await model.show({ id: "a", title: "a" } as ShownTrace);
+  await model.show({ id: "a", title: "a" } as Titled);
   let end = (): void => undefined;
   const running = activity.during(
     "Running",

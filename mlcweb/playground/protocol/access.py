@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlcweb.playground.protocol.titled import Titled
+
 
 @dataclass(slots=True)
 class CacheSettings:
@@ -98,14 +100,6 @@ class AccessResult:
 
 
 @dataclass(slots=True)
-class AccessStep:
-    """A step of a schedule whose program can be compared with."""
-
-    id: str
-    title: str
-
-
-@dataclass(slots=True)
 class AccessSize:
     """The largest size left, 0 for the program as it is, and a sentence on what that means."""
 
@@ -135,7 +129,7 @@ class AccessReport:
 
     Attributes:
         other: the program that it is compared with.
-        steps: of its schedule.
+        steps: of its schedule, whose programs it can be compared with.
         lines: the text of what was run.
         operations: of the whole run; None if it was not run to the end.
     """
@@ -143,7 +137,7 @@ class AccessReport:
     functions: list[str]
     function: str
     other: str | None
-    steps: list[AccessStep]
+    steps: list[Titled]
     size: AccessSize
     lines: list[str]
     buffers: list[AccessBuffer]

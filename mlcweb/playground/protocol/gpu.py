@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mlcweb.playground.protocol.access import AccessStep
+from mlcweb.playground.protocol.titled import Titled
 
 GpuAccessKind = Literal["load", "store", "atomic"]
 GpuStepKind = Literal["phase", "barrier", "loop"]
@@ -146,7 +146,7 @@ class GpuReport:
     function: str
     others: list[str]
     other: str | None
-    steps: list[AccessStep]
+    steps: list[Titled]
     kernels: list[GpuKernel]
     problem: str
     sentences: list[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlcweb.playground.protocol.trace import ShownTrace
+from mlcweb.playground.protocol.titled import Titled
 from mlcweb.user_code.diagnostics import RunError
 from mlcweb.user_code.namespace import SearchModule
 
@@ -36,20 +36,12 @@ class ShownModule:
 
 
 @dataclass(slots=True)
-class ShownProgram:
-    """A module whose machine code and accesses can be looked at."""
-
-    id: str
-    title: str
-
-
-@dataclass(slots=True)
 class RunResult:
     """What a program left behind, also where it did not get to its end.
 
     Attributes:
         document: where it ran.
-        programs: the latest last.
+        programs: modules whose machine code and accesses can be looked at, the latest last.
         search_functions: names of functions that take a schedule.
     """
 
@@ -58,8 +50,8 @@ class RunResult:
     error: RunError | None
     elapsed_ms: float
     modules: list[ShownModule]
-    traces: list[ShownTrace]
-    programs: list[ShownProgram]
+    traces: list[Titled]
+    programs: list[Titled]
     search_functions: list[str]
     search_modules: list[SearchModule]
 

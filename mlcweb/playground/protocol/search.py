@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mlcweb.playground.protocol.trace import ShownTrace
+from mlcweb.playground.protocol.titled import Titled
 
 Strategy = Literal["function", "random", "evolutionary", "exhaustive"]
 """How schedules are found: by calling a function of the program, or by a strategy in the default
@@ -183,7 +183,7 @@ class TrialDetails:
         replacing: Python that also replaces the function in its module.
     """
 
-    trace: ShownTrace
+    trace: Titled
     diff: str
     code: str | None
     replacing: str | None

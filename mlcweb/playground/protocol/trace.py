@@ -25,15 +25,6 @@ class Instruction:
 
 
 @dataclass(slots=True)
-class ShownTrace:
-    """A trace that the page can ask for."""
-
-    id: str
-    title: str
-    steps: list[Instruction]
-
-
-@dataclass(slots=True)
 class NestFunction:
     """A function of the program."""
 
@@ -136,6 +127,7 @@ class TraceStep:
     program as it was, `diff`, `nest` and `removed` are None.
 
     Attributes:
+        instruction: of the step; None for step 0.
         words: a sentence without its subject: "splits j (128) into …".
         changed: whether the program is another one after it.
         diff: the lines before and after, with "-", "+" or a blank in front.
@@ -143,6 +135,7 @@ class TraceStep:
     """
 
     index: int
+    instruction: Instruction | None
     words: str
     changed: bool
     diff: str | None = None
@@ -203,7 +196,6 @@ class TraceFailure:
 class DerivedTrace:
     """A trace with some decisions replaced, as far as its steps can be done."""
 
-    instructions: list[Instruction]
     steps: list[TraceStep]
     controls: list[TraceControl]
     failure: TraceFailure | None

@@ -30,7 +30,7 @@ from mlcweb.playground.protocol.search import (
     TrialUpdate,
     WorkloadKey,
 )
-from mlcweb.playground.protocol.trace import ShownTrace
+from mlcweb.playground.protocol.titled import Titled
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.code import replacing_code, schedule_code
 from mlcweb.playground.search.history import history_of
@@ -194,7 +194,7 @@ def details(search_id: str, index: int) -> TrialDetails:
     written = None if trial.seconds is None else (program, sch.trace, title, trial.seconds)
     in_module = isinstance(document.variables.get(program.name), IRModule)
     return TrialDetails(
-        ShownTrace(search.trace_ids[index], title, trace_view.instructions(sch.trace)),
+        Titled(search.trace_ids[index], title),
         trace_view.marked_diff(before, after),
         written and schedule_code(*written),
         replacing_code(*written) if written and in_module else None,

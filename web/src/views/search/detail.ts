@@ -37,12 +37,7 @@ export class TrialDetail {
   private readonly modelTimes = new Map<string, Resource<ModelTimes>>();
   private readonly steps = stepList({
     id: "trial",
-    shown: computed(() => {
-      const now = this.shown.value;
-      return now?.details.trace
-        ? { instructions: now.details.trace.steps, steps: now.steps }
-        : null;
-    }),
+    steps: computed(() => this.shown.value?.steps ?? []),
     selected: this.step,
   });
 
@@ -82,10 +77,7 @@ export class TrialDetail {
   private async fetch(id: string, index: number): Promise<[TrialDetails, TraceStep[]]> {
     const { session } = this.context;
     const details = await session.look(null, "search.details", id, index);
-    const steps = details.trace
-      ? await session.look(null, "trace_view.trace_steps", details.trace.id)
-      : [];
-    return [details, steps];
+    return [details, await session.look(null, "trace_view.trace_steps", details.trace.id)];
   }
 
   private template(): TemplateResult | typeof nothing {
@@ -113,10 +105,7 @@ export class TrialDetail {
     return html`<header class="card-head">
         <h2>Trial ${index}${time}</h2>
         <div class="actions">
-          ${button("Open its trace", () => trace && openTrace(trace), {
-            testId: "search-open-trace",
-            hidden: !trace,
-          })}
+          ${button("Open its trace", () => openTrace(trace), { testId: "search-open-trace" })}
           ${use(code, "search-use", "Use in editor", "The schedule was appended to the program")}
           ${use(
             replacing,
@@ -128,7 +117,7 @@ export class TrialDetail {
       </header>
       ${reason ? html`<p class="reason">${reason}</p>` : nothing}
       ${search.model && seconds !== null ? this.worth(search, trial) : nothing}
-      ${trace ? this.body(details) : nothing}`;
+      ${this.body(details)}`;
   }
 
   /** The trial's steps, or its whole difference. */

@@ -3,17 +3,18 @@
 import { computed, effect, type ReadonlySignal, signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
-import type { TraceComparison } from "../../python/wire";
+import type { TraceComparison, TraceStep } from "../../python/wire";
 import { counted } from "../format";
 import { listbox, once, reactive } from "../kit";
 import { countChanges, diffListing, markedLines } from "./diff";
 import { nestList } from "./nest";
-import { instructionText, type Steps } from "./steps";
+import { instructionText } from "./steps";
 import "./compare.css";
 
 /** One of the two traces. */
-export interface Side extends Steps {
+export interface Side {
   title: string;
+  steps: TraceStep[];
 }
 
 export interface Compared {
@@ -47,13 +48,12 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
     });
   });
 
-  const cell = ({ instructions }: Side, step: number | null): TemplateResult => {
-    if (step === null) return html`<span class="pair-none">not there</span>`;
-    const instruction = instructions[step - 1];
-    return html`<span><span class="step-number" aria-hidden="true">${step}</span>${
-      instruction ? instructionText(instruction) : "the unscheduled program"
-    }</span>`;
-  };
+  const cell = ({ steps }: Side, step: number | null): TemplateResult =>
+    step === null
+      ? html`<span class="pair-none">not there</span>`
+      : html`<span><span class="step-number" aria-hidden="true">${step}</span>${instructionText(
+          steps[step]!,
+        )}</span>`;
   const end = computed(() => {
     const { equal, diff } = compared.value!.comparison;
     const lines = markedLines(diff);

@@ -3,12 +3,12 @@
 import { message } from "../../errors";
 import { download } from "../../program/interchange";
 import type { PythonSession } from "../../python/client";
-import type { Changes, ShownTrace, StepOutcome } from "../../python/wire";
+import type { Changes, StepOutcome, Titled } from "../../python/wire";
 import type { MenuItem } from "../../shell/menu";
 import { copyAndTell } from "../kit";
 
 interface Exported {
-  trace: ShownTrace;
+  trace: Titled;
   changes: Changes;
   derived: { steps: unknown[] };
 }

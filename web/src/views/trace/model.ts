@@ -3,7 +3,7 @@
 import { computed, effect, signal } from "@preact/signals-core";
 import { message } from "../../errors";
 import { Stopped } from "../../python/client";
-import type { Changes, DerivedTrace, RunResult, ShownTrace, StepOutcome } from "../../python/wire";
+import type { Changes, DerivedTrace, RunResult, StepOutcome, Titled } from "../../python/wire";
 import { timing } from "../format";
 import { Cache, Resource } from "../resource";
 import type { ViewContext } from "../view";
@@ -20,7 +20,7 @@ export const RECORDED = "recorded";
 const CHECKING = "checking its result and timing it …";
 
 export interface Shown {
-  trace: ShownTrace;
+  trace: Titled;
   changes: Changes;
   derived: DerivedTrace;
 }
@@ -38,7 +38,7 @@ interface Progress {
 }
 
 export class TraceModel {
-  readonly traces = signal<ShownTrace[]>([]);
+  readonly traces = signal<Titled[]>([]);
   readonly shown = new Resource<Shown>();
   /** The trace and the decisions that are asked for. */
   readonly asked = signal<{ id: string; changes: Changes } | null>(null);
@@ -90,12 +90,12 @@ export class TraceModel {
   }
 
   /** Add a trace that is none of the run. */
-  add(trace: ShownTrace): void {
+  add(trace: Titled): void {
     if (this.traces.peek().some(({ id }) => id === trace.id)) return;
     this.traces.value = [...this.traces.peek(), trace];
   }
 
-  async show(trace: ShownTrace, changes: Changes = {}, step?: number): Promise<void> {
+  async show(trace: Titled, changes: Changes = {}, step?: number): Promise<void> {
     this.asked.value = { id: trace.id, changes };
     await this.shown.load(
       async () => ({ trace, changes, derived: await this.derive(trace.id, changes) }),
@@ -193,7 +193,7 @@ export class TraceModel {
   }
 
   /** Have a link hold the steps themselves of a trace that is none of the run. */
-  async keepSteps(trace: ShownTrace): Promise<void> {
+  async keepSteps(trace: Titled): Promise<void> {
     const asked = this.context.session.call("trace_export.steps_json", trace.id, {});
     // Where they do not come, a link holds the trace's title alone.
     await asked.then((steps) => this.foreign.set(trace.id, steps)).catch(() => undefined);
@@ -285,7 +285,7 @@ export class TraceModel {
     return (shown && this.measured.value.get(keyOf(shown))) ?? NO_TIMES;
   }
 
-  private otherOf(now: Shown, beside: string): ShownTrace | undefined {
+  private otherOf(now: Shown, beside: string): Titled | undefined {
     return beside === RECORDED ? now.trace : this.traces.value.find(({ id }) => id === beside);
   }
 
@@ -300,8 +300,8 @@ export class TraceModel {
       ]);
       const title = this.isChanged.value ? `${trace.title}, changed` : trace.title;
       const sides: [Side, Side] = [
-        { title, ...derived },
-        { title: other === trace ? "as recorded" : other.title, ...second },
+        { title, steps: derived.steps },
+        { title: other === trace ? "as recorded" : other.title, steps: second.steps },
       ];
       return { sides, comparison };
     });
@@ -316,7 +316,7 @@ export class TraceModel {
     );
   }
 
-  private async refer(reference: TraceReference): Promise<ShownTrace | undefined> {
+  private async refer(reference: TraceReference): Promise<Titled | undefined> {
     const { title, steps } = reference;
     if (!steps) return lookUp(this.traces.value, reference);
     try {
@@ -331,7 +331,7 @@ export class TraceModel {
     }
   }
 
-  private reference(trace: ShownTrace, changes: Changes): TraceReference {
+  private reference(trace: Titled, changes: Changes): TraceReference {
     const steps = this.foreign.get(trace.id);
     const index = this.traces.value.indexOf(trace);
     return { index, title: trace.title, changes, ...(steps ? { steps } : {}) };

@@ -4,7 +4,7 @@ import { computed, type ReadonlySignal, type Signal, signal } from "@preact/sign
 import { html, nothing, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { element, scrollWithin } from "../../dom";
-import type { Instruction, StepOutcome, TraceStep } from "../../python/wire";
+import type { StepOutcome, TraceStep } from "../../python/wire";
 import { counted } from "../format";
 import { checkbox, fieldValue, listbox, once, perFrame, python, reactive } from "../kit";
 import { countChanges, diffListing, markedLines, settled } from "./diff";
@@ -15,14 +15,8 @@ import "./trace.css";
 export type Times = ReadonlyMap<number, StepOutcome>;
 export const NO_TIMES: Times = new Map();
 
-/** The instructions of a trace, and the program after each of them; step 0 is before any. */
-export interface Steps {
-  instructions: Instruction[];
-  steps: TraceStep[];
-}
-
 interface StepListState {
-  shown: ReadonlySignal<Steps | null>;
+  steps: ReadonlySignal<readonly TraceStep[]>;
   selected: Signal<number>;
   times?: ReadonlySignal<Times>;
   /** The step that is timed now. */
@@ -35,13 +29,12 @@ interface StepListState {
 export function stepList(state: StepListState): HTMLElement {
   const text = signal("");
   const changesOnly = signal(false);
-  const steps = computed(() => state.shown.value?.steps ?? []);
+  const { steps } = state;
   const selected = computed(() => Math.min(state.selected.value, steps.value.length - 1));
   const times = computed(() => effects(steps.value, state.times?.value ?? NO_TIMES));
   const listed = computed(() => {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
-    return steps.value.flatMap(({ index, changed, words: done }) => {
-      const instruction = instructionAt(index);
+    return steps.value.flatMap(({ index, changed, words: done, instruction }) => {
       const searched = `${instruction?.text ?? ""} ${done}`.toLowerCase();
       const matters = changed || instruction?.isSampling === true;
       const matches = words.every((word) => searched.includes(word));
@@ -49,14 +42,12 @@ export function stepList(state: StepListState): HTMLElement {
     });
   });
   const name = (part: string): string => `${state.id}-${part}`;
-  const instructionAt = (index: number): Instruction | undefined =>
-    state.shown.value?.instructions[index - 1];
 
-  const content = ({ index, changed, diff }: TraceStep): TemplateResult => {
-    const instruction = instructionAt(index);
+  const content = (step: TraceStep): TemplateResult => {
+    const { index, changed, diff } = step;
     const { added, removed } = countChanges(changed ? markedLines(diff!) : []);
     return html`<span class="step-number" aria-hidden="true">${index}</span
-      >${instruction ? instructionText(instruction) : html`<span>the unscheduled program</span>`}${
+      >${instructionText(step)}${
         added || removed
           ? html`<span class="step-change" aria-hidden="true">+${added} −${removed}</span>`
           : nothing
@@ -75,12 +66,12 @@ export function stepList(state: StepListState): HTMLElement {
         state.selected.value = index;
       },
       options: steps.value.map((step) => {
-        const { index, changed } = step;
-        const sampling = instructionAt(index)?.isSampling;
+        const { index, changed, instruction } = step;
+        const sampling = instruction?.isSampling;
         return {
           kind: `step ${sampling ? "sampling" : !changed && index ? "looks-up" : ""}`,
           hidden: !shown.has(index),
-          content: html`${guard([step, instructionAt(index)], () => content(step))}${timeCell(
+          content: html`${guard([step], () => content(step))}${timeCell(
             times.value.get(index),
             state.running?.value === index,
           )}`,
@@ -160,8 +151,10 @@ function tell({ index, changed, diff, words }: TraceStep): string {
   return `${start}. ${counted(added, "line")} added, ${removed} removed${moved}.`;
 }
 
-/** The instruction with its decision standing out. */
-export function instructionText({ text, decision, isSampling }: Instruction): TemplateResult {
+/** The instruction of a step with its decision standing out. */
+export function instructionText({ instruction }: TraceStep): TemplateResult {
+  if (!instruction) return html`<span>the unscheduled program</span>`;
+  const { text, decision, isSampling } = instruction;
   const mark = `decision=${decision}`;
   const at = isSampling && decision !== null ? text.lastIndexOf(mark) : -1;
   if (at < 0) return html`<code>${python(text)}</code>`;

@@ -14,7 +14,7 @@ export interface Effect extends StepOutcome {
 
 /** The effects of steps, from their times. */
 export function effects(
-  steps: TraceStep[],
+  steps: readonly TraceStep[],
   outcomes: ReadonlyMap<number, StepOutcome>,
 ): Map<number, Effect> {
   const longest = Math.max(...[...outcomes.values()].map(({ seconds }) => seconds ?? 0));

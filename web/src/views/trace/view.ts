@@ -28,10 +28,7 @@ export function traceView(context: ViewContext): View {
 
   const steps = stepList({
     id: "trace",
-    shown: computed(() => {
-      const derived = shown.value?.derived;
-      return derived ? { instructions: derived.instructions, steps: derived.steps } : null;
-    }),
+    steps: computed(() => shown.value?.derived.steps ?? []),
     selected: model.step,
     times: model.times,
     running: computed(() => progress.value?.step ?? null),
