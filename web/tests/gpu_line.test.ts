@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
 import { GpuLine } from "../src/gpu/line";
-import type { GpuAnswer, GpuQuestion } from "../src/gpu/messages";
-import { newReply, readReply, replyBytes, writeReply } from "../src/gpu/reply";
+import { type GpuAnswer, type GpuQuestion, Handle } from "../src/gpu/messages";
 import { type Gpu, GpuServer } from "../src/gpu/server";
 import { GpuStarter, type GpuWorker } from "../src/gpu/starter";
+import { newReply, readReply, writeReply } from "../src/python/reply";
 
 const FACTS = { description: "a GPU", limits: { maxBufferSize: 64 }, features: ["shader-f16"] };
 
@@ -15,16 +15,25 @@ function fakeGpu(methods: Partial<Gpu> = {}): Gpu {
 /** What a server answers, each question after the one before it. */
 function serve(gpu: Gpu) {
   const server = new GpuServer({ open: () => Promise.resolve(gpu) });
-  const tell = (name: string, ...args: unknown[]) => server.receive({ device: 1, name, args });
-  const ask = async (name: string, args: unknown[] = [], bytes = 0): Promise<GpuAnswer> => {
-    const reply = newReply(bytes);
-    server.receive({ device: 1, name, args, reply });
-    const state = new Int32Array(reply, 0, 1);
-    await vi.waitFor(() => expect(Atomics.load(state, 0)).not.toBe(0));
-    const answer = readReply(reply);
-    return bytes ? { ...answer, value: replyBytes(reply) } : answer;
+  const tell = (name: string, args: unknown[], result?: number) =>
+    server.receive({ device: 1, name, args, result });
+  const ask = async (
+    name: string,
+    args: unknown[] = [],
+    { result, size = 0 }: { result?: number; size?: number } = {},
+  ): Promise<GpuAnswer> => {
+    const reply = newReply(size);
+    server.receive({ device: 1, name, args, result, reply });
+    const { answer, bytes } = await vi.waitFor(() => replied(reply, size));
+    return size ? { ...answer, value: bytes } : answer;
   };
   return { tell, ask };
+}
+
+function replied(reply: SharedArrayBuffer, size = 0) {
+  const read = readReply<GpuAnswer>(reply, size);
+  expect(read).not.toBeNull();
+  return read!;
 }
 
 /** A line to somebody who answers at once. */
@@ -35,7 +44,7 @@ function answered(answer: (question: GpuQuestion) => Partial<GpuAnswer>, bytes?:
       asked.push(question);
       if (!question.reply) return;
       const found = { value: null, lost: "", ...answer(question) };
-      writeReply(question.reply, found, question.name === "read" ? bytes : undefined);
+      writeReply(question.reply, found, question.name === "read" && bytes ? [bytes] : []);
     },
   };
   const interrupt = new Uint8Array(1);
@@ -50,37 +59,37 @@ test("a device is opened, and what it has is named by numbers", async () => {
     fakeGpu({
       createBuffer: () => Promise.resolve(buffer),
       createSmallBuffer: () => ({ small: true }),
-      createPipeline: (code) => Promise.resolve({ pipeline: { code } }),
-      createBindings: (pipeline, buffers) => ({ pipeline, buffers }),
-      dispatch: (...launch) => void dispatched.push(launch),
+      createPipeline: (code: string) => Promise.resolve({ pipeline: { code } }),
+      createBindings: (pipeline: object, buffers: object[]) => ({ pipeline, buffers }),
+      dispatch: (...launch: unknown[]) => void dispatched.push(launch),
       wait: () => Promise.resolve(),
-      read: (of, length) =>
+      read: (of: object, length: number) =>
         Promise.resolve(of === buffer ? new Uint8Array(length).fill(7) : new Uint8Array(length)),
     }),
   );
   expect((await ask("open", [[], [], 1])).value).toEqual(FACTS);
-  expect((await ask("createBuffer", [2, 64])).value).toBe(true);
-  tell("createSmallBuffer", 3, 4);
-  expect((await ask("createPipeline", [4, "code", "main"])).value).toBeNull();
-  tell("createBindings", 5, 4, [2, 3], [64, 4], new Uint8Array());
-  tell("dispatch", 4, 5, 1, 2, 3);
+  const [first, small, pipeline, bound] = [2, 3, 4, 5].map((number) => new Handle(number));
+  expect((await ask("createBuffer", [64], { result: 2 })).value).toBe(true);
+  tell("createSmallBuffer", [4], 3);
+  expect((await ask("createPipeline", ["code", "main"], { result: 4 })).value).toBe(true);
+  tell("createBindings", [pipeline, [first, small], [64, 4], new Uint8Array()], 5);
+  tell("dispatch", [pipeline, bound, 1, 2, 3]);
   await ask("wait");
   const bindings = { pipeline: { code: "code" }, buffers: [buffer, { small: true }] };
   expect(dispatched).toEqual([[{ code: "code" }, bindings, 1, 2, 3]]);
-  expect((await ask("read", [2, 3], 3)).value).toEqual(new Uint8Array([7, 7, 7]));
+  expect((await ask("read", [first, 3], { size: 3 })).value).toEqual(new Uint8Array([7, 7, 7]));
 });
 
 test("why there is no device, no room and no pipeline is told", async () => {
   const refuse = new GpuServer({ open: () => Promise.reject(new Error("no GPU")) });
   const reply = newReply(0);
   refuse.receive({ device: 1, name: "open", args: [], reply });
-  const state = new Int32Array(reply, 0, 1);
-  await vi.waitFor(() => expect(Atomics.load(state, 0)).not.toBe(0));
-  expect(readReply(reply).error).toBe("no GPU");
+  const { answer } = await vi.waitFor(() => replied(reply));
+  expect(answer.error).toBe("no GPU");
   const { tell, ask } = serve(
     fakeGpu({
       createBuffer: () => Promise.resolve(null),
-      createPipeline: (code) => Promise.resolve(code ? { message: "bad", line: 2 } : null),
+      createPipeline: (code: string) => Promise.resolve(code ? { message: "bad", line: 2 } : null),
       dispatch: () => {
         throw new Error("the device is gone");
       },
@@ -88,12 +97,15 @@ test("why there is no device, no room and no pipeline is told", async () => {
     }),
   );
   await ask("open", [[], [], 1]);
-  expect((await ask("createBuffer", [2, 64])).value).toBe(false);
-  expect((await ask("createPipeline", [3, "code", ""])).value).toEqual({ message: "bad", line: 2 });
-  expect(await ask("createPipeline", [4, "", ""])).toEqual({ value: null, lost: "" });
+  expect((await ask("createBuffer", [64], { result: 2 })).value).toBeNull();
+  const bad = await ask("createPipeline", ["code", ""], { result: 3 });
+  expect(bad.value).toEqual({ message: "bad", line: 2 });
+  const none = await ask("createPipeline", ["", ""], { result: 4 });
+  expect(none).toEqual({ value: null, lost: "" });
   // Nobody waits for a launch; the next answer says what became of it.
-  tell("dispatch", 1, 2, 1, 1, 1);
+  tell("dispatch", [1, 2, 1, 1, 1]);
   expect((await ask("wait")).lost).toBe("The GPU failed (the device is gone).");
+  expect((await ask("destroy")).error).toBe("A GPU has no destroy");
 });
 
 test("Python gets results instead of promises", () => {
@@ -110,15 +122,13 @@ test("Python gets results instead of promises", () => {
   const bindings = gpu.createBindings(buffer, [buffer], [64], new Uint8Array());
   gpu.dispatch(buffer, bindings, 1, 2, 3);
   expect(gpu.time([[buffer, bindings, 1, 1, 1]], 10)).toBe(0.5);
-  const names = asked.map(({ name, args }) => [name, ...args.filter((x) => typeof x === "number")]);
-  const [b, k] = [buffer.number, bindings.number];
-  expect(names.slice(1)).toEqual([
-    ["createBuffer", b, 64],
-    ["read", b, 3],
-    ["write", b],
-    ["createBindings", k, b],
-    ["dispatch", b, k, 1, 2, 3],
-    ["time", 10],
+  expect(asked.slice(1).map(({ name, args, result }) => [name, result, ...args])).toEqual([
+    ["createBuffer", buffer.number, 64],
+    ["read", undefined, buffer, 3],
+    ["write", undefined, buffer, new Uint8Array([4])],
+    ["createBindings", bindings.number, buffer, [buffer], [64], new Uint8Array()],
+    ["dispatch", undefined, buffer, bindings, 1, 2, 3],
+    ["time", undefined, [[buffer, bindings, 1, 1, 1]], 10],
   ]);
 });
 
@@ -127,7 +137,7 @@ test("a lost device, no room and an error reach Python", () => {
     name === "open"
       ? { value: FACTS }
       : name === "createBuffer"
-        ? { value: false }
+        ? { value: null }
         : name === "wait"
           ? { lost: "gone" }
           : { error: "no such thing" },

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ToTrialPool } from "../src/python/messages";
 import type { TrialJob, TrialOutcome } from "../src/python/wire";
 import { TrialLine } from "../src/trials/line";
-import { failure, newReply, readAnswer, writeAnswer } from "../src/trials/shared_answer";
+import { failure, newAnswer, readAnswer, writeAnswer } from "../src/trials/shared_answer";
 
 const bell = (): SharedArrayBuffer => new SharedArrayBuffer(4);
 const success = (arrays?: Uint8Array[]): TrialOutcome => ({
@@ -14,7 +14,7 @@ const success = (arrays?: Uint8Array[]): TrialOutcome => ({
 
 test("an outcome is read as it was written, and rings", () => {
   const rung = bell();
-  const reply = newReply(rung, 5, 2);
+  const reply = newAnswer(rung, 5, 2);
   expect(readAnswer(reply)).toBeNull();
   const outcome = success([new Uint8Array([1, 2, 3]), new Uint8Array([255, 0])]);
   writeAnswer(reply, outcome);
@@ -23,7 +23,7 @@ test("an outcome is read as it was written, and rings", () => {
 });
 
 test("buffers that are as expected are left out", () => {
-  const reply = newReply(bell(), 1 << 20, 2);
+  const reply = newAnswer(bell(), 1 << 20, 2);
   writeAnswer(reply, success());
   const outcome = readAnswer(reply)!;
   expect(outcome).toEqual(success());
@@ -32,7 +32,7 @@ test("buffers that are as expected are left out", () => {
 });
 
 test("a failure whose message is endless is cut to the room", () => {
-  const reply = newReply(bell(), 0, 1);
+  const reply = newAnswer(bell(), 0, 1);
   writeAnswer(reply, failure("RuntimeError", "ü".repeat(1e6), "at a\n".repeat(1e6)));
   const outcome = readAnswer(reply) as TrialOutcome & { ok: false };
   expect(outcome.kind).toBe("RuntimeError");
@@ -41,7 +41,7 @@ test("a failure whose message is endless is cut to the room", () => {
 
 test("so many batches as asked for find room", () => {
   const batches = 50_000;
-  const reply = newReply(bell(), 0, batches);
+  const reply = newAnswer(bell(), 0, batches);
   const times = Array.from({ length: batches }, () => 0.1234567890123456);
   const outcome: TrialOutcome = { ok: true, seconds: times, calibration: times, arrays: undefined };
   writeAnswer(reply, outcome);

@@ -3,20 +3,20 @@
  * blocked while it waits. What waits for nothing is only sent there.
  */
 
-import type { GpuAnswer, GpuFacts, GpuQuestion } from "./messages";
-import { newReply, readReply, replyBytes } from "./reply";
+import { newReply, readReply } from "../python/reply";
+import { type GpuAnswer, type GpuFacts, type GpuQuestion, Handle } from "./messages";
 
 /** Milliseconds between two looks whether the program is to stop. */
 const LOOK = 50;
 /** Milliseconds in which the other worker has to start. */
 const START = 30_000;
 
-/** Stands for what the other worker has. */
-class Handle {
-  constructor(readonly number: number) {}
+/** How a method is called: what it makes, the bytes that it answers, milliseconds to wait. */
+interface Manner {
+  makes?: Handle;
+  bytes?: number;
+  limit?: number;
 }
-
-type Launch = [pipeline: Handle, bindings: Handle, x: number, y: number, z: number];
 
 export class GpuLine {
   /** Raises what an interrupt means in Python. */
@@ -25,7 +25,9 @@ export class GpuLine {
   /** Held here: programs reach this object, and are not to send what they like. */
   readonly #port: MessagePort;
   readonly #interrupt: Uint8Array;
-  readonly #forgotten = new FinalizationRegistry<number>((number) => this.#send("forget", number));
+  readonly #forgotten = new FinalizationRegistry<number>((number) =>
+    this.#port.postMessage({ device: 0, name: "forget", args: [number] } satisfies GpuQuestion),
+  );
   #last = 0;
 
   constructor(port: MessagePort, interrupt: Uint8Array) {
@@ -36,16 +38,13 @@ export class GpuLine {
   /** As of `page_gpu.js`, but at once. */
   open(limits: string[], features: string[], patience: number): object {
     const device = this.#handle();
-    const ask = (name: string, args: unknown[], bytes = 0, limit = Infinity): GpuAnswer =>
-      this.#ask({ device: device.number, name, args }, bytes, limit);
+    const ask = (name: string, args: unknown[], manner: Manner = {}): GpuAnswer =>
+      this.#ask({ device: device.number, name, args, result: manner.makes?.number }, manner);
+    const send = (name: string, args: unknown[], makes?: Handle): void =>
+      this.#port.postMessage({ device: device.number, name, args, result: makes?.number });
     const limit = START + patience * 1e3;
-    const { value } = ask("open", [limits, features, patience], 0, limit);
-    return new LineGpu(
-      value as GpuFacts,
-      ask,
-      (name, ...args) => this.#port.postMessage({ device: device.number, name, args }),
-      () => this.#handle(),
-    );
+    const { value } = ask("open", [limits, features, patience], { limit });
+    return new LineGpu(value as GpuFacts, ask, send, () => this.#handle());
   }
 
   #handle(): Handle {
@@ -54,11 +53,7 @@ export class GpuLine {
     return handle;
   }
 
-  #send(name: string, ...args: unknown[]): void {
-    this.#port.postMessage({ device: 0, name, args } satisfies GpuQuestion);
-  }
-
-  #ask(question: GpuQuestion, bytes: number, limit: number): GpuAnswer {
+  #ask(question: GpuQuestion, { bytes = 0, limit = Infinity }: Manner): GpuAnswer {
     const reply = newReply(bytes);
     const state = new Int32Array(reply, 0, 1);
     this.#port.postMessage({ ...question, reply });
@@ -68,9 +63,9 @@ export class GpuLine {
       this.onInterrupt();
       throw new Error("interrupted");
     }
-    const answer = readReply(reply);
+    const { answer, bytes: value } = readReply<GpuAnswer>(reply, bytes)!;
     if (answer.error !== undefined) throw new Error(answer.error);
-    return bytes ? { ...answer, value: replyBytes(reply) } : answer;
+    return bytes ? { ...answer, value } : answer;
   }
 }
 
@@ -83,8 +78,8 @@ class LineGpu {
 
   constructor(
     facts: GpuFacts,
-    private readonly question: (name: string, args: unknown[], bytes?: number) => GpuAnswer,
-    private readonly send: (name: string, ...args: unknown[]) => void,
+    private readonly question: (name: string, args: unknown[], manner?: Manner) => GpuAnswer,
+    private readonly send: (name: string, args: unknown[], makes?: Handle) => void,
     private readonly handle: () => Handle,
   ) {
     this.description = facts.description;
@@ -92,68 +87,59 @@ class LineGpu {
     this.features = facts.features;
   }
 
-  createBuffer(length: number): Handle | null {
-    const buffer = this.handle();
-    return this.ask("createBuffer", [buffer.number, length]) ? buffer : null;
+  createBuffer(...args: unknown[]): Handle | null {
+    const makes = this.handle();
+    return this.ask("createBuffer", args, { makes }) ? makes : null;
   }
 
-  createSmallBuffer(length: number): Handle {
-    const buffer = this.handle();
-    this.send("createSmallBuffer", buffer.number, length);
-    return buffer;
+  createSmallBuffer(...args: unknown[]): Handle {
+    return this.make("createSmallBuffer", args);
   }
 
-  destroyBuffer(buffer: Handle): void {
-    this.send("destroyBuffer", buffer.number);
+  destroyBuffer(...args: unknown[]): void {
+    this.send("destroyBuffer", args);
   }
 
-  write(buffer: Handle, bytes: Uint8Array): void {
-    this.send("write", buffer.number, bytes);
+  write(...args: unknown[]): void {
+    this.send("write", args);
   }
 
   /** A copy of the first bytes; null in vain. */
-  read(buffer: Handle, length: number): Uint8Array | null {
-    const bytes = this.ask("read", [buffer.number, length], length) as Uint8Array;
-    return this.lost ? null : bytes;
+  read(buffer: Handle, bytes: number): Uint8Array | null {
+    const value = this.ask("read", [buffer, bytes], { bytes }) as Uint8Array;
+    return this.lost ? null : value;
   }
 
-  createPipeline(code: string, entryPoint: string): object {
+  createPipeline(...args: unknown[]): unknown {
     const pipeline = this.handle();
-    const error = this.ask("createPipeline", [pipeline.number, code, entryPoint]);
-    return (error as object | null) ?? { pipeline };
+    const value = this.ask("createPipeline", args, { makes: pipeline });
+    return value === true ? { pipeline } : value;
   }
 
-  createBindings(
-    pipeline: Handle,
-    buffers: Handle[],
-    lengths: number[],
-    scalars: Uint8Array,
-  ): Handle {
-    const bindings = this.handle();
-    const numbers = buffers.map(({ number }) => number);
-    this.send("createBindings", bindings.number, pipeline.number, numbers, lengths, scalars);
-    return bindings;
+  createBindings(...args: unknown[]): Handle {
+    return this.make("createBindings", args);
   }
 
-  dispatch(...[pipeline, bindings, ...grid]: Launch): void {
-    this.send("dispatch", pipeline.number, bindings.number, ...grid);
+  dispatch(...args: unknown[]): void {
+    this.send("dispatch", args);
   }
 
   wait(): void {
     this.ask("wait", []);
   }
 
-  time(launches: Launch[], number: number): number {
-    const plain = launches.map(([pipeline, bindings, ...grid]) => [
-      pipeline.number,
-      bindings.number,
-      ...grid,
-    ]);
-    return this.ask("time", [plain, number]) as number;
+  time(...args: unknown[]): unknown {
+    return this.ask("time", args);
   }
 
-  private ask(name: string, args: unknown[], bytes = 0): unknown {
-    const { value, lost } = this.question(name, args, bytes);
+  private make(name: string, args: unknown[]): Handle {
+    const handle = this.handle();
+    this.send(name, args, handle);
+    return handle;
+  }
+
+  private ask(name: string, args: unknown[], manner?: Manner): unknown {
+    const { value, lost } = this.question(name, args, manner);
     this.lost = lost;
     return value;
   }

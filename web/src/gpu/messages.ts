@@ -1,16 +1,23 @@
 /** What Python's worker and the worker that has the GPU say to each other, where one waits by memory. */
 
-/** A method of a device and its arguments, numbers in the place of what only the other worker has.
- * `reply` is memory for the answer of what is waited for. */
+/** Stands for what the other worker has, which knows it by the number. */
+export class Handle {
+  constructor(readonly number: number) {}
+}
+
+/** A method of a device and its arguments, handles in the place of what only the other worker has. */
 export interface GpuQuestion {
   device: number;
   name: string;
   args: unknown[];
+  /** What is made gets this number. */
+  result?: number;
+  /** Memory for the answer of what is waited for. */
   reply?: SharedArrayBuffer;
 }
 
 export interface GpuAnswer {
-  /** What a method gives; an array of bytes follows in the memory. */
+  /** What a method gives, true for what got a number; an array of bytes follows in the memory. */
   value: unknown;
   /** Why the device is of no use any more; "" while it is of use. */
   lost: string;

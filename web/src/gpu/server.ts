@@ -1,33 +1,18 @@
 /** The other end of a `GpuLine`: has the devices, and does what is asked, one after the other. */
 
 import { message } from "../errors";
-import type { GpuQuestion } from "./messages";
-import { writeReply } from "./reply";
+import { writeReply } from "../python/reply";
+import type { GpuFacts, GpuQuestion, Handle } from "./messages";
 
-/** What `page_gpu.js` opens. */
-export interface Gpu {
+const METHODS = [
+  ..."createBuffer createSmallBuffer destroyBuffer write read createPipeline".split(" "),
+  ..."createBindings dispatch wait time".split(" "),
+];
+
+/** What `page_gpu.js` opens, with these methods. */
+export interface Gpu extends GpuFacts {
   lost: string;
-  description: string;
-  limits: Record<string, number>;
-  features: string[];
-  createBuffer(length: number): Promise<object | null>;
-  createSmallBuffer(length: number): object;
-  destroyBuffer(buffer: unknown): void;
-  write(buffer: unknown, bytes: Uint8Array): void;
-  read(buffer: unknown, length: number): Promise<Uint8Array | null>;
-  createPipeline(
-    code: string,
-    entryPoint: string,
-  ): Promise<{ pipeline: object } | { message: string; line: number } | null>;
-  createBindings(
-    pipeline: unknown,
-    buffers: unknown[],
-    lengths: number[],
-    scalars: Uint8Array,
-  ): object;
-  dispatch(...launch: unknown[]): void;
-  wait(): Promise<void>;
-  time(launches: unknown[][], number: number): Promise<number>;
+  [method: string]: unknown;
 }
 
 export interface GpuHost {
@@ -58,70 +43,36 @@ export class GpuServer {
     if (error !== undefined && !reply && gpu) gpu.lost ||= `The GPU failed (${error}).`;
     if (!reply) return;
     const lost = gpu?.lost ?? "";
-    if (value instanceof Uint8Array) writeReply(reply, { value: null, lost, error }, value);
+    if (value instanceof Uint8Array) writeReply(reply, { value: null, lost, error }, [value]);
     else writeReply(reply, { value, lost, error });
   }
 
-  private async perform({ device, name, args }: GpuQuestion): Promise<unknown> {
-    const numbers = args as number[];
-    const of = (number: number): unknown => this.things.get(number);
-    if (name === "forget") return this.things.delete(numbers[0]!);
+  private async perform({ device, name, args, result }: GpuQuestion): Promise<unknown> {
+    if (name === "forget") return this.things.delete(args[0] as number);
     if (name === "open") {
       const opened = await this.host.open(...(args as Parameters<GpuHost["open"]>));
       this.things.set(device, opened);
       const { description, limits, features } = opened;
       return { description, limits, features };
     }
-    const gpu = of(device) as Gpu;
-    switch (name) {
-      case "createBuffer": {
-        const buffer = await gpu.createBuffer(numbers[1]!);
-        if (buffer) this.things.set(numbers[0]!, buffer);
-        return buffer !== null;
-      }
-      case "createSmallBuffer":
-        this.things.set(numbers[0]!, gpu.createSmallBuffer(numbers[1]!));
-        return null;
-      case "destroyBuffer":
-        return gpu.destroyBuffer(of(numbers[0]!));
-      case "write":
-        return gpu.write(of(numbers[0]!), args[1] as Uint8Array);
-      case "read":
-        return gpu.read(of(numbers[0]!), numbers[1]!);
-      case "createPipeline": {
-        const outcome = await gpu.createPipeline(args[1] as string, args[2] as string);
-        if (!outcome || !("pipeline" in outcome)) return outcome;
-        this.things.set(numbers[0]!, outcome.pipeline);
-        return null;
-      }
-      case "createBindings": {
-        const [bindings, pipeline, buffers, lengths, scalars] = args as [
-          number,
-          number,
-          number[],
-          number[],
-          Uint8Array,
-        ];
-        this.things.set(
-          bindings,
-          gpu.createBindings(of(pipeline), buffers.map(of), lengths, scalars),
-        );
-        return null;
-      }
-      case "dispatch":
-        return gpu.dispatch(...this.launch(numbers));
-      case "wait":
-        return gpu.wait();
-      case "time":
-        return gpu.time(
-          (args[0] as number[][]).map((launch) => this.launch(launch)),
-          numbers[1]!,
-        );
-    }
-    throw new Error(`A GPU has no ${name}`);
+    if (!METHODS.includes(name)) throw new Error(`A GPU has no ${name}`);
+    const gpu = this.things.get(device) as Record<string, (...args: unknown[]) => unknown>;
+    const value = (await gpu[name]!(...args.map((each) => this.real(each)))) ?? null;
+    const made = value !== null && name === "createPipeline" ? pipelineOf(value) : value;
+    if (result === undefined || made === null) return value;
+    this.things.set(result, made);
+    return true;
   }
 
-  private launch([pipeline, bindings, ...grid]: number[]): unknown[] {
-    return [this.things.get(pipeline!), this.things.get(bindings!), ...grid];
+  /** An argument, with what handles stand for in their places. */
+  private real(arg: unknown): unknown {
+    if (Array.isArray(arg)) return arg.map((each) => this.real(each));
+    const isHandle = typeof arg === "object" && arg !== null && "number" in arg;
+    return isHandle ? this.things.get((arg as Handle).number) : arg;
   }
+}
+
+/** The pipeline that was made; null where there is an error in its place. */
+function pipelineOf(outcome: object): unknown {
+  return "pipeline" in outcome ? outcome.pipeline : null;
 }

@@ -3,7 +3,7 @@
 import type { FromTrialPool, SharedReply, ToTrialPool } from "../python/messages";
 import { dataOf } from "../python/primordials";
 import type { TrialJob, TrialOutcome, TrialWorkload } from "../python/wire";
-import { newReply, readAnswer } from "./shared_answer";
+import { newAnswer, readAnswer } from "./shared_answer";
 
 export class TrialLine {
   private last = 0;
@@ -45,7 +45,7 @@ export class TrialLine {
   ask(owner: number, job: TrialJob): number {
     const id = ++this.last;
     this.bell ??= new SharedArrayBuffer(4);
-    const reply = newReply(this.bell, this.sizes.get(owner) ?? 0, job.batches);
+    const reply = newAnswer(this.bell, this.sizes.get(owner) ?? 0, job.batches);
     this.asked.set(id, reply);
     this.#send({ type: "run", owner, id, job, reply });
     return id;
