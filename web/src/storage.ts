@@ -23,3 +23,25 @@ export function store(key: string, value: string | null): boolean {
     return false;
   }
 }
+
+/** Milliseconds after the last change until it is stored. */
+const DELAY = 300;
+
+/** Calls `save` a little after the last of several changes, at the latest when the page is left. */
+export class Saving {
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly save: () => void) {}
+
+  soon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(this.now, DELAY);
+    addEventListener("pagehide", this.now);
+  }
+
+  readonly now = (): void => {
+    clearTimeout(this.timer);
+    removeEventListener("pagehide", this.now);
+    this.save();
+  };
+}

@@ -6,6 +6,7 @@
  */
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
+import { Saving } from "../storage";
 import { isRun, type RunRecord, sizeOf } from "./record";
 
 /** Runs kept of a document beside the last of each cell. */
@@ -13,8 +14,6 @@ const MAX_RUNS = 30;
 /** Characters kept of a document. */
 const MAX_DOCUMENT = 2_000_000;
 const MAX_DOCUMENTS = 30;
-/** Milliseconds between a change and its way into the database. */
-const DELAY = 300;
 /** Milliseconds that a document waits for the database before it is shown without. */
 const PATIENCE = 1000;
 
@@ -59,7 +58,7 @@ export class DocumentMemory {
   view: string | null = null;
   /** When all that the database holds of the document is here; before that nothing is stored. */
   read: Promise<void> = Promise.resolve();
-  private saving: ReturnType<typeof setTimeout> | undefined;
+  private readonly saving = new Saving(() => void this.save().catch(() => undefined));
 
   private constructor(
     /** What Python and the views know the document by. */
@@ -116,17 +115,8 @@ export class DocumentMemory {
   }
 
   saveSoon(): void {
-    clearTimeout(this.saving);
-    this.saving = setTimeout(this.saveNow, DELAY);
-    // The page may be left before that.
-    addEventListener("pagehide", this.saveNow);
+    this.saving.soon();
   }
-
-  private readonly saveNow = (): void => {
-    clearTimeout(this.saving);
-    removeEventListener("pagehide", this.saveNow);
-    void this.save().catch(() => undefined);
-  };
 
   private async save(): Promise<void> {
     await this.read;

@@ -10,7 +10,7 @@ import type { PythonSession } from "../python/client";
 import type { ShownModule } from "../python/wire";
 import type { Runner } from "../shell/runner";
 import { toast } from "../shell/toast";
-import { NO_ROOM } from "../storage";
+import { NO_ROOM, Saving } from "../storage";
 import { LESSONS, type LoadedLesson, loadLesson } from "./catalogue";
 import type { LessonCode, LessonPart } from "./lesson";
 import "./lesson.css";
@@ -28,9 +28,6 @@ export interface LessonHost {
   /** Put a program into the editor; null where there is none. */
   openProgram: ((name: string, text: string) => void) | null;
 }
-
-/** Milliseconds after the last key until the reader's code is stored. */
-const SAVING_DELAY = 300;
 
 /** Lessons whose names Python keeps. */
 const MAX_OPEN = 4;
@@ -56,7 +53,7 @@ export class LessonReader {
   /** The lesson that is shown; null for the list. */
   id: string | null = null;
   private readonly lessons = new Map<string, OpenLesson>();
-  private saving = 0;
+  private readonly saving = new Saving(() => this.save());
   /** Whether the browser has kept what was stored last. */
   private keeps = true;
   private opening = 0;
@@ -67,7 +64,6 @@ export class LessonReader {
   ) {
     panel.addEventListener("click", (event) => this.follow(event));
     panel.addEventListener("scroll", () => this.keepScroll());
-    addEventListener("pagehide", () => this.save());
   }
 
   /** What is kept of the lesson that is shown. */
@@ -83,7 +79,7 @@ export class LessonReader {
   async open(id: string): Promise<void> {
     const turn = ++this.opening;
     if (id === this.id) return;
-    this.save();
+    this.saving.now();
     const lesson = this.lessons.get(id) ?? (await this.load(id));
     if (turn !== this.opening) return;
     this.panel.dataset.lesson = lesson ? id : "";
@@ -123,7 +119,7 @@ export class LessonReader {
     const progress = new LessonProgress(id);
     const { runner, session, openProgram } = this.host;
     const cells = new CellList(runner, session, memory, {
-      changed: () => this.saveSoon(),
+      changed: () => this.saving.soon(),
       ran: ({ number }) => {
         progress.now.ran = withItem(progress.now.ran, number.peek());
         this.store(cells, progress);
@@ -203,13 +199,7 @@ export class LessonReader {
     memory.saveSoon();
   }
 
-  private saveSoon(): void {
-    clearTimeout(this.saving);
-    this.saving = window.setTimeout(() => this.save(), SAVING_DELAY);
-  }
-
   private save(): void {
-    clearTimeout(this.saving);
     for (const { cells, progress } of this.lessons.values()) {
       if (JSON.stringify(editsOf(cells.code)) !== JSON.stringify(progress.now.edits))
         this.store(cells, progress);

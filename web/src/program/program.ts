@@ -23,7 +23,7 @@ import type { MenuItem } from "../shell/menu";
 import type { Runner } from "../shell/runner";
 import { setUpSplitter } from "../shell/splitter";
 import { toast } from "../shell/toast";
-import { NO_ROOM } from "../storage";
+import { NO_ROOM, Saving } from "../storage";
 import { counted } from "../views/format";
 import { ConsolePanel } from "./console";
 import { Editor } from "./editor";
@@ -47,9 +47,6 @@ import { acceptDrops, chooseFiles, download, downloadOther, readFiles } from "./
 import { Workspace } from "./workspace";
 
 const FIRST = "lesson.py";
-
-/** Milliseconds after the last key until the text is stored. */
-const SAVING_DELAY = 300;
 
 export class ProgramDocument implements PageDocument {
   readonly id = "program";
@@ -79,7 +76,7 @@ export class ProgramDocument implements PageDocument {
   });
   private readonly tabs: FileTabs;
   private readonly typing: TypingCheck;
-  private saving = 0;
+  private readonly saving = new Saving(() => this.save());
   /** Whether the browser has kept what was stored last. */
   private keeps = true;
 
@@ -130,9 +127,8 @@ export class ProgramDocument implements PageDocument {
     });
     // Anywhere: the browser would leave the page, and open the file in its place.
     acceptDrops(document.body, (files) => void this.take(files));
-    // A tab may be closed, or fail, before the delay has passed.
-    addEventListener("pagehide", () => this.save());
-    document.addEventListener("visibilitychange", () => this.save());
+    // A tab that nobody sees may fail before the delay has passed.
+    document.addEventListener("visibilitychange", this.saving.now);
     this.display(this.files);
   }
 
@@ -177,7 +173,7 @@ export class ProgramDocument implements PageDocument {
 
   /** Show what a link holds; the reader's own files stay where they are. */
   openLink(link: string, { files, open }: SharedState): void {
-    this.save();
+    this.saving.now();
     this.closeAll();
     this.workspace.openLink(link, { files, open });
     this.display(this.files);
@@ -410,12 +406,10 @@ export class ProgramDocument implements PageDocument {
 
   private change(files: ProgramFiles): void {
     this.workspace.change(files);
-    clearTimeout(this.saving);
-    this.saving = window.setTimeout(() => this.save(), SAVING_DELAY);
+    this.saving.soon();
   }
 
   private save(): void {
-    clearTimeout(this.saving);
     const before = this.files;
     const kept = this.workspace.save((renamed) => {
       const list = renamed.map(([name, now]) => `${name} (now ${now})`).join(", ");
