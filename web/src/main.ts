@@ -20,9 +20,8 @@ import { setUpSplitter } from "./shell/splitter";
 import { setUpStatus } from "./shell/status";
 import { toast } from "./shell/toast";
 import { setUpTheme } from "./theme";
-import { followRestarts } from "./views/following";
-import { views as viewFactories } from "./views/index";
-import type { View, ViewContext } from "./views/view";
+import { makeViews } from "./views/index";
+import type { View } from "./views/view";
 
 export function startPage(session: PythonSession): void {
   const activity = new Activity(session);
@@ -35,16 +34,7 @@ export function startPage(session: PythonSession): void {
 
   setUpTheme(byId("theme"));
   const program = new ProgramDocument(runner, session, show, (module) => showModule(module));
-  const context: ViewContext = {
-    session,
-    editor: program.editor,
-    during: (what, stop, work) => activity.during(what, stop, work, true),
-    looking: (what, stop, work) => activity.looking(what, stop, work),
-    busy: activity.busy,
-    show,
-    toast,
-  };
-  views.push(...viewFactories.map((create) => create(context)));
+  views.push(...makeViews(activity, { session, editor: program.editor, show }));
   byId("views").append(...views.map(({ panel }) => panel));
   const showModule = (module: ShownModule): void => {
     shown.showModules([module]);
@@ -105,7 +95,6 @@ export function startPage(session: PythonSession): void {
   addEventListener("hashchange", () => void route());
   void route();
 
-  followRestarts(views, session);
   setUpStatus(session, activity, () => panes.document);
   watchLeftovers(session, activity);
   setUpSplitter(byId("split-columns"), byId("workbench"), {

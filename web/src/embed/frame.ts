@@ -12,9 +12,9 @@ import { setUpStatus } from "../shell/status";
 import { setUpTabs } from "../shell/tabs";
 import { toast } from "../shell/toast";
 import { imposeTheme } from "../theme";
-import { followRestarts, showResult } from "../views/following";
-import { views as viewFactories } from "../views/index";
-import type { View, ViewContext } from "../views/view";
+import { showResult } from "../views/following";
+import { makeViews } from "../views/index";
+import type { View } from "../views/view";
 import { cellContent } from "./cell";
 import { lessonContent } from "./lesson";
 import { type FrameOptions, type FromFrame, MARK } from "./messages";
@@ -73,20 +73,8 @@ export async function startFrame(
 
   const { editor } = content;
   if (editor && options.panes.length) {
-    const context: ViewContext = {
-      session,
-      editor,
-      during: (what, stop, work) => activity.during(what, stop, work, true),
-      looking: (what, stop, work) => activity.looking(what, stop, work),
-      busy: activity.busy,
-      show: host.show,
-      toast,
-    };
-    views.push(
-      ...viewFactories
-        .map((create) => create(context))
-        .filter(({ id }) => options.panes.includes(id)),
-    );
+    const all = makeViews(activity, { session, editor, show: host.show });
+    views.push(...all.filter(({ id }) => options.panes.includes(id)));
   }
   if (views.length) {
     const list = setUpTabs(tabs, views, (id) => {
@@ -105,7 +93,6 @@ export async function startFrame(
     select(views[0]!.id);
   }
 
-  followRestarts(views, session);
   setUpStatus(session, activity, () => content);
   watchLeftovers(session, activity);
   setUpLink(byId<HTMLAnchorElement>("playground"), () => content.shared());
