@@ -11,6 +11,8 @@ from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.visitor import walk
 from mlcweb.playground.compared import Program, choices, program, same_function
 from mlcweb.playground.protocol.gpu import (
+    LANES,
+    SECTOR,
     GpuAxis,
     GpuFetch,
     GpuKernel,
@@ -101,13 +103,13 @@ def lanes(program_id: str, function_name: str, kernel: int, site: int, warp: int
     import numpy as np
 
     from mlcweb.playground.gpu.counts import lane_addresses
-    from mlcweb.playground.gpu.memory import INACTIVE, SECTOR, bank_use, units
+    from mlcweb.playground.gpu.memory import INACTIVE, bank_use, units
 
     profile = _kernels(program(program_id), function_name).profiles[kernel]
     access = profile.sites[site]
     addresses = lane_addresses(access, profile.launch, warp)
     if addresses is None:
-        return GpuLanes(access.bytes, [None] * 32, "The addresses depend on data.")
+        return GpuLanes(access.bytes, [None] * LANES, "The addresses depend on data.")
     row = np.array([[INACTIVE if each is None else each for each in addresses]], np.int64)
     active = sum(each is not None for each in addresses)
     if access.shared:
@@ -117,8 +119,8 @@ def lanes(program_id: str, function_name: str, kernel: int, site: int, warp: int
     else:
         count = int(units(row, SECTOR)[0])
         sentence = f"{count} transaction{'' if count == 1 else 's'} of {SECTOR} bytes"
-    who = "All 32 lanes take part" if active == 32 else f"{active} of 32 lanes take part"
-    return GpuLanes(access.bytes, addresses, f"{who}: {sentence}.")
+    who = f"All {LANES}" if active == LANES else f"{active} of {LANES}"
+    return GpuLanes(access.bytes, addresses, f"{who} lanes take part: {sentence}.")
 
 
 def occupancy(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mlcweb.ir import BaseFunc, IRModule, Node
 from mlcweb.playground import code_view, figures, trace_view
 from mlcweb.playground.compared import Derivation
-from mlcweb.playground.protocol.program import ShownModule
+from mlcweb.playground.protocol.program import SHOWN_MODULE, ShownModule
 from mlcweb.playground.protocol.titled import Titled
 from mlcweb.playground.session import Document
 from mlcweb.schedule import Schedule, Trace
@@ -129,7 +129,7 @@ class Gallery:
         elif isinstance(shown, IRModule) and len(self._programs) < LIMIT:
             self._programs.append((title, shown))
         self._add(title, shown.script() if isinstance(shown, IRModule | BaseFunc) else str(shown))
-        print(f"→ TensorIR: {title}")
+        print(f"{SHOWN_MODULE}{title}")
 
     def _add(self, title: str, source: str) -> None:
         if len(self._modules) < LIMIT:

@@ -19,9 +19,9 @@ from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.ir import TVMError
 from mlcweb.playground.gpu.fragments import Pieces, UnknownFragment, all_values, pieces_of
-from mlcweb.playground.gpu.memory import INACTIVE, LANES, LINE, SECTOR, bank_use, units
+from mlcweb.playground.gpu.memory import INACTIVE, bank_use, units
 from mlcweb.playground.gpu.sites import Loop, Site
-from mlcweb.playground.protocol.gpu import GpuCost
+from mlcweb.playground.protocol.gpu import LANES, LINE, SECTOR, GpuCost
 from mlcweb.tir import expr as E
 from mlcweb.tir.substitute import variables_in
 

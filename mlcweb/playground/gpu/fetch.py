@@ -11,8 +11,8 @@ from mlcweb.codegen.numpy.evaluate import NotConstant, evaluate
 from mlcweb.ir.visitor import walk
 from mlcweb.playground.gpu.counts import Launch, holds
 from mlcweb.playground.gpu.fragments import all_values
-from mlcweb.playground.gpu.memory import LANES
 from mlcweb.playground.gpu.sites import Site
+from mlcweb.playground.protocol.gpu import LANES
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import constant_shape

@@ -12,13 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LANES = 32
-SECTOR = 32
-"""Bytes of global memory that are moved at once."""
-LINE = 128
-"""Bytes of a cache line, and of a row of shared memory: 4 sectors, 32 banks."""
-BANKS = 32
-WORD = 4
+from mlcweb.playground.protocol.gpu import BANKS, LANES, WORD
 
 INACTIVE = np.int64(np.iinfo(np.int64).max)
 """Stands for the address of a lane that makes no access."""

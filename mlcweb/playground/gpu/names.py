@@ -10,10 +10,9 @@ from itertools import pairwise
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import children
 from mlcweb.playground.gpu.counts import Launch, lane_addresses
-from mlcweb.playground.gpu.memory import LANES
 from mlcweb.playground.gpu.profile import KernelProfile
 from mlcweb.playground.gpu.sites import Site
-from mlcweb.playground.protocol.gpu import GpuCost
+from mlcweb.playground.protocol.gpu import LANES, GpuCost
 from mlcweb.playground.source_lines import Listing, line_of
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S

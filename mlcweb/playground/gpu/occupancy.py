@@ -8,7 +8,7 @@ from math import prod
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.playground.gpu.hardware import Multiprocessor
 from mlcweb.playground.gpu.sites import Sites
-from mlcweb.playground.protocol.gpu import GpuLimit
+from mlcweb.playground.protocol.gpu import LANES, GpuLimit
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer, constant_shape
 
@@ -39,8 +39,8 @@ def occupancy(
 ) -> Occupancy:
     """Blocks at a time, of `threads` threads with so much shared memory and so many registers for
     each thread."""
-    warps = -(-threads // 32)
-    for_warp = _rounded(registers * 32, hardware.register_unit)
+    warps = -(-threads // LANES)
+    for_warp = _rounded(registers * LANES, hardware.register_unit)
     parts = hardware.partitions
     in_registers = hardware.registers // for_warp // parts * parts // warps
     if registers > hardware.thread_registers:
@@ -88,4 +88,4 @@ def estimated_registers(kernel: DeviceKernel, sites: Sites) -> int:
 
 def _own_bytes(buffer: Buffer) -> int:
     """Of the registers of one thread: a fragment of a matrix is spread over a warp."""
-    return bytes_of(buffer) // (32 if buffer.scope().startswith("wmma") else 1)
+    return bytes_of(buffer) // (LANES if buffer.scope().startswith("wmma") else 1)

@@ -15,7 +15,7 @@ from mlcweb.playground.gpu.counts import Launch, count
 from mlcweb.playground.gpu.fetch import Fetch, fetch
 from mlcweb.playground.gpu.occupancy import bytes_of, estimated_registers
 from mlcweb.playground.gpu.sites import Site, Sites, sites_of
-from mlcweb.playground.protocol.gpu import GpuCost
+from mlcweb.playground.protocol.gpu import SECTOR, GpuCost
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
@@ -82,7 +82,7 @@ class KernelProfile:
     @property
     def moved_bytes(self) -> float:
         """By the transactions of all warps, as if no cache held anything."""
-        return 32 * self.sectors
+        return SECTOR * self.sectors
 
     @property
     def sectors(self) -> float:

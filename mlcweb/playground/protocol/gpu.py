@@ -7,6 +7,19 @@ from typing import Literal
 
 from mlcweb.playground.protocol.titled import Titled
 
+LANES = 32
+"""Threads of a warp."""
+
+SECTOR = 32
+"""Bytes of global memory that are moved at once."""
+
+LINE = 128
+"""Bytes of a cache line, and of a row of shared memory: 4 sectors, 32 banks."""
+
+BANKS = 32
+WORD = 4
+"""Bytes that a bank of shared memory gives at a time."""
+
 GpuAccessKind = Literal["load", "store", "atomic"]
 GpuStepKind = Literal["phase", "barrier", "loop"]
 

@@ -17,6 +17,9 @@ MAX_PICTURE_PIXELS = 32_000_000
 MAX_HTML = 250_000
 """Characters of a page of HTML that the page shows."""
 
+SHOWN_MODULE = "→ TensorIR: "
+"""Before the title of a module, on the line of the output where the program shows it."""
+
 
 @dataclass(slots=True)
 class ProgramFile:

@@ -5,15 +5,14 @@ import { element, soon } from "../dom";
 import { highlighted } from "../highlight";
 import { addTo, BoundedOutput, describeDropped, displayed } from "../python/bounded";
 import type { Dropped, OutputChunk, Stream } from "../python/messages";
-import type { RunError } from "../python/wire";
+import { type RunError, SHOWN_MODULE } from "../python/wire";
 import { richElement } from "../shell/picture";
 import type { OutputSink } from "../shell/runner";
 import { once } from "../views/kit";
 
 /** Characters kept of one cell at least; the oldest go first. */
 const KEPT = 30_000;
-/** With this mark Python's half of the page prints that a module was shown, and its title. */
-const SHOWN = /^→ TensorIR: (.*)\n?/m;
+const SHOWN = new RegExp(`^${SHOWN_MODULE}(.*)\\n?`, "m");
 
 interface Module {
   title: string;

@@ -1,12 +1,11 @@
 /** Which thread fetches which element of a shared buffer. */
 
 import { html, type TemplateResult } from "lit-html";
-import type { GpuFetch, GpuKernel } from "../../python/wire";
+import { type GpuFetch, type GpuKernel, LANES } from "../../python/wire";
 import { dataTable, folded, range } from "../kit";
 
 const MAX_ROWS = 32;
 const MAX_COLUMNS = 64;
-const WARP = 32;
 
 /** The elements as cells, coloured by warp; a thread's number where there is room. */
 export function fetchPicture(fetch: GpuFetch, kernel: GpuKernel): TemplateResult {
@@ -20,7 +19,7 @@ export function fetchPicture(fetch: GpuFetch, kernel: GpuKernel): TemplateResult
       style="--across: ${across}">${range(down * across).map((at) => {
         const index = Math.floor(at / across) * columns + (at % across);
         const thread = threads[index] ?? -1;
-        return html`<i class=${thread < 0 ? "is-empty" : `hue-${Math.floor(thread / WARP) % 6}`}
+        return html`<i class=${thread < 0 ? "is-empty" : `hue-${Math.floor(thread / LANES) % 6}`}
           title=${thread < 0 ? "stored by no thread" : describe(fetch, kernel, index)}></i>`;
       })}</div>
     <p class="gpu-note">Each cell is an element of <code>${fetch.buffer}</code> (${rows} × ${columns}${
@@ -35,7 +34,7 @@ function firstElements(fetch: GpuFetch, kernel: GpuKernel): TemplateResult {
   const rows = range(Math.min(64, fetch.threads.length)).map((at) => {
     const thread = fetch.threads[at]!;
     if (thread < 0) return [place(fetch, at), "none", "–", "–"];
-    const warp = Math.floor(thread / WARP);
+    const warp = Math.floor(thread / LANES);
     return [place(fetch, at), threadIndex(thread, kernel.block), warp, fetch.iterations[at]! + 1];
   });
   const heads = ["Element", "Thread", "Warp", "Step"];

@@ -4,14 +4,10 @@
  */
 
 import { html, nothing, type TemplateResult } from "lit-html";
-import type { GpuLanes, GpuSite } from "../../python/wire";
+import { BANKS, type GpuLanes, type GpuSite, LINE, SECTOR, WORD } from "../../python/wire";
 import { counted, whole } from "../format";
 import { dataTable, folded, groupBy, range } from "../kit";
 
-const SECTOR = 32;
-const LINE = 128;
-const WORD = 4;
-const BANKS = 32;
 /** Lines of memory drawn. */
 const MAX_LINES = 8;
 

@@ -1,7 +1,7 @@
 /** The blocks of a grid, the threads of a block, and the warps that they make up, as a picture. */
 
 import { html, type TemplateResult } from "lit-html";
-import type { GpuKernel } from "../../python/wire";
+import { type GpuKernel, LANES } from "../../python/wire";
 import { bytes, counted, whole } from "../format";
 import { dataTable, range } from "../kit";
 
@@ -17,7 +17,7 @@ export function launchPicture(kernel: GpuKernel): TemplateResult {
     ${cells(
       `Block: ${counted(threads, "thread")} in ${counted(warps, "warp")}`,
       block,
-      (x, y) => Math.floor((y * block[0]! + x) / 32) % 2,
+      (x, y) => Math.floor((y * block[0]! + x) / LANES) % 2,
       size(block),
     )}</div>
   ${dataTable(
