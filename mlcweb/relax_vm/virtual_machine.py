@@ -89,8 +89,6 @@ class VirtualMachine:
         if not isinstance(value, E.Constant):
             return value
         data = value.data
-        if isinstance(data, NDArray) and data.device == self.device:
-            return data
         cached = self._constants.get(id(data))
         if cached is None:
             cached = self._constants[id(data)] = data, uploaded(data, self.device)
@@ -370,9 +368,11 @@ class _Frames:
 
 
 def uploaded(data: ArrayData, dev: Device) -> NDArray:
-    """The data of a constant on a device."""
+    """The data of a constant on a device: itself where it is there."""
     import numpy as np
 
+    if isinstance(data, NDArray) and data.device == dev:
+        return data
     result = empty(data.shape, str(data.dtype), dev)
     raw = data.data if isinstance(data, HostArray) else data.numpy().tobytes()
     result.storage.write(np.frombuffer(raw, np.uint8))

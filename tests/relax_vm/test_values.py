@@ -197,6 +197,23 @@ def test_constants_are_uploaded_once_and_shared():
     assert vm.constant(weight) is uploaded
 
 
+def test_constants_that_were_folded_lie_where_kernels_read_them():
+    bb = relax.BlockBuilder()
+    v = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    with bb.function("main", [v]):
+        with bb.dataflow():
+            total = bb.emit(relax.op.add(relax.const(X), relax.const(Y)))
+            result = bb.emit_output(relax.op.multiply(v, total))
+        bb.emit_func_output(result)
+    folded = relax.transform.FoldConstant()(bb.get())
+    (product,) = [binding.value for binding in folded["main"].body.blocks[0].bindings]
+    constant = product.args[1]
+    equal(constant.data, X + Y)
+    vm = vm_of(folded)
+    assert vm.constant(constant) is constant.data
+    equal(vm["main"](x), X * (X + Y))
+
+
 def test_recursion_uses_memory_of_its_own():
     @tvm.script.ir_module
     class Recursive:

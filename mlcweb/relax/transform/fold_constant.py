@@ -22,7 +22,9 @@ from mlcweb.relax.transform.registration import CALL_TIR, called_tir, map_unfuse
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import PrimFunc
 
-Compiled = Callable[[Sequence[ArrayData], Sequence[tuple[tuple[int, ...], str]]], list[ArrayData]]
+Compiled = Callable[
+    [Sequence[ArrayData], Sequence[tuple[tuple[int, ...], str]]], Sequence[ArrayData]
+]
 """Runs a function on arrays; makes the results, of which shape and element type are given."""
 
 Evaluator = Callable[[PrimFunc], Compiled]
