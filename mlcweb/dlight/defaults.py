@@ -34,14 +34,7 @@ def schedule_by_default(mod: IRModule, target: Target | None) -> IRModule:
     chosen = Target(default_target().name) if target is None else target
     if chosen.kind.name in DEVICE_KINDS:
         return with_default_schedules(mod, chosen)
-    marked = {
-        var: func
-        for var, func in free_constants(mod).functions.items()
-        if isinstance(func, PrimFunc) and _is_generated(func)
-    }
-    scheduled = with_default_schedules(IRModule(marked), chosen).functions if marked else {}
-    plain = {var: func.without_attr(LAYOUT_FREE) for var, func in scheduled.items()}
-    whole = mod.with_functions({**mod.functions, **plain}) if plain else mod
+    whole = schedule_generated(mod, chosen)
     packed = SplitLayoutRewritePreproc()(whole)
     if packed is whole:
         return whole
@@ -51,7 +44,20 @@ def schedule_by_default(mod: IRModule, target: Target | None) -> IRModule:
     return folded.with_functions(kept)
 
 
-def _is_generated(func: PrimFunc) -> bool:
+def schedule_generated(mod: IRModule, target: Target) -> IRModule:
+    """A module with default schedules, for a processor, of the functions that were made of
+    operators. What brings constants into the layout in which they are read is left in them."""
+    marked = {
+        var: func
+        for var, func in free_constants(mod).functions.items()
+        if isinstance(func, PrimFunc) and is_generated(func)
+    }
+    scheduled = with_default_schedules(IRModule(marked), target).functions if marked else {}
+    plain = {var: func.without_attr(LAYOUT_FREE) for var, func in scheduled.items()}
+    return mod.with_functions({**mod.functions, **plain}) if plain else mod
+
+
+def is_generated(func: PrimFunc) -> bool:
     """Whether nobody wrote or scheduled a function, and it computes enough to be scheduled."""
     if "global_symbol" in func.attrs or SCHEDULED in func.attrs or func.root_block is None:
         return False

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mlcweb.dlight.defaults import is_generated, schedule_generated
 from mlcweb.ir import IRModule
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.transform import Pass, Sequential
@@ -18,7 +20,6 @@ from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule.database.database import Database, workload_hash
 from mlcweb.meta_schedule.database.json_database import JSONDatabase
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
-from mlcweb.meta_schedule.default_records import record_faster_defaults
 from mlcweb.meta_schedule.tir_integration import tune_tir
 from mlcweb.meta_schedule.tune import check_options, tune_extracted
 from mlcweb.meta_schedule.tune_context import ExtractedTask
@@ -73,10 +74,13 @@ def tasks_of(
     """What there is to tune in a module whose operators were lowered and fused already. For a
     processor its functions choose the layouts of what they take as constants."""
     target = Target(target)
-    if target.kind.name not in DEVICE_KINDS:
+    for_processor = target.kind.name not in DEVICE_KINDS
+    if for_processor:
         lowered = free_constants(lowered)
+    # One record of an anchor block is for several programs, each with a default of its own.
+    has_defaults = for_processor and module_equality != "anchor-block"
     calls = _calls(lowered)
-    tasks: dict[int, tuple[str, IRModule, int]] = {}
+    tasks: dict[int, ExtractedTask] = {}
     for var, func in lowered.functions.items():
         if not isinstance(func, PrimFunc) or SCHEDULED in func.attrs:
             continue
@@ -85,14 +89,13 @@ def tasks_of(
             continue
         program = program_of(func)
         shash = workload_hash(program, module_equality)
-        candidates = [tasks[shash]] if shash in tasks else []
-        candidates.append((var.name_hint, program, 0))
-        name, program, _ = min(candidates, key=lambda task: _block_count(task[1]))
-        tasks[shash] = name, program, candidates[0][2] + count
-    return [
-        ExtractedTask(name, program, target, [program], weight)
-        for name, program, weight in tasks.values()
-    ]
+        has_default = has_defaults and is_generated(func)
+        task = ExtractedTask(var.name_hint, program, target, [program], count, has_default)
+        other = tasks.setdefault(shash, task)
+        if other is not task:
+            fewest = min(other, task, key=lambda each: _block_count(each.mod))
+            tasks[shash] = replace(fewest, weight=other.weight + count)
+    return list(tasks.values())
 
 
 def _block_count(program: IRModule) -> int:
@@ -163,12 +166,9 @@ def tune_lowered(
         for task in tasks_of(lowered, target, module_equality)
         if not op_names or any(name in task.task_name for name in op_names)
     ]
-    database = tune_extracted(
+    return tune_extracted(
         tasks, work_dir, max_trials_global, module_equality=module_equality, **options
     )
-    if module_equality != "anchor-block":  # where one record is for several programs
-        record_faster_defaults(database, lowered, target)
-    return database
 
 
 def compile_relax(
@@ -279,10 +279,9 @@ def static_shape_tuning_pipeline(
     """
     tune = MetaScheduleTuneIRMod({}, work_dir, total_trials, max_trials_per_task)
     before: list[Pass] = [CanonicalizeBindings(), get_pipeline("zero")]
-    after: list[Pass] = []
+    after = SplitLayoutRewritePreproc(), LiftTransformParams(), FoldConstant()
     if cpu_weight_prepack:
         before.append(AttachAttrLayoutFreeBuffers())
-        after = [SplitLayoutRewritePreproc(), LiftTransformParams(), FoldConstant()]
     if total_trials > 0:
         before.append(tune)
 
@@ -290,7 +289,10 @@ def static_shape_tuning_pipeline(
         with Target(target):
             lowered = Sequential(before)(mod)
         scheduled = apply_schedules(lowered, JSONDatabase(work_dir=work_dir))
-        return Sequential(after)(scheduled) if after else scheduled
+        if not cpu_weight_prepack:
+            return scheduled
+        # What stays as builds schedule it has layouts of its own for weights.
+        return Sequential(after)(schedule_generated(scheduled, Target(target)))
 
     return pass_of("static_shape_tuning", transform)
 

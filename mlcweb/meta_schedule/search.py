@@ -32,6 +32,7 @@ from mlcweb.meta_schedule.utils import gc_frozen
 from mlcweb.runtime.build import say_once
 from mlcweb.runtime.host import clock
 from mlcweb.runtime.target import Target
+from mlcweb.schedule import Trace
 from mlcweb.tir.function import PrimFunc
 
 MIN_GAIN = 0.01
@@ -193,6 +194,11 @@ class TaskRecord:
                 yield trial
             recalled = self.history.outcomes if self.strategy.repeats else {}
             measuring = Measuring(self.runner, self.target, recalled, self.by_rounds)
+            async for trial in measuring.measure(self._default(budget)):
+                trial = self._recorded(trial, trace_text(trial.trace))
+                self._count(trial)
+                self.history.commit(trial)
+                yield trial
             while (samples := self._propose(budget)) is not None:
                 if self.by_rounds:
                     yield Begun(len(self.round_bests))
@@ -244,6 +250,19 @@ class TaskRecord:
 
     async def _begin(self, mod: IRModule, target: str) -> Seconds:
         return await self.runner.begin(await self.runner.build(mod, target))
+
+    def _default(self, budget: Budget) -> Iterator[Trial]:
+        """The program with its default schedule, where builds give it one. Its record has no steps:
+        what is recorded so stays as builds schedule it."""
+        mod, trace = self.context.mod, Trace()
+        if not self.context.has_default or budget.is_spent or self.history.has(trace_text(trace)):
+            return
+        assert mod is not None
+        scheduled = with_default_schedules(mod, Target(self.target))
+        if scheduled is not mod:
+            budget.trials -= 1
+            self._next += 1
+            yield Trial(self._next - 1, 0, trace, scheduled)
 
     def _propose(self, budget: Budget) -> Iterator[Trial] | None:
         """The next round, which a `BatchRunner` has begun to run; None at the end."""

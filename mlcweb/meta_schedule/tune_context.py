@@ -44,6 +44,8 @@ class TuneContext:
         task_name: how the task is called where tasks are listed.
         rand_state: the seed of everything random; -1 takes one from the system.
         num_threads: cores of the machine that is tuned for: a number, "physical" or "logical".
+        has_default: whether builds give the program a default schedule where no record has another.
+            It is the first candidate then.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class TuneContext:
         rand_state: int = -1,
         num_threads: int | Literal["physical", "logical"] = "physical",
         logger: Any = None,
+        has_default: bool = False,
     ) -> None:
         self.mod = None if mod is None else normalized(mod)
         self.target = Target.current() if target is None else Target(target)
@@ -74,6 +77,7 @@ class TuneContext:
         self.rand_state = secrets.randbelow(2**31 - 2) + 1 if rand_state == -1 else rand_state
         self.num_threads = (os.cpu_count() or 1) if isinstance(num_threads, str) else num_threads
         self.logger = logger
+        self.has_default = has_default
         self.initialize()
 
     def initialize(self) -> None:
@@ -142,6 +146,7 @@ class TuneContext:
             rand_state=self.rand_state,
             num_threads=self.num_threads,
             logger=self.logger,
+            has_default=self.has_default,
         )
 
     def _strategy(self) -> SearchStrategy:
@@ -176,6 +181,7 @@ class ExtractedTask:
         target: what to tune for.
         dispatched: the programs that may take its place; there is one, `mod`.
         weight: calls of it, and of functions that are the same.
+        has_default: whether builds give it a default schedule.
     """
 
     task_name: str
@@ -183,6 +189,7 @@ class ExtractedTask:
     target: Target
     dispatched: Sequence[IRModule]
     weight: int
+    has_default: bool = False
 
 
 def extracted_tasks_to_tune_contexts(
@@ -225,6 +232,7 @@ def extracted_tasks_to_tune_contexts(
                 task_name=task.task_name,
                 rand_state=-1 if seed is None else seed + number,
                 num_threads=num_threads,
+                has_default=task.has_default,
             )
         )
         weights.append(float(task.weight))

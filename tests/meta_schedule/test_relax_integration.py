@@ -11,10 +11,10 @@ import mlcweb as tvm
 from mlcweb import meta_schedule as ms
 from mlcweb import relax
 from mlcweb.ir import TVMError, assert_structural_equal, structural_equal
-from mlcweb.meta_schedule import default_records
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord
-from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.artifact import Artifact, TrialInputs
+from mlcweb.meta_schedule.measure.runner import Seconds, ThreadRunner, Timing
 from mlcweb.relax.pipeline import fused
 from mlcweb.relax.transform.apply_database import program_of
 from mlcweb.runtime.target import Target
@@ -252,7 +252,6 @@ def test_a_search_lays_constant_weights_out_ahead_of_calls(name) -> None:
     assert 1 in task.mod["main"].attrs["layout_free_buffers"]
     (on_gpu,) = ms.relax_integration.extract_tasks(mod, "cuda")
     assert "layout_free_buffers" not in on_gpu.mod["main"].attrs
-    # Without looking at what its default schedule takes.
     contexts, weights = ms.relax_integration.extracted_tasks_to_tune_contexts([task], None, seed=1)
     database = MemoryDatabase()
     ms.tune_tasks(
@@ -296,7 +295,6 @@ def test_the_tuning_pipeline_prepacks_weights(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(
         tuning_passes, "tune_relax", partial(ms.relax_integration.tune_relax, **SMALL)
     )
-    monkeypatch.setattr(tuning_passes, "record_faster_defaults", lambda *arguments: {})
     mod, x, w, expected = models.one_layer("dense")
     tuned = relax.get_pipeline(
         "static_shape_tuning", total_trials=4, cpu_weight_prepack=True, target=TARGET,
@@ -401,28 +399,52 @@ def convolution_with_constant_weights() -> tvm.IRModule:
     return builder.get()
 
 
-@pytest.mark.parametrize(("share", "kernel"), [(0.5, "conv2d_prepacked"), (2.0, "conv2d")])
-def test_default_schedules_stay_where_no_trial_is_faster(
-    share: float, kernel: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class FirstTakes(ThreadRunner):
+    """Checks programs, of which the first takes so many seconds, and each other one takes 1."""
+
+    def __init__(self, seconds: float, workload: TrialInputs) -> None:
+        super().__init__(workload, Timing(batches=1, min_ms=0.0))
+        self.seconds = seconds
+        self.first: Artifact | None = None
+
+    async def measure(self, artifact: Artifact) -> Seconds:
+        await super().measure(artifact)
+        self.first = self.first or artifact
+        return (self.seconds if artifact == self.first else 1.0,)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
+def test_the_default_schedule_is_a_candidate(seconds: float) -> None:
     mod = convolution_with_constant_weights()
-    lowered = fused(mod)
-    (task,) = ms.relax_integration.extract_tasks(mod, "llvm")
-    (program,) = task.dispatched
-    database = MemoryDatabase()
-    sch = Schedule(program)
-    sch.unroll(sch.get_loops("conv2d_nchw")[-1])
-    record = TuningRecord(sch.trace, database.commit_workload(program), [3.0], "llvm")
-    database.commit_tuning_record(record)
-    assert default_records.share_of_time(program, program, Target("llvm")) > 0
-    monkeypatch.setattr(default_records, "share_of_time", lambda *programs: share)
-    faster = default_records.record_faster_defaults(database, lowered, "llvm")
-    assert faster == ({"conv2d": 1.5} if share < 1 else {})
-    executable = ms.relax_integration.compile_relax(database, mod, "llvm", None)
-    assert executable.kernel_names == [kernel]
+    (task,) = ms.relax_integration.extract_tasks(mod, TARGET)
+    database = ms.relax_integration.tune_relax(
+        mod, None, TARGET, None, 4, num_trials_per_iter=3, seed=1,
+        runner=partial(FirstTakes, seconds),
+    )  # fmt: skip
+    records = database.get_all_tuning_records()
+    assert (records[0].trace.insts, records[0].seconds) == ([], seconds)
+    assert len({record.trace_text for record in records}) == 4
+    for record in records:
+        assert record.seconds == (1.0 if record.trace.insts else seconds)
+    executable = ms.relax_integration.compile_relax(database, mod, TARGET, None)
+    untuned = relax.build(mod, TARGET)
+    assert structural_equal(executable.module, untuned.module) == (seconds < 1)
     x = tvm.nd.array(np.ones((1, 16, 7, 7), "float32"))
     plain = relax.VirtualMachine(relax.build(mod, "interpreter"), tvm.cpu())["main"](x)
     got = relax.VirtualMachine(executable, tvm.cpu())["main"](x)
     np.testing.assert_allclose(got.numpy(), plain.numpy(), rtol=1e-4, atol=1e-4)
-    # Functions that were not tuned get no records.
-    assert default_records.record_faster_defaults(MemoryDatabase(), lowered, "llvm") == {}
+    # A search that goes on does not measure it again, and draws no schedule from it.
+    ms.relax_integration.tune_relax(
+        mod, None, TARGET, None, 2, seed=2, database=database, runner=partial(FirstTakes, 0.25)
+    )
+    again = {record.seconds: record for record in database.get_all_tuning_records()}
+    assert again[0.25].trace.insts and again[seconds].trace.insts == []
+
+
+def test_functions_without_default_schedules_have_no_such_candidate() -> None:
+    (small, *_) = ms.relax_integration.extract_tasks(models.Mlp, TARGET)
+    (on_gpu,) = ms.relax_integration.extract_tasks(convolution_with_constant_weights(), "cuda")
+    (one_for_many,) = ms.relax_integration.extract_tasks(
+        convolution_with_constant_weights(), TARGET, module_equality="anchor-block"
+    )
+    assert not (small.has_default or on_gpu.has_default or one_for_many.has_default)

@@ -160,6 +160,8 @@ class EvolutionarySearch(SearchStrategy):
             replay_text(record.trace_text, sch)
         except (ScheduleError, TVMError, ValueError):
             return None
+        if not sch.trace.insts:
+            return None  # a default schedule, which has no decisions
         shash = structural_hash(sch.mod)
         self.seen.add(shash)
         return _Individual(sch, shash)
