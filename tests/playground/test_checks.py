@@ -189,6 +189,21 @@ def test_an_error_of_the_readers_program_is_told() -> None:
     assert "128" in said
 
 
+def test_a_verdict_on_an_access_shows_its_line_with_carets() -> None:
+    lesson = LESSONS["gpu_guard"]
+    [cell] = [cell for cell in lesson.cells if cell.exercise == "gpu_guard"]
+    told("gpu_guard", None, cell.source)
+    verdict = notebook.check("gpu_guard", lesson.id)
+    text = next(line for line in cell.source.splitlines() if "A[tx]" in line)
+    number = cell.source.splitlines().index(text) + 1
+    assert verdict.message.endswith(f", in line {number}, `{text.strip()}`")
+    _, shown, carets = verdict.excerpt.splitlines()
+    assert shown == f"{number:>5} | {text}"
+    assert carets == f"      | {' ' * text.index('A[tx]')}^^^^^"
+    told("gpu_map", "A[tx] + ", "")
+    assert notebook.check("gpu_map", lesson.id).excerpt == ""
+
+
 # Puzzle, what is told of the cell as it stands, transactions of the solution with global memory:
 # 16 elements of 4 bytes are two, once to read and once to write.
 PUZZLES = [

@@ -82,7 +82,7 @@ const RESULT: RunResult = {
   searchFunctions: [],
   searchModules: [],
 };
-const VERDICT = { passed: true, message: "" };
+const VERDICT = { passed: true, message: "", excerpt: "" };
 const SINK: OutputSink = { append() {}, note() {}, error() {} };
 
 class Page {

@@ -192,7 +192,8 @@ class Simulation:
             return next(thread, None)
         except IndexOutOfBounds as error:
             who = _capital(self.who(number, self.block_indices))
-            located = IndexOutOfBounds(f"{who}: {error.message}", error.span)
+            where = f", {Statement('', error.span)}" if error.span else ""
+            located = IndexOutOfBounds(f"{who}: {error.message}{where}", error.span)
             self.outside = self.outside or located
             return None
 

@@ -218,4 +218,5 @@ class _WatchedText(ExpressionText):
         if self.ranges.in_bounds(buffer, tuple(indices)):
             return f"{number}, {name}, ({texts})"
         action = "Reading" if kind is Kind.READ else "Writing"
-        return f"{number}, {name}, at({self.new_site(action, buffer, span)}, {name}, {texts})"
+        site = self.new_site(action, buffer, statement.span)
+        return f"{number}, {name}, at({site}, {name}, {texts})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlcweb.ir import TVMError
+from mlcweb.ir import Span, TVMError
 from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.playground.checks.verdict import Wrong
 from mlcweb.playground.protocol.program import Verdict
@@ -62,10 +62,17 @@ def judge(exercise: str, variables: Mapping[str, Any]) -> Verdict:
     try:
         return Verdict(True, _check_of(exercise)(variables))
     except Wrong as wrong:
-        return Verdict(False, str(wrong))
+        return Verdict(False, str(wrong), _excerpt(wrong))
     except Exception as error:
         reason = str(getattr(error, "reason", "") or getattr(error, "message", "") or error)
-        return Verdict(False, f"Your program raised {type(error).__name__}: {reason}")
+        message = f"Your program raised {type(error).__name__}: {reason}"
+        return Verdict(False, message, _excerpt(error))
+
+
+def _excerpt(error: Exception) -> str:
+    """The lines of the program that an error is about, with carets."""
+    span = getattr(error, "span", None)
+    return span.render() if isinstance(span, Span) else ""
 
 
 def _check_of(exercise: str) -> Any:

@@ -128,7 +128,7 @@ def _run(kernel: PrimFunc, inputs: list[Array], output: Array) -> Array:
         with PassContext(disabled_pass=["tir.ThreadSync"]):
             return run(kernel, inputs, output, "simulated")
     except TVMError as error:
-        raise Wrong(str(getattr(error, "message", "") or error)) from None
+        raise Wrong(error.message, error.span) from None
 
 
 def _one(n: int) -> dict[str, int]:

@@ -61,10 +61,12 @@ class RunResult:
 
 @dataclass(slots=True)
 class Verdict:
-    """Whether an exercise is solved, and what to tell its reader."""
+    """Whether an exercise is solved, and what to tell its reader; `excerpt` are the lines of the
+    program that the message is about, with carets."""
 
     passed: bool
     message: str
+    excerpt: str = ""
 
 
 @dataclass(slots=True)

@@ -187,6 +187,15 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
         run(func, RAMP, RAMP, own_barriers=False)
     assert raised.value.message.startswith("Thread (threadIdx.x=63): ")
     assert f"{place}[64] is out of bounds" in raised.value.message
+    line, text = (
+        (8, "L[tx + 1] = S[tx]") if place == "L" else (7, f"S[{index['S']}] = A[{index['A']}]")
+    )
+    assert raised.value.message.endswith(f", in line {line}, `{text}`")
+    access = "A[tx + 1]" if place == "A" else text
+    _, *excerpt = str(raised.value).splitlines()[1:]
+    start = excerpt[0].index(access)
+    assert excerpt[0].startswith(f"{line:>5} |")
+    assert excerpt[1] == f"      |{' ' * (start - 7)}{'^' * len(access)}"
 
 
 def test_what_follows_from_a_missing_barrier_is_not_what_is_told():

@@ -66,10 +66,11 @@ export class DocumentCell {
   private readonly text;
   private readonly editing = signal(false);
   private readonly unfolded = signal(false);
-  private readonly verdict = signal<{ state: "pass" | "fail" | "idle"; message: string }>({
-    state: "idle",
-    message: "",
-  });
+  private readonly verdict = signal<{
+    state: "pass" | "fail" | "idle";
+    message: string;
+    excerpt: string;
+  }>({ state: "idle", message: "", excerpt: "" });
   private readonly place = element("div", { class: "cell-code" });
   private readonly menu: HTMLElement | null;
   private editor: Editor | null = null;
@@ -167,8 +168,8 @@ export class DocumentCell {
     this.state = "running";
   }
 
-  judge(state: "pass" | "fail" | "idle", message: string): void {
-    this.verdict.value = { state, message };
+  judge(state: "pass" | "fail" | "idle", message: string, excerpt = ""): void {
+    this.verdict.value = { state, message, excerpt };
   }
 
   /** Other text for the cell; undo brings the reader's own back. */
@@ -244,7 +245,7 @@ export class DocumentCell {
     const { actions, exercise } = this;
     const number = this.number.value;
     const code = this.editing.value ? this.place : this.staticCode();
-    const { state, message } = this.verdict.value;
+    const { state, message, excerpt } = this.verdict.value;
     return html`${
       this.initial.folded
         ? html`<details class="cell-fold" ?open=${live(this.unfolded.value)}
@@ -275,7 +276,9 @@ export class DocumentCell {
           ? html`<div class="lesson-check" data-testid="lesson-check" data-state=${state} role="status">${
               state === "idle"
                 ? nothing
-                : html`<strong>${state === "pass" ? "Solved." : "Not yet."}</strong> ${message}`
+                : html`<strong>${state === "pass" ? "Solved." : "Not yet."}</strong> ${message}${
+                    excerpt ? html`<pre class="lesson-check-excerpt">${excerpt}</pre>` : nothing
+                  }`
             }</div>`
           : nothing
       }`;

@@ -208,7 +208,7 @@ export class CellList {
     try {
       const verdict = await this.runner.check(job, exercise, this.memory.id, cell.output);
       if (!verdict) return;
-      cell.judge(verdict.passed ? "pass" : "fail", verdict.message);
+      cell.judge(verdict.passed ? "pass" : "fail", verdict.message, verdict.excerpt);
       if (verdict.passed) this.events.passed?.(exercise);
     } catch (error) {
       cell.judge("fail", message(error));
