@@ -12,6 +12,9 @@ from mlcweb.runtime.host.gpu import GpuDevice, GpuError, target_attributes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
 
+_FLOAT16 = {"webgpu": 'feature "shader-f16"', "opencl": 'extension "cl_khr_fp16"'}
+"""What languages ask of a GPU for numbers of float16; CUDA asks nothing."""
+
 
 def check_kernel(kernel: DeviceKernel, device: GpuDevice) -> None:
     """A GpuError where a GPU lacks what a kernel needs: what is known before it is called."""
@@ -25,7 +28,7 @@ def check_kernel(kernel: DeviceKernel, device: GpuDevice) -> None:
     if half is not None and "shader-f16" not in device.features:
         raise GpuError(
             f'"{half.name}" is float16, which the GPU ({device.description}) has not '
-            '(feature "shader-f16"); keep it in float32'
+            f"({_FLOAT16[device.language]}); keep it in float32"
         )
     most = device.limits["maxStorageBuffersPerShaderStage"]
     if len(kernel.buffers) > most:

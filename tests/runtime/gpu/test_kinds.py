@@ -9,7 +9,7 @@ import mlcweb
 from mlcweb.runtime.build import reset_warnings
 from mlcweb.runtime.gpu.storage import GpuStorage
 from mlcweb.runtime.host import cuda_device, gpu
-from mlcweb.runtime.host.gpu import NoGpu, ShaderError, gpu_device, uniform_bytes
+from mlcweb.runtime.host.gpu import GpuError, NoGpu, ShaderError, gpu_device, uniform_bytes
 from mlcweb.runtime.host.nvrtc import compile_cuda
 from mlcweb.script import from_source
 from tests.gpu import nvrtc
@@ -160,6 +160,13 @@ class TestOpenCL:
         with pytest.raises(ShaderError, match="nothing") as caught:
             gpu_device("opencl").create_pipeline("__kernel void f() {\n  nothing();\n}", "f")
         assert caught.value.line == 2
+
+    def test_float16_is_refused_by_the_name_of_the_extension_that_is_missing(self, monkeypatch):
+        monkeypatch.setattr(gpu_device("opencl"), "features", frozenset())
+        func = threads(value="A[i, j] * T.float16(2)", dtype="float16")
+        refusal = r'"A" is float16, which the GPU \(.*\) has not \(extension "cl_khr_fp16"\); keep'
+        with pytest.raises(GpuError, match=refusal):
+            mlcweb.build(func, target="opencl")
 
     def test_the_target_of_the_device_has_its_limits(self):
         device = gpu_device("opencl")
