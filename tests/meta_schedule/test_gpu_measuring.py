@@ -17,7 +17,15 @@ from mlcweb.meta_schedule.measure.artifact import (
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.runtime.build import reset_warnings
 from mlcweb.runtime.host import gpu
-from mlcweb.runtime.host.gpu import GpuError, GpuLost, NoGpu, check_lost, gpu_device
+from mlcweb.runtime.host.gpu import (
+    GpuError,
+    GpuLost,
+    GpuTimeout,
+    NoGpu,
+    check_lost,
+    gpu_device,
+    why_no_gpu,
+)
 from mlcweb.tir import Schedule
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import Matmul
@@ -138,6 +146,25 @@ def test_of_devices_that_are_opened_at_one_time_one_counts(opened, monkeypatch):
     monkeypatch.setattr(gpu, "_open_device", open_while_another_asks)
     assert gpu_device() is elsewhere[0]
     assert gpu_device() is elsewhere[0]
+
+
+def test_a_device_that_did_not_answer_in_time_is_asked_for_again(opened, monkeypatch):
+    open_device, asked = gpu._open_device, []
+
+    def open_late(driver):
+        asked.append(driver)
+        if len(asked) < 3:
+            raise GpuTimeout("it has not answered")
+        return open_device(driver)
+
+    monkeypatch.setattr(gpu, "_open_device", open_late)
+    assert gpu_device() is None
+    assert why_no_gpu() == "it has not answered"
+    assert len(asked) == 1
+    assert gpu_device() is None
+    assert gpu_device() is opened[0]
+    assert why_no_gpu() == ""
+    assert len(asked) == 3
 
 
 def test_what_another_gpu_cannot_run_is_an_error_and_not_simulated(opened):

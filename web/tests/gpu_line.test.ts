@@ -81,11 +81,14 @@ test("a device is opened, and what it has is named by numbers", async () => {
 });
 
 test("why there is no device, no room and no pipeline is told", async () => {
-  const refuse = new GpuServer({ open: () => Promise.reject(new Error("no GPU")) });
+  const late = Object.assign(new Error("no GPU"), { name: "TimeoutError" });
+  const refuse = new GpuServer({ open: () => Promise.reject(late) });
   const reply = newReply(0);
   refuse.receive({ device: 1, name: "open", args: [], reply });
   const { answer } = await vi.waitFor(() => replied(reply));
-  expect(answer.error).toBe("no GPU");
+  expect(answer).toMatchObject({ error: "no GPU", errorName: "TimeoutError" });
+  const { line } = answered(() => answer);
+  expect(() => line.open([], [], 30)).toThrow(late);
   const { tell, ask } = serve(
     fakeGpu({
       createBuffer: () => Promise.resolve(null),

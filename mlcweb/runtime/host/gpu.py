@@ -56,6 +56,10 @@ class NoGpu(GpuError):
     """There is no GPU to be reached here."""
 
 
+class GpuTimeout(NoGpu):
+    """A GPU has not answered in time; it may when asked again."""
+
+
 class ShaderError(GpuError):
     """The GPU's compiler refuses a program. `line` of the program counts from 1; 0 where it is not
     known."""
@@ -180,14 +184,14 @@ def time_by_host(device: GpuDevice, launches: Sequence[Launch], number: int) -> 
 
 
 _devices: dict[str, GpuDevice | NoGpu] = {}
-"""What each driver gave when it was first asked."""
+"""What each driver gave when it was last asked."""
 
 
 def gpu_device(kind: str = "webgpu") -> GpuDevice | None:
     """The GPU that devices of a kind are here, found when first asked for; another one after that
-    was lost. It is that of the kind's own driver, or else the one that WebGPU reaches, unless that
-    is software: on the processor compiled loops are many times faster. None where there is neither,
-    and `why_no_gpu` says why."""
+    was lost, and asked for again where it has not answered in time. It is that of the kind's own
+    driver, or else the one that WebGPU reaches, unless that is software: on the processor compiled
+    loops are many times faster. None where there is neither, and `why_no_gpu` says why."""
     for driver in _drivers(kind):
         device = _device(driver)
         if device is not None and not _is_poor_stand_in(driver, kind, device):
@@ -200,10 +204,11 @@ def _is_poor_stand_in(driver: str, kind: str, device: GpuDevice) -> bool:
 
 
 def why_no_gpu(kind: str = "webgpu") -> str:
-    """Why drivers give no GPU for a kind, in half sentences; "" where the first of them does."""
+    """Why drivers give no GPU for a kind, in half sentences; "" where the first of them does. What
+    did not answer in time is not waited for again."""
     reasons: list[str] = []
     for driver in _drivers(kind):
-        device = _device(driver)
+        device = None if isinstance(_devices.get(driver), GpuTimeout) else _device(driver)
         if device is not None and not _is_poor_stand_in(driver, kind, device):
             break
         if device is not None:
@@ -241,7 +246,9 @@ def _device(driver: str) -> GpuDevice | None:
 
 def _is_useless(device: GpuDevice | NoGpu | None) -> bool:
     """Whether one has yet to be opened."""
-    return device is None or (not isinstance(device, NoGpu) and bool(device.lost))
+    if isinstance(device, NoGpu):
+        return isinstance(device, GpuTimeout)
+    return device is None or bool(device.lost)
 
 
 def _open_device(driver: str) -> GpuDevice:

@@ -232,12 +232,22 @@ export default (() => {
     return new Gpu(device, adapter, limits, patience);
   }
 
+  /** An opening that took too long, and goes on. */
+  let late = null;
+
   return {
-    /** The GPU that the browser prefers, with the highest limits that it has; else an error. */
+    /** The GPU that the browser prefers, with the highest limits that it has; else an error. Who
+     * asks again after a TimeoutError waits for the same answer, and not as long. */
     async open(limits, features, patience) {
-      const gpu = await within(patience * 1e3, openPreferred(limits, features, patience));
-      if (gpu === LATE) throw new Error(`this browser's GPU has not answered for ${patience} s`);
-      return gpu;
+      const opening = late ?? openPreferred(limits, features, patience);
+      const seconds = late ? patience / 10 : patience;
+      late = null;
+      const gpu = await within(seconds * 1e3, opening);
+      if (gpu !== LATE) return gpu;
+      late = opening;
+      late.catch(() => undefined);
+      const error = new Error(`this browser's GPU has not answered for ${seconds} s`);
+      throw Object.assign(error, { name: "TimeoutError" });
     },
   };
 })();

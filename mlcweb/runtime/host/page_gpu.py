@@ -13,6 +13,7 @@ from mlcweb.runtime.host.gpu import (
     LIMITS,
     GpuError,
     GpuMemoryError,
+    GpuTimeout,
     Launch,
     NoGpu,
     ShaderError,
@@ -36,7 +37,7 @@ def find_device() -> PageGpu:
     """The GPU that the browser prefers.
 
     Raises:
-        NoGpu: the browser has none to offer.
+        NoGpu: the browser has none to offer; GpuTimeout: it has not answered in time.
     """
     line = page_gpu_line()
     script = page_script("page_gpu") if line is None else line
@@ -44,7 +45,9 @@ def find_device() -> PageGpu:
         opened = script.open(to_js(LIMITS), to_js(FEATURES), PATIENCE_S)
         return PageGpu(_wait(opened) if line is None else opened, line is not None)
     except JsException as error:
-        raise NoGpu(getattr(error, "message", "") or "this browser offers no GPU") from None
+        late = getattr(error, "name", "") == "TimeoutError"
+        reason = getattr(error, "message", "") or "this browser offers no GPU"
+        raise (GpuTimeout if late else NoGpu)(reason) from None
 
 
 class PageGpu:

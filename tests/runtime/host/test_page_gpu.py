@@ -216,3 +216,30 @@ def test_a_browser_that_does_not_answer_is_not_waited_for(silent):
         await advance(2);
         return [before, reason];"""
     assert evaluate(body) == ["", "this browser's GPU has not answered for 30 s"]
+
+
+def test_who_asks_again_gets_what_came_late():
+    body = """
+        let answer;
+        const requested = [];
+        navigator.gpu.requestAdapter = () => {
+          requested.push(1);
+          return new Promise((done) => { answer = done; });
+        };
+        const errors = [];
+        const failed = ({ name, message }) => { errors.push(`${name}: ${message}`); };
+        for (const seconds of [31, 4]) {
+          host.open([], [], 30).catch(failed);
+          await advance(seconds);
+        }
+        answer(adapter);
+        await settle();
+        const opened = await host.open([], [], 30);
+        navigator.gpu.requestAdapter = async () => adapter;
+        const other = await host.open([], [], 30);
+        return [errors, requested.length, opened.description, opened !== other];"""
+    errors = [
+        "TimeoutError: this browser's GPU has not answered for 30 s",
+        "TimeoutError: this browser's GPU has not answered for 3 s",
+    ]
+    assert evaluate(body) == [errors, 1, "us", True]

@@ -58,15 +58,19 @@ export class GpuLine {
     const state = new Int32Array(reply, 0, 1);
     this.#port.postMessage({ ...question, reply });
     for (let waited = 0; Atomics.wait(state, 0, 0, LOOK) === "timed-out"; waited += LOOK) {
-      if (waited > limit) throw new Error("the worker that has the GPU does not start");
+      if (waited > limit) throw named("TimeoutError", "the worker that has the GPU does not start");
       if (this.#interrupt[0] === 0) continue;
       this.onInterrupt();
       throw new Error("interrupted");
     }
     const { answer, bytes: value } = readReply<GpuAnswer>(reply, bytes)!;
-    if (answer.error !== undefined) throw new Error(answer.error);
+    if (answer.error !== undefined) throw named(answer.errorName ?? "Error", answer.error);
     return bytes ? { ...answer, value } : answer;
   }
+}
+
+function named(name: string, message: string): Error {
+  return Object.assign(new Error(message), { name });
 }
 
 /** The methods of the `Gpu` of `page_gpu.js`, which give results instead of promises. */

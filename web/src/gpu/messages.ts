@@ -23,6 +23,8 @@ export interface GpuAnswer {
   lost: string;
   /** Why there is no value. */
   error?: string;
+  /** Of which kind the error is. */
+  errorName?: string;
 }
 
 export interface GpuFacts {

@@ -33,18 +33,20 @@ export class GpuServer {
     const { device, reply } = question;
     let value: unknown = null;
     let error: string | undefined;
+    let errorName: string | undefined;
     try {
       value = await this.perform(question);
     } catch (failure) {
       error = message(failure);
+      errorName = (failure as Error).name;
     }
     const gpu = this.things.get(device) as Gpu | undefined;
     // Who did not wait is told when next asking.
     if (error !== undefined && !reply && gpu) gpu.lost ||= `The GPU failed (${error}).`;
     if (!reply) return;
     const lost = gpu?.lost ?? "";
-    if (value instanceof Uint8Array) writeReply(reply, { value: null, lost, error }, [value]);
-    else writeReply(reply, { value, lost, error });
+    if (value instanceof Uint8Array) writeReply(reply, { value: null, lost }, [value]);
+    else writeReply(reply, { value, lost, error, errorName });
   }
 
   private async perform({ device, name, args, result }: GpuQuestion): Promise<unknown> {
