@@ -150,7 +150,7 @@ def tile_of_each_thread(
 
 
 def registers(
-    sch: Schedule, tile: tuple[int, int] = (4, 8), threads: tuple[int, int] = (8, 8)
+    sch: Schedule, tile: tuple[int, int] = (8, 8), threads: tuple[int, int] = (8, 8)
 ) -> None:
     """Each thread sums a tile in registers, and reads both operands from where they are: quick on
     adapters whose shared memory is memory as any other."""
@@ -205,6 +205,23 @@ def filters(sch: Schedule, per_thread: int = 4, pixels: int = 4, channels: int =
         fetch_together(sch, block, operand, c0, threads, 4)
     unroll_tile(sch, block)
     sch.decompose_reduction(block, c0)
+
+
+def filters_in_registers(sch: Schedule, per_thread: int = 8, pixels: int = 4) -> None:
+    """Each thread sums some pixels of some filters in registers, and reads both operands from where
+    they are."""
+    block = sch.get_block("B")
+    result = sch.cache_write(block, 0, "local")
+    n, f, y, x, c, p, q = sch.get_loops(block)
+    f1, f2 = sch.split(f, [None, per_thread])
+    x1, x2 = sch.split(x, [None, pixels])
+    sch.reorder(n, y, f1, x1, c, p, q, f2, x2)
+    thread = sch.fuse(f1, x1)
+    sch.reverse_compute_at(result, thread)
+    sch.bind(y, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+    unroll_tile(sch, block)
+    sch.decompose_reduction(block, c)
 
 
 def rows_together(sch: Schedule, names: tuple[str, ...], threads: int = 128) -> None:
@@ -308,7 +325,10 @@ ON_GPU: dict[str, Workload] = {
             operator="conv2d",
             inputs=uniform((1, CHANNELS, SIDE + 2, SIDE + 2), (FILTERS, CHANNELS, 3, 3)),
             reference=_convolution,
-            programs={"tiles": partial(scheduled, CONVOLUTION, filters)},
+            programs={
+                "tiles": partial(scheduled, CONVOLUTION, filters),
+                "registers": partial(scheduled, CONVOLUTION, filters_in_registers),
+            },
             source=partial(program, CONVOLUTION),
             flops=2 * 9 * CHANNELS * FILTERS * SIDE**2,
             tolerance=1e-3,
