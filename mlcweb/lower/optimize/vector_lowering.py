@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Dispatcher, on
 from mlcweb.lower.optimize.accesses import Access
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import dtype as dtypes
@@ -24,7 +24,7 @@ class NoVectorForm(Exception):
     """A loop cannot be vectorised."""
 
 
-class VectorLowering:
+class VectorLowering(Dispatcher):
     """Turns statements of a loop over `var` into those of `lanes` iterations from `base` on.
 
     Expressions that do not depend on `var` stay scalar, and are broadcast where they meet vectors.
@@ -54,11 +54,12 @@ class VectorLowering:
     def depends(self, expression: E.PrimExpr) -> bool:
         return not self.rewriter.indices.variables(expression).isdisjoint(self.vectors)
 
-    def statement(self, statement: S.Stmt) -> S.Stmt:
-        handler = _STATEMENTS.get(type(statement))
+    def lowered(self, node: Any) -> Any:
+        """A statement for all lanes, or an expression that depends on the lane."""
+        handler = self.table.get(type(node))
         if handler is None:
             raise NoVectorForm
-        return handler(self, statement)
+        return handler(self, node)
 
     def vector(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression for all lanes, as a vector also where they agree."""
@@ -74,12 +75,7 @@ class VectorLowering:
             raise NoVectorForm
         if dtypes.kind(dtype) == "bfloat" and not self.machine.emulates(dtype):
             raise NoVectorForm
-        if not self.depends(expression):
-            return expression
-        handler = _EXPRESSIONS.get(type(expression))
-        if handler is None:
-            raise NoVectorForm
-        return handler(self, expression)
+        return self.lowered(expression) if self.depends(expression) else expression
 
     def wide(self, dtype: str) -> str:
         return dtypes.with_lanes(dtype, self.lanes)
@@ -119,128 +115,95 @@ class VectorLowering:
             return False
         return prod(shape) * self.machine.size_of(buffer.dtype) <= self.machine.register_bytes
 
-
-def _store(lowering: VectorLowering, store: S.BufferStore) -> S.Stmt:
-    indices = lowering.place(store)
-    if not indices or dtypes.lanes(indices[-1].dtype) == 1:
-        raise NoVectorForm
-    return replace(store, indices=indices, value=lowering.vector(store.value))
-
-
-def _branch(lowering: VectorLowering, branch: S.IfThenElse) -> S.Stmt:
-    if lowering.depends(branch.condition):
-        raise NoVectorForm
-    other = branch.else_case
-    return replace(
-        branch,
-        then_case=lowering.statement(branch.then_case),
-        else_case=None if other is None else lowering.statement(other),
-    )
-
-
-def _loop(lowering: VectorLowering, loop: S.For) -> S.Stmt:
-    if lowering.depends(loop.min) or lowering.depends(loop.extent):
-        raise NoVectorForm
-    return replace(loop, body=lowering.statement(loop.body))
-
-
-def _let(lowering: VectorLowering, let: S.LetStmt) -> S.Stmt:
-    if not lowering.depends(let.value):
-        return replace(let, body=lowering.statement(let.body))
-    value = lowering.vector(let.value)
-    var = E.Var(let.var.name, value.dtype)
-    lowering.vectors[let.var] = var
-    body = lowering.statement(let.body)
-    del lowering.vectors[let.var]  # Another copy of the body may define it as a scalar.
-    return S.LetStmt(var, value, body, span=let.span)
-
-
-_STATEMENTS: dict[type, Callable[[VectorLowering, Any], S.Stmt]] = {
-    S.BufferStore: _store,
-    S.SeqStmt: lambda lowering, sequence: S.sequence(*map(lowering.statement, sequence.seq)),
-    S.IfThenElse: _branch,
-    S.For: _loop,
-    S.LetStmt: _let,
-}
-
-
-def _variable(lowering: VectorLowering, var: E.Var) -> E.PrimExpr:
-    if var in lowering.of_lane:
-        return E.Ramp(lowering.base, const(1, var.dtype), lowering.lanes)
-    return lowering.vectors[var]
-
-
-def _load(lowering: VectorLowering, load: E.BufferLoad) -> E.PrimExpr:
-    return replace(load, indices=lowering.place(load))
-
-
-def _binary(lowering: VectorLowering, expression: E.BinaryExpr) -> E.PrimExpr:
-    if not lowering.machine.vectors_have(type(expression), expression.a.dtype):
-        raise NoVectorForm
-    return type(expression)(lowering.vector(expression.a), lowering.vector(expression.b))
-
-
-def _cast(lowering: VectorLowering, expression: E.Cast) -> E.PrimExpr:
-    if not lowering.machine.has_vector_cast(expression.value.dtype, expression.dtype):
-        raise NoVectorForm
-    return E.Cast(lowering.wide(expression.dtype), lowering.vector(expression.value))
-
-
-def _select(lowering: VectorLowering, expression: E.Select) -> E.PrimExpr:
-    yes, no = lowering.vector(expression.true_value), lowering.vector(expression.false_value)
-    if not lowering.depends(expression.condition):
-        return E.Select(expression.condition, yes, no)
-    return E.Select(lowering.vector(expression.condition), yes, no)
-
-
-def _can_be_speculated(lowering: VectorLowering, expression: E.PrimExpr) -> bool:
-    """Whether an expression may be computed although its condition does not hold: everything that
-    it reads is inside its buffer, and nothing divides by zero."""
-    if may_trap(expression):
-        return False
-    in_bounds = lowering.rewriter.indices.in_bounds
-    loads = lowering.rewriter.accesses.of(expression)
-    return all(in_bounds(load.buffer, load.indices) for load in loads)
-
-
-def _call(lowering: VectorLowering, call: E.Call) -> E.PrimExpr:
-    name = operator_name(call)
-    if name == "if_then_else":
-        condition, yes, no = call.args
-        if not lowering.depends(condition):
-            sides = lowering.vector(yes), lowering.vector(no)
-            return E.Call(lowering.wide(call.dtype), call.op, (condition, *sides), span=call.span)
-        if not (_can_be_speculated(lowering, yes) and _can_be_speculated(lowering, no)):
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        indices = self.place(store)
+        if not indices or dtypes.lanes(indices[-1].dtype) == 1:
             raise NoVectorForm
-        return _select(lowering, E.Select(condition, yes, no))
-    machine = lowering.machine
-    if name not in OPERATORS or not machine.vectors_have(name, call.args[0].dtype):
-        raise NoVectorForm
-    if OPERATORS[name].precedence == SHIFT and machine.shifts_alike:
-        if lowering.depends(call.args[1]):
+        return replace(store, indices=indices, value=self.vector(store.value))
+
+    @on(S.SeqStmt)
+    def sequence(self, sequence: S.SeqStmt) -> S.Stmt:
+        return S.sequence(*map(self.lowered, sequence.seq))
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> S.Stmt:
+        if self.depends(branch.condition):
             raise NoVectorForm
-    args = tuple(lowering.vector(argument) for argument in call.args)
-    return E.Call(lowering.wide(call.dtype), call.op, args, span=call.span)
+        other = branch.else_case and self.lowered(branch.else_case)
+        return replace(branch, then_case=self.lowered(branch.then_case), else_case=other)
 
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        if self.depends(loop.min) or self.depends(loop.extent):
+            raise NoVectorForm
+        return replace(loop, body=self.lowered(loop.body))
 
-def _let_in_expression(lowering: VectorLowering, let: E.Let) -> E.PrimExpr:
-    if not lowering.depends(let.value):
-        return replace(let, body=lowering.value(let.body))
-    value = lowering.vector(let.value)
-    var = E.Var(let.var.name, value.dtype)
-    lowering.vectors[let.var] = var
-    body = lowering.vector(let.body)
-    del lowering.vectors[let.var]
-    return E.Let(var, value, body)
+    @on(S.LetStmt, E.Let)
+    def let(self, let: Any) -> Any:
+        is_statement = isinstance(let, S.LetStmt)
+        if not self.depends(let.value):
+            return replace(let, body=(self.lowered if is_statement else self.value)(let.body))
+        value = self.vector(let.value)
+        var = self.vectors[let.var] = E.Var(let.var.name, value.dtype)
+        body = (self.lowered if is_statement else self.vector)(let.body)
+        del self.vectors[let.var]  # Another copy of the body may define it as a scalar.
+        return replace(let, var=var, value=value, body=body)
 
+    @on(E.Var)
+    def variable(self, var: E.Var) -> E.PrimExpr:
+        if var in self.of_lane:
+            return E.Ramp(self.base, const(1, var.dtype), self.lanes)
+        return self.vectors[var]
 
-_EXPRESSIONS: dict[type, Callable[[VectorLowering, Any], E.PrimExpr]] = {
-    E.Var: _variable,
-    E.BufferLoad: _load,
-    E.Not: lambda lowering, expression: E.Not(lowering.vector(expression.a)),
-    E.Cast: _cast,
-    E.Select: _select,
-    E.Call: _call,
-    E.Let: _let_in_expression,
-    **dict.fromkeys(BINARY_NODES, _binary),
-}
+    @on(E.BufferLoad)
+    def load(self, load: E.BufferLoad) -> E.PrimExpr:
+        return replace(load, indices=self.place(load))
+
+    @on(*BINARY_NODES)
+    def binary(self, expression: E.BinaryExpr) -> E.PrimExpr:
+        if not self.machine.vectors_have(type(expression), expression.a.dtype):
+            raise NoVectorForm
+        return type(expression)(self.vector(expression.a), self.vector(expression.b))
+
+    @on(E.Not)
+    def negation(self, expression: E.Not) -> E.PrimExpr:
+        return E.Not(self.vector(expression.a))
+
+    @on(E.Cast)
+    def cast(self, expression: E.Cast) -> E.PrimExpr:
+        if not self.machine.has_vector_cast(expression.value.dtype, expression.dtype):
+            raise NoVectorForm
+        return E.Cast(self.wide(expression.dtype), self.vector(expression.value))
+
+    @on(E.Select)
+    def select(self, expression: E.Select) -> E.PrimExpr:
+        condition, *values = (getattr(expression, name) for name in expression.child_fields)
+        if self.depends(condition):
+            condition = self.vector(condition)
+        return E.Select(condition, *map(self.vector, values))
+
+    @on(E.Call)
+    def call(self, call: E.Call) -> E.PrimExpr:
+        name, args, machine = operator_name(call), call.args, self.machine
+        if name == "if_then_else" and self.depends(args[0]):
+            if not all(map(self.can_be_speculated, args[1:])):
+                raise NoVectorForm
+            return self.select(E.Select(*args))
+        if name == "if_then_else":
+            args = (args[0], *map(self.vector, args[1:]))
+        elif name not in OPERATORS or not machine.vectors_have(name, args[0].dtype):
+            raise NoVectorForm
+        else:
+            shifts = OPERATORS[name].precedence == SHIFT
+            if shifts and machine.shifts_alike and self.depends(args[1]):
+                raise NoVectorForm
+            args = tuple(map(self.vector, args))
+        return E.Call(self.wide(call.dtype), call.op, args, span=call.span)
+
+    def can_be_speculated(self, expression: E.PrimExpr) -> bool:
+        """Whether an expression may be computed although its condition does not hold: everything
+        that it reads is inside its buffer, and nothing divides by zero."""
+        in_bounds = self.rewriter.indices.in_bounds
+        loads = self.rewriter.accesses.of(expression)
+        return not may_trap(expression) and all(in_bounds(a.buffer, a.indices) for a in loads)

@@ -104,7 +104,7 @@ class _Vectorize(Rewriter):
         self.indices.bind(chunk, 0, max(int(extent) // lanes - 1, 0))
         base = loop.min + chunk * lanes
         lowering = VectorLowering(self, self.machine, loop.loop_var, base, lanes, gathers=marked)
-        wide = lowering.statement(body)
+        wide = lowering.lowered(body)
         few = marked and isinstance(count, E.IntImm) and count.value <= UNROLL_CHUNKS
         plain = S.ForKind.SERIAL if marked else loop.kind
         kind = S.ForKind.UNROLLED if few else plain
