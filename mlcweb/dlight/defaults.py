@@ -16,7 +16,7 @@ from mlcweb.schedule.layout_rewrite import LAYOUT_FREE
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import Var
 from mlcweb.tir.function import SCHEDULED, PrimFunc
-from mlcweb.tir.stmt import BlockRealize, For, ForKind, SeqStmt, Stmt
+from mlcweb.tir.stmt import BlockRealize, For, ForKind, Stmt, in_order
 
 MIN_ITERATIONS = 1 << 16
 """Functions of fewer iterations stay as they are: a schedule takes longer to make and to compile
@@ -62,7 +62,7 @@ def is_generated(func: PrimFunc) -> bool:
     if "global_symbol" in func.attrs or SCHEDULED in func.attrs or func.root_block is None:
         return False
     body = func.root_block.body
-    counts = [_iterations(nest) for nest in (body.seq if isinstance(body, SeqStmt) else (body,))]
+    counts = [_iterations(nest) for nest in in_order(body)]
     return 0 not in counts and sum(counts) >= MIN_ITERATIONS
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
-from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
@@ -29,14 +28,6 @@ class Construct(NamedTuple):
 
 def _annotated(key: str) -> Callable[[Node], bool]:
     return lambda node: isinstance(node, (S.For, S.Block)) and key in node.annotations
-
-
-def _attribute(*keys: str) -> Callable[[Node], bool]:
-    return lambda node: isinstance(node, S.AttrStmt) and node.attr_key in keys
-
-
-def _called(*names: str) -> Callable[[Node], bool]:
-    return lambda node: isinstance(node, E.Call) and operator_name(node) in names
 
 
 def _memory(*scopes: str) -> Callable[[Node], bool]:
@@ -65,12 +56,16 @@ CONSTRUCTS: dict[str, Construct] = {
         "dynamic shared memory", _memory("shared.dyn"), _BUILD
     ),
     "LowerWarpMemory": Construct("a warp's memory", _memory("warp"), _BUILD),
-    "LowerAsyncDMA": Construct("asynchronous copies", _attribute("async_scope"), _BUILD),
+    "LowerAsyncDMA": Construct(
+        "asynchronous copies", lambda node: getattr(node, "attr_key", "") == "async_scope", _BUILD
+    ),
     "InjectPTXLDG32": Construct("loops over threads", _THREADS, _BUILD),
     "LowerVtcmAlloc": Construct("VTCM", _memory("global.vtcm"), "there is no Hexagon target here"),
     "VerifyVTCMLimit": Construct("VTCM", _memory("global.vtcm"), "there is no Hexagon target here"),
     "TextureFlatten": Construct("textures", _memory("global.texture"), _BUILD),
-    "UseAssumeToReduceBranches": Construct("T.assume", _called("assume"), "it is only kept"),
+    "UseAssumeToReduceBranches": Construct(
+        "T.assume", lambda node: operator_name(node) == "assume", "it is only kept"
+    ),
 }
 """Passes by their names."""
 

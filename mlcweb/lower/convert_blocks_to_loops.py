@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlcweb.analysis.access_regions import in_source
 from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
     exchanges_data,
@@ -168,15 +169,7 @@ class BlockConversion(Mutator):
         """The part of a buffer that a part of a view is."""
         new = self.rewrite_children(region)
         match = self.views.get(region.buffer)
-        if match is None:
-            return new
-        around = match.source.region
-        leading = len(around) - len(new.region)
-        inner = (
-            Range(add(outer.min, part.min), part.extent)
-            for outer, part in zip(around[leading:], new.region, strict=True)
-        )
-        return replace(new, buffer=match.source.buffer, region=(*around[:leading], *inner))
+        return new if match is None else in_source(match, new)
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:

@@ -133,10 +133,6 @@ def _check_independent(loop: S.For, marks: list[S.Stmt]) -> None:
         )
 
 
-def _without_mark(statement: S.AttrStmt) -> S.Stmt:
-    return statement.body if statement.attr_key == WRITE else statement
-
-
 class _Doubling(Mutator):
     """Emits one loop."""
 
@@ -170,7 +166,9 @@ class _Doubling(Mutator):
             each = (fresh_statement(substitute(body, {var: at})) for at in main)
             zero, together = const(0, var.dtype), S.sequence(*each)
             split = replace(loop, loop_var=counter, min=zero, extent=outer, body=together)
-            last = rewrite_nodes(body, S.AttrStmt, _without_mark)
+            last = rewrite_nodes(
+                body, S.AttrStmt, lambda mark: mark.body if mark.attr_key == WRITE else mark
+            )
             tail = (
                 S.IfThenElse(at < self.end, fresh_statement(substitute(last, {var: at})))
                 for at in rest

@@ -64,10 +64,6 @@ def _products(
     return reduce(lambda total, term: total + term, terms)
 
 
-def _add_four_products(sums: E.PrimExpr, a: E.PrimExpr, b: E.PrimExpr, lane: int) -> E.PrimExpr:
-    return lane_of(sums, lane) + _products(a, b, lane, ("uint8", "int8"), 4)
-
-
 def _two_products(a: E.PrimExpr, b: E.PrimExpr, lane: int) -> E.PrimExpr:
     return _products(a, b, lane, ("int16", "int16"), 2)
 
@@ -79,7 +75,10 @@ def _two_products_saturated(a: E.PrimExpr, b: E.PrimExpr, lane: int) -> E.PrimEx
 
 
 INSTRUCTIONS: dict[str, Instruction] = {
-    "llvm.x86.avx512.vpdpbusd.512": Instruction("avx512vnni", _add_four_products),
+    "llvm.x86.avx512.vpdpbusd.512": Instruction(
+        "avx512vnni",
+        lambda sums, a, b, lane: lane_of(sums, lane) + _products(a, b, lane, ("uint8", "int8"), 4),
+    ),
     "llvm.x86.avx512.pmaddubs.w.512": Instruction("avx512bw", _two_products_saturated),
     "llvm.x86.avx512.pmaddw.d.512": Instruction("avx512bw", _two_products),
     "llvm.wasm.dot": Instruction("simd128", _two_products),
@@ -297,17 +296,14 @@ class _Expansion(Mutator):
             return new
         return _OF_FLAGS[type(new)](new.a, new.b, span=new.span)
 
-    def is_missing(self, node: Node) -> bool:
-        instruction = instruction_of(node)
-        return instruction is not None and instruction.feature not in self.features
-
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        lanes = dtypes.lanes(store.value.dtype)
         store = self.rewrite_children(store)
-        if lanes == 1 or not any(map(self.is_missing, walk(store.value))):
+        if dtypes.lanes(store.value.dtype) == 1:
             return store
-        return by_lanes(store)
+        instructions = filter(None, map(instruction_of, walk(store.value)))
+        has_all = all(each.feature in self.features for each in instructions)
+        return store if has_all else by_lanes(store)
 
 
 def expand_instructions(

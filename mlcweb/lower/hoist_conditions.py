@@ -143,8 +143,10 @@ class _Hoisting(Mutator):
         if let is not None:
             inner = self.hoisted(replace(nest, body=_Opening(let).rewrite(body)))
             return S.LetStmt(let.var, let.value, inner, span=let.span)
+        across = HoistedConditionals.UsingBlockVar in self.conditionals
         for condition in self.conditions(body):
-            if self.left and _is_fixed(condition, nest) and self.may_move(condition):
+            may_move = across or not variables_in(condition) & self.launched
+            if self.left and may_move and _is_fixed(condition, nest):
                 self.left -= 1
                 return self.chosen(nest, condition)
         return nest
@@ -167,10 +169,6 @@ class _Hoisting(Mutator):
         inner = {let.var for let in lets}
         free = (let for let in lets if not inner & variables_in(let.value))
         return next((let for let in free if _is_fixed(let.value, nest)), None)
-
-    def may_move(self, condition: E.PrimExpr) -> bool:
-        using = HoistedConditionals.UsingBlockVar in self.conditionals
-        return using or not variables_in(condition) & self.launched
 
     def chosen(self, nest: Nest, condition: E.PrimExpr) -> S.Stmt:
         """The loop with a condition around it, which decides it inside."""

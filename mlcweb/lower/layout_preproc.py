@@ -13,7 +13,7 @@ from mlcweb.schedule.layout_rewrite import PREPROC
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad, Var
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, SeqStmt, Stmt, sequence
+from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, Stmt, in_order, sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,14 @@ def layout_copies(func: PrimFunc) -> list[LayoutCopy]:
         return []
     declared = {func.buffer_map.get(param): n for n, param in enumerate(func.params)}
     copies: list[LayoutCopy] = []
-    for nest in _nests(root):
+    nests = in_order(root.body)
+    for nest in nests:
         store = _marked_store(nest)
         if store is None or not isinstance(store.value, BufferLoad):
             continue
         source, indices = store.value.buffer, store.value.indices
         variables = tuple(index for index in indices if isinstance(index, Var))
-        others = (node for other in _nests(root) if other is not nest for node in walk(other))
+        others = (node for other in nests if other is not nest for node in walk(other))
         if (
             source in declared
             and len(variables) == len(set(variables)) == len(indices)
@@ -78,7 +79,7 @@ def without_layout_copies(func: PrimFunc, copies: list[LayoutCopy]) -> PrimFunc:
     }
     block = replace(
         root,
-        body=sequence(*(nest for nest in _nests(root) if nest not in copied)),
+        body=sequence(*(nest for nest in in_order(root.body) if nest not in copied)),
         alloc_buffers=tuple(b for b in root.alloc_buffers if b not in buffers.values()),
     )
     body = replace(func.body, block=block)
@@ -94,10 +95,6 @@ def remove_layout_copies(func: PrimFunc) -> PrimFunc:
 def _accessed(node: Node) -> Buffer | None:
     is_access = isinstance(node, (BufferLoad, BufferStore, BufferRegion))
     return node.buffer if is_access else None
-
-
-def _nests(root: Block) -> tuple[Stmt, ...]:
-    return root.body.seq if isinstance(root.body, SeqStmt) else (root.body,)
 
 
 def _marked_store(nest: Stmt) -> BufferStore | None:

@@ -54,10 +54,7 @@ class _Stages(Mutator):
 
     @on(S.For, S.BlockRealize)
     def nest(self, statement: S.For | S.BlockRealize) -> S.Stmt:
-        loops, inside = [], statement
-        while isinstance(inside, S.For):
-            loops.append(inside)
-            inside = inside.body
+        loops, inside = S.nest_at(statement)
         if not isinstance(inside, S.BlockRealize) or not _annotation(inside.block):
             return self.rewrite_children(statement)
         return self.two_steps(loops, inside)

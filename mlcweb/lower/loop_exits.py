@@ -183,7 +183,7 @@ def _without_last_return(body: S.Stmt) -> S.Stmt:
         return S.Evaluate(const(0)) if _is_return(body) else body
     if isinstance(body, S.SeqStmt):
         for position, part in enumerate(body.seq[:-1]):
-            if isinstance(part, S.IfThenElse) and _returns(part.then_case):
+            if isinstance(part, S.IfThenElse) and _is_return(S.in_order(part.then_case)[-1]):
                 others = () if part.else_case is None else (part.else_case,)
                 rest = S.sequence(*others, *body.seq[position + 1 :])
                 part = replace(part, else_case=rest)
@@ -205,12 +205,6 @@ def _without_last_return(body: S.Stmt) -> S.Stmt:
 def _is_return(statement: S.Stmt) -> bool:
     call = statement.value if isinstance(statement, S.Evaluate) else None
     return isinstance(call, E.Call) and _is_exit(call) and call.op in _RETURNS
-
-
-def _returns(statement: S.Stmt) -> bool:
-    """Whether what a statement does ends in a return."""
-    last = statement.seq[-1] if isinstance(statement, S.SeqStmt) else statement
-    return _is_return(last)
 
 
 def _flag(name: str) -> Buffer:

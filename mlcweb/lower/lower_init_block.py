@@ -25,9 +25,9 @@ class _InitLowering(Mutator):
         if block.init is None:
             return block
         condition = conjunction(
-            equal(axis.var, axis.dom.min)
+            equal(axis.var, axis.domain.min)
             for axis in block.iter_vars
-            if axis.iter_type == S.IterType.COMM_REDUCE and axis.dom is not None
+            if axis.iter_type == S.IterType.COMM_REDUCE
         )
         always = isinstance(condition, E.IntImm)
         init = block.init if always else S.IfThenElse(condition, block.init, span=block.init.span)

@@ -10,7 +10,7 @@ from mlcweb.analysis.queries import detect_buffer_access_lca
 from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, find_nodes, on, walk
+from mlcweb.ir.visitor import Mutator, find_nodes, on, rewrite_nodes, walk
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion, instructions_in_loops
 from mlcweb.lower.loop_exits import leaves_loop
 from mlcweb.lower.pipeline_annotations import has_pipelines
@@ -19,6 +19,7 @@ from mlcweb.lower.statement_simplifier import (
     NOTHING,
     StatementSimplifier,
     is_nothing,
+    stores_what_is_there,
 )
 from mlcweb.lower.thread_launches import loop_as_launch
 from mlcweb.tir import expr as E
@@ -62,24 +63,21 @@ class RemoveNoOp(Simplification):
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        value = store.value
-        if not isinstance(value, E.BufferLoad) or value.buffer is not store.buffer:
-            return store
-        pairs = zip(value.indices, store.indices, strict=True)
-        return NOTHING if all(self.analyzer.can_prove_equal(*pair) for pair in pairs) else store
+        is_there = stores_what_is_there(store, self.analyzer.can_prove_equal)
+        return NOTHING if is_there else store
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> S.Stmt:
         return statement if may_trap(statement.value) else NOTHING
 
 
-class ConvertForLoopsToSerial(Mutator):
-    """Makes parallel loops serial."""
+def with_serial_loops(func: PrimFunc, kind: S.ForKind) -> PrimFunc:
+    """Make the loops of a kind serial."""
 
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.For:
-        new = self.rewrite_children(loop)
-        return replace(new, kind=S.ForKind.SERIAL) if new.kind == S.ForKind.PARALLEL else new
+    def serial(loop: S.For) -> S.For:
+        return replace(loop, kind=S.ForKind.SERIAL) if loop.kind == kind else loop
+
+    return func.with_body(rewrite_nodes(func.body, S.For, serial))
 
 
 class CanonicalizeLoop(Mutator):

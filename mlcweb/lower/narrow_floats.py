@@ -6,7 +6,6 @@ targets that run on a processor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -16,7 +15,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import find_nodes, on
 from mlcweb.lower.convert_blocks_to_loops import instructions_in_loops
 from mlcweb.lower.lowering_pass import LoweringPass
-from mlcweb.lower.narrow_formats import BFLOAT16, NarrowFormat
+from mlcweb.lower.narrow_formats import BFLOAT16, NarrowFormat, carried
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -118,11 +117,6 @@ def _as_integers(func: PrimFunc, format: NarrowFormat) -> PrimFunc:
     return replace(func, params=params, buffer_map=buffer_map, body=storage.rewrite(func.body))
 
 
-def _buffers_in(body: S.Stmt) -> Iterator[Buffer]:
-    for part in S.statements_in(body):
-        yield from S.allocated_buffers(part)
-
-
 def _is_supported(func: PrimFunc, format: NarrowFormat) -> bool:
     capability = getattr(func.attrs.get("target"), "compute_capability", 0)
     return capability >= SUPPORTED_SINCE[format.name]
@@ -130,20 +124,6 @@ def _is_supported(func: PrimFunc, format: NarrowFormat) -> bool:
 
 def _is_of(format: NarrowFormat, dtype: str) -> bool:
     return dtypes.element_of(dtype) == format.name if dtype else False
-
-
-def _other(element: str, dtype: str) -> str:
-    """A type of other elements with as many lanes."""
-    return dtypes.like(element, dtype)
-
-
-def _rounded(value: E.PrimExpr) -> E.PrimExpr:
-    """The bfloat16 that is nearest to a float32, the even one of two, as TVM's passes write it."""
-    wide = _other("uint32", value.dtype)
-    bits, half = reinterpret(wide, value), const(16, wide)
-    bias = ((bits >> half) & const(1, wide)) + const(0x7FFF, wide)
-    narrow = _other("uint16", value.dtype)
-    return reinterpret(_other("bfloat16", value.dtype), E.Cast(narrow, (bits + bias) >> half))
 
 
 def _bits_of(value: Any, dtype: str) -> E.PrimExpr:
@@ -160,7 +140,7 @@ def _is_reinterpreted(value: Any) -> bool:
 class _Compute(BufferMutator):
     def __init__(self, func: PrimFunc, format: NarrowFormat) -> None:
         self.format = format
-        allocated = set(_buffers_in(func.body))
+        allocated = {*chain(*map(S.allocated_buffers, S.statements_in(func.body)))}
         # What a call gets the address of, or only a part of the program views, stays as it is.
         viewed = {part.buffer.data for part in find_nodes(func.body, S.DeclBuffer)}
         viewed |= set(find_nodes(func.body, E.Var))
@@ -178,14 +158,16 @@ class _Compute(BufferMutator):
 
     def widened(self, value: E.PrimExpr) -> E.PrimExpr:
         """The float32 of a narrow value."""
-        return self.format.widened(_bits_of(value, _other(self.format.bits, value.dtype)))
+        return self.format.widened(_bits_of(value, dtypes.like(self.format.bits, value.dtype)))
 
     def narrowed(self, value: E.PrimExpr) -> E.PrimExpr:
         """What is stored of a float32."""
-        if self.format is BFLOAT16:
-            return _rounded(value)
+        if self.format is BFLOAT16:  # A NaN may run over, as TVM's passes have it.
+            bits = carried(reinterpret(dtypes.like("uint32", value.dtype), value), 16)
+            half = E.Cast(dtypes.like("uint16", value.dtype), bits >> const(16, bits.dtype))
+            return reinterpret(dtypes.like("bfloat16", value.dtype), half)
         narrow = self.format.narrowed(self.format.rounded(value))
-        return reinterpret(_other(self.format.name, value.dtype), narrow)
+        return reinterpret(dtypes.like(self.format.name, value.dtype), narrow)
 
     def buffer(self, buffer: Buffer) -> Buffer:
         return self.wide.get(buffer, buffer)
@@ -208,7 +190,7 @@ class _Compute(BufferMutator):
     @on(E.Cast)
     def cast(self, cast: E.Cast) -> E.PrimExpr:
         value = self.rewrite(cast.value)
-        dtype = _other("float32", cast.dtype) if self.is_narrow(cast.dtype) else cast.dtype
+        dtype = dtypes.like("float32", cast.dtype) if self.is_narrow(cast.dtype) else cast.dtype
         return value if value.dtype == dtype else E.Cast(dtype, value, span=cast.span)
 
     @on(E.Call)
@@ -220,7 +202,7 @@ class _Compute(BufferMutator):
             (place,) = call.args
             return replace(call, args=(self.access(place),))
         new = self.rewrite_children(call)
-        dtype = _other("float32", call.dtype)
+        dtype = dtypes.like("float32", call.dtype)
         return replace(new, dtype=dtype) if self.is_narrow(call.dtype) else new
 
     def bits(self, call: E.Call) -> E.PrimExpr:
@@ -274,7 +256,7 @@ class _Rounding(_Compute):
                 self.variables[param] = E.Var(param.name, "float32")
 
     def narrowed(self, value: E.PrimExpr) -> E.PrimExpr:
-        return reinterpret(_other(self.format.name, value.dtype), self.format.narrowed(value))
+        return reinterpret(dtypes.like(self.format.name, value.dtype), self.format.narrowed(value))
 
     @on(E.FloatImm)
     def constant(self, number: E.FloatImm) -> E.PrimExpr:
@@ -304,7 +286,7 @@ class _Storage(BufferMutator):
         if not (isinstance(kind, E.PointerType) and _is_of(self.format, kind.element_type)):
             return var
         if var not in self.data:
-            element = _other(self.format.bits, kind.element_type)
+            element = dtypes.like(self.format.bits, kind.element_type)
             self.data[var] = replace(var, type_annotation=replace(kind, element_type=element))
         return self.data[var]
 
@@ -332,7 +314,7 @@ class _Storage(BufferMutator):
         if not _is_of(self.format, store.buffer.dtype):
             return self.rewrite_children(store)
         if not _is_reinterpreted(value):
-            value = reinterpret(_other(self.format.bits, value.dtype), value)
+            value = reinterpret(dtypes.like(self.format.bits, value.dtype), value)
         else:
             (value,) = value.args  # type: ignore[attr-defined]
         indices = tuple(map(self.rewrite, store.indices))
@@ -343,7 +325,7 @@ class _Storage(BufferMutator):
 
 def _with_elements(buffer: Buffer, element: str, data: E.Var | None) -> Buffer:
     """The buffer with elements of another type, in `data` or in memory of its own."""
-    dtype = _other(element, buffer.dtype)
+    dtype = dtypes.like(element, buffer.dtype)
     if data is None:
         old: Any = buffer.data
         kind = replace(old.type_annotation, element_type=dtype)

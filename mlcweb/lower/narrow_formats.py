@@ -58,7 +58,7 @@ def _widened_bfloat16(bits: E.PrimExpr) -> E.PrimExpr:
     return _float(wide << _number(16, wide))
 
 
-def _carried(bits: E.PrimExpr, dropped: int) -> E.PrimExpr:
+def carried(bits: E.PrimExpr, dropped: int) -> E.PrimExpr:
     """Bits with a carry out of the last `dropped` where the nearest number without these, the even
     one of two, is the next one."""
     odd = (bits >> _number(dropped, bits)) & _number(1, bits)
@@ -73,14 +73,14 @@ def _rounded_bfloat16(value: E.PrimExpr) -> E.PrimExpr:
     bits = E.Var("bits", _as("uint32", value))
     is_nan = (bits & _number(0x7FFFFFFF, bits)) > _number(0x7F800000, bits)
     # A NaN stays one: without the carry it cannot run over.
-    changed = E.Select(is_nan, bits | _number(0x400000, bits), _carried(bits, 16))
+    changed = E.Select(is_nan, bits | _number(0x400000, bits), carried(bits, 16))
     return E.Let(bits, _bits(value), _float(_without_last(changed, 16)))
 
 
 def _rounded_sum_bfloat16(value: E.PrimExpr) -> E.PrimExpr:
     """A NaN among such values has no last bits, and so no carry."""
     bits = E.Var("bits", _as("uint32", value))
-    return E.Let(bits, _bits(value), _float(_without_last(_carried(bits, 16), 16)))
+    return E.Let(bits, _bits(value), _float(_without_last(carried(bits, 16), 16)))
 
 
 def _narrowed_bfloat16(value: E.PrimExpr) -> E.PrimExpr:
@@ -130,7 +130,7 @@ def _rounded_sum_float16(value: E.PrimExpr) -> E.PrimExpr:
     another one back, leave rounding to the last bits."""
     scale, back = (_number(2.0**power, value) for power in (112, -112))
     bits = E.Var("bits", _as("uint32", value))
-    return E.Let(bits, _bits(value * scale), _float(_without_last(_carried(bits, 13), 13)) * back)
+    return E.Let(bits, _bits(value * scale), _float(_without_last(carried(bits, 13), 13)) * back)
 
 
 def _narrowed_float16(value: E.PrimExpr) -> E.PrimExpr:

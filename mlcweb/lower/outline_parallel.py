@@ -274,7 +274,8 @@ class _Work:
             return float(isinstance(node, E.BufferLoad))
         if isinstance(node, S.For):
             extent = self.indices.interval(node.extent)[1]
-            return self.of(node.body) * min(max(extent, 0), _limit(extent))
+            count = max(extent, 0) if extent < 2**31 - 1 else UNKNOWN_ITERATIONS
+            return self.of(node.body) * count
         if isinstance(node, S.While):
             return UNKNOWN_ITERATIONS * self.of(node.body)
         if isinstance(node, S.BufferStore):
@@ -285,7 +286,3 @@ class _Work:
         if isinstance(node, S.Evaluate) and isinstance(node.value, E.Call):
             return CALL_OPERATIONS
         return operations_of(node) + sum(self.of(child) for child in children(node))
-
-
-def _limit(extent: float) -> float:
-    return extent if extent < 2**31 - 1 else UNKNOWN_ITERATIONS

@@ -39,12 +39,8 @@ def _overlapped(func: PrimFunc) -> PrimFunc:
         compact_buffers,
         align_shared_storage,
         inject_software_pipeline,
-        _without_blocks,
+        BlockConversion().run,
         inject_double_buffer,
     ):
         func = run(func)
     return func
-
-
-def _without_blocks(func: PrimFunc) -> PrimFunc:
-    return func.with_body(BlockConversion().rewrite(func.body))

@@ -16,7 +16,7 @@ from operator import itemgetter
 from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import IRModule
-from mlcweb.ir.transform import Pass, PassContext, register_option
+from mlcweb.ir.transform import PassContext, register_option
 from mlcweb.lower.async_copies import copies_at_once
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops, instructions_in_loops
@@ -120,19 +120,14 @@ def run_pipeline(
         if not (run.is_enabled(context) if own else context.pass_enabled(run.info)):
             continue
         start = time.perf_counter()
-        after = _run(run, func, context)
+        # A module is made for those who want to see one.
+        bare = own and not context.instruments
+        after = run(func) if bare else run(IRModule({"main": func}))["main"]
         if observe is not None:
             seconds = time.perf_counter() - start
             observe(PassRecord(run.name.removeprefix(PREFIX), func, after, seconds))
         func = after
     return func
-
-
-def _run(run: Pass, func: PrimFunc, context: PassContext) -> PrimFunc:
-    """What a pass makes of a function; a module is made for those who want to see one."""
-    if isinstance(run, LoweringPass) and not context.instruments:
-        return run(func)
-    return run(IRModule({"main": func}))["main"]
 
 
 def record_lowering(func: PrimFunc) -> list[PassRecord]:

@@ -29,7 +29,7 @@ Domains = Mapping[E.Var, Range]
 @lowering_pass("PlaceAllocations", "PlanAndUpdateBufferAllocationLocation")
 def place_allocations(func: PrimFunc) -> PrimFunc:
     """Allocate each buffer where its accesses have their lowest common ancestor."""
-    return func.with_body(_Placement().rewrite(func.body))
+    return _placed(func, lambda buffer: False)
 
 
 def place_outside_of_threads(func: PrimFunc) -> PrimFunc:
@@ -50,7 +50,7 @@ def _placed(func: PrimFunc, is_common: Callable[[Buffer], bool]) -> PrimFunc:
 
 
 class _Placement(Mutator):
-    def __init__(self, is_common: Callable[[Buffer], bool] = lambda buffer: False) -> None:
+    def __init__(self, is_common: Callable[[Buffer], bool]) -> None:
         self.is_common = is_common
         self.domains: dict[E.Var, Range] = {}
         self.touched = Touched()

@@ -192,6 +192,8 @@ def _is_plain(realize: S.BlockRealize) -> bool:
 
 def as_block(statement: S.Stmt, buffers: Mapping[E.Var, Buffer]) -> S.Block:
     """A statement as a block without iterators that declares what it accesses."""
+    if isinstance(statement, S.Block):
+        return statement
     if isinstance(statement, S.BlockRealize) and is_const_int(statement.predicate, 1):
         return statement.block
     return _declaring(S.Block((), (), (), "", statement), buffers)
@@ -208,7 +210,8 @@ def _annotated(loop: S.For, blocks: Sequence[S.Block]) -> list[Stage]:
     numbers: dict[str, list[int]] = {}
     for key in (STAGE, ORDER, ASYNC_STAGES):
         annotation: Any = loop.annotations.get(key, ())
-        values = [constant_value(value) for value in _as_list(annotation)]
+        listed = annotation if isinstance(annotation, (list, tuple)) else [annotation]
+        values = [constant_value(value) for value in listed]
         if any(not isinstance(value, int) or value < 0 for value in values):
             raise PipelineError(
                 f'"{key}" of loop "{name}" is {annotation}; it is a list of integers from 0 on',
@@ -216,9 +219,11 @@ def _annotated(loop: S.For, blocks: Sequence[S.Block]) -> list[Stage]:
             )
         numbers[key] = [int(value) for value in values if value is not None]
         if key != ASYNC_STAGES and len(values) != count:
+            written = (", ".join(f'"{r.buffer.name}"' for r in block.writes) for block in blocks)
+            names = "; ".join(f"{n} writes {each or 'nothing'}" for n, each in enumerate(written))
             raise PipelineError(
                 f'"{key}" of loop "{name}" has {len(values)} numbers, {numbers[key]}, and the body '
-                f"has {count} statements: {_names(blocks)}. Give one number for each",
+                f"has {count} statements: {names}. Give one number for each",
                 loop.span,
             )
     if sorted(numbers[ORDER]) != list(range(count)):
@@ -231,15 +236,6 @@ def _annotated(loop: S.For, blocks: Sequence[S.Block]) -> list[Stage]:
         Stage(block, stage, order, stage in numbers[ASYNC_STAGES])
         for block, stage, order in zip(blocks, numbers[STAGE], numbers[ORDER], strict=True)
     ]
-
-
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def _names(blocks: Sequence[S.Block]) -> str:
-    written = (", ".join(f'"{r.buffer.name}"' for r in block.writes) for block in blocks)
-    return "; ".join(f"{n} writes {names or 'nothing'}" for n, names in enumerate(written))
 
 
 def _versions(
@@ -334,7 +330,9 @@ class _Pipeline:
         statements = self.asynchronous.complete(emitted, inside, extent)
         if not statements:
             return _block(NOTHING, self.buffers)
-        body = S.sequence(*(_realized(*each, self.buffers) for each in statements))
+        body = S.sequence(
+            *(S.BlockRealize((), runs, as_block(part, self.buffers)) for part, runs in statements)
+        )
         if once:
             return _block(body, self.buffers)
         kept = {k: v for k, v in loop.annotations.items() if k not in ANNOTATIONS}
@@ -350,13 +348,6 @@ class _Pipeline:
 
 def _block(body: S.Stmt, buffers: Mapping[E.Var, Buffer]) -> S.Stmt:
     return S.BlockRealize((), const(True), as_block(body, buffers))
-
-
-def _realized(
-    body: S.Stmt | S.Block, predicate: E.PrimExpr, buffers: Mapping[E.Var, Buffer]
-) -> S.Stmt:
-    block = body if isinstance(body, S.Block) else as_block(body, buffers)
-    return S.BlockRealize((), predicate, block)
 
 
 def _with_versions(buffer: Buffer, count: int) -> Buffer:

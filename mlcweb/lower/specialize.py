@@ -24,9 +24,13 @@ def specialize(func: PrimFunc, values: Mapping[E.Var, int]) -> PrimFunc:
 
     Parameters stay in the signature, so that callers need not know.
     """
-    rewriter = _Specializer({var: const(value, var.dtype) for var, value in values.items()})
-    buffer_map = {param: rewriter.buffer(buffer) for param, buffer in func.buffer_map.items()}
-    return replace(func, buffer_map=buffer_map, body=rewriter.rewrite(func.body))
+    return _specialized(func, {var: const(value, var.dtype) for var, value in values.items()})
+
+
+def _specialized(func: PrimFunc, values: Mapping[E.Var, E.PrimExpr]) -> PrimFunc:
+    rewriter = _Specializer(values)
+    buffers = {param: rewriter.buffer(buffer) for param, buffer in func.buffer_map.items()}
+    return replace(func, buffer_map=buffers, body=rewriter.rewrite(func.body))
 
 
 def specialize_params(func: PrimFunc, param_map: Mapping[E.Var, Any]) -> PrimFunc:
@@ -51,10 +55,8 @@ def specialize_params(func: PrimFunc, param_map: Mapping[E.Var, Any]) -> PrimFun
             values[param] = cast(param.dtype, argument)
         else:
             values.update(_matched(param, buffer, argument))
-    rewriter = _Specializer(values)
     params = tuple(param for param in func.params if param not in values)
-    buffers = {param: rewriter.buffer(buffer) for param, buffer in func.buffer_map.items()}
-    return replace(func, params=params, buffer_map=buffers, body=rewriter.rewrite(func.body))
+    return replace(_specialized(func, values), params=params)
 
 
 def _matched(param: E.Var, buffer: Buffer, argument: Buffer) -> dict[E.Var, E.PrimExpr]:

@@ -3,12 +3,11 @@ once and so needs no loop, is dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 from typing import Any, ClassVar
 
-from mlcweb.arith.equality import same_expressions
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import expr as E
@@ -24,12 +23,14 @@ def is_nothing(statement: S.Stmt | None) -> bool:
     return isinstance(statement, S.Evaluate) and isinstance(statement.value, E.IntImm)
 
 
-def stores_what_is_there(store: S.BufferStore) -> bool:
+def stores_what_is_there(
+    store: S.BufferStore, are_equal: Callable[[E.PrimExpr, E.PrimExpr], bool]
+) -> bool:
     """Whether a store puts into an element what that holds already."""
     value = store.value
     if not isinstance(value, E.BufferLoad) or value.buffer is not store.buffer:
         return False
-    return same_expressions(value.indices, store.indices)
+    return all(map(are_equal, value.indices, store.indices))
 
 
 def in_sequence(statements: Iterable[S.Stmt]) -> S.Stmt:

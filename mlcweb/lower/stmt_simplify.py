@@ -12,6 +12,7 @@ from math import inf
 from typing import Any
 
 from mlcweb.arith import Analyzer, Extension
+from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import ConstIntBound, is_index_type
 from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.node import replace
@@ -108,4 +109,4 @@ class _StmtSimplification(Simplification):
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
         new = self.rewrite_children(store)
-        return NOTHING if stores_what_is_there(new) else new
+        return NOTHING if stores_what_is_there(new, same_expression) else new

@@ -300,10 +300,6 @@ def _tag(scope: str) -> str:
     return tag if kind in ("global", "shared", "local", "warp") else ""
 
 
-def _is_special(scope: str) -> bool:
-    return _tag(scope) not in ("", "dyn", "workspace", "vtcm")
-
-
 def _is_register(scope: str, bits: int) -> bool:
     if _tag(scope):
         return False
@@ -314,7 +310,7 @@ def _combine(group: list[_Memory]) -> None:
     """Say which buffers memory of one place is, and where in them."""
     first: dict[str, _Memory] = {}
     for memory in group:
-        if memory.bits and _is_special(memory.scope):
+        if memory.bits and _tag(memory.scope) not in ("", "dyn", "workspace", "vtcm"):
             whole = first.setdefault(memory.scope, memory)
             if whole is not memory:
                 whole.parts.append(memory)

@@ -16,7 +16,7 @@ from mlcweb.ir.lazy_attributes import provided, provided_names
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
-from mlcweb.ir.visitor import Mutator, rewrite_nodes, walk
+from mlcweb.ir.visitor import Mutator, walk
 from mlcweb.lower import (
     async_copies,
     construct_passes,
@@ -51,7 +51,7 @@ from mlcweb.lower.unify_thread_binding import unify_thread_binding
 from mlcweb.lower.vectorize_loop import vectorize_loop
 from mlcweb.tir.fresh_copy import convert_ssa
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.stmt import Block, For, ForKind
+from mlcweb.tir.stmt import Block, ForKind
 from mlcweb.tir.target_description import TargetDescription
 
 prim_func_pass = PrimFuncPass.decorator
@@ -109,6 +109,9 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
     "LowerMatchBuffer": lambda func: named_passes.LowerMatchBuffer().run(func),
     "LowerOpaqueBlock": named_passes.lower_opaque_block,
+    "ConvertForLoopsToSerial": functools.partial(
+        named_passes.with_serial_loops, kind=ForKind.PARALLEL
+    ),
     "BF16ComputeLegalize": lambda func: narrow_floats.legalize_compute(func, BFLOAT16),
     "BF16StorageLegalize": lambda func: narrow_floats.legalize_storage(func, BFLOAT16),
     "FP8StorageLegalize": lambda func: narrow_floats.legalize_storage(func, *FLOATS_OF_8_BITS),
@@ -139,7 +142,6 @@ _MUTATORS: dict[str, type[Mutator]] = {
     for mutator in (
         named_passes.ConvertBlocksToOpaque,
         named_passes.RemoveNoOp,
-        named_passes.ConvertForLoopsToSerial,
         named_passes.CanonicalizeLoop,
         named_passes.SkipAssert,
         named_passes.RemoveAssume,
@@ -163,7 +165,8 @@ def ThreadSync(storage_scope: str) -> PrimFuncPass:
 
 def VectorizeLoop(enable_vectorize: bool = True) -> PrimFuncPass:
     """Makes vectors of the loops that are marked so, or serial loops."""
-    return _named("VectorizeLoop", vectorize_loop if enable_vectorize else _serial_vectors)
+    serial = functools.partial(named_passes.with_serial_loops, kind=ForKind.VECTORIZED)
+    return _named("VectorizeLoop", vectorize_loop if enable_vectorize else serial)
 
 
 def FP8ComputeLegalize(promote_dtype: str = "float32") -> PrimFuncPass:
@@ -173,18 +176,6 @@ def FP8ComputeLegalize(promote_dtype: str = "float32") -> PrimFuncPass:
     return _named(
         "FP8ComputeLegalize",
         lambda func: narrow_floats.legalize_compute(func, *FLOATS_OF_8_BITS),
-    )
-
-
-def _serial_vectors(func: PrimFunc) -> PrimFunc:
-    return func.with_body(
-        rewrite_nodes(
-            func.body,
-            For,
-            lambda loop: (
-                replace(loop, kind=ForKind.SERIAL) if loop.kind == ForKind.VECTORIZED else loop
-            ),
-        )
     )
 
 

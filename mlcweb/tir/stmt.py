@@ -62,6 +62,12 @@ class IterVar(Arithmetic, Node):
     iter_type: IterType = attribute(default=IterType.DATA_PARALLEL)
     thread_tag: str = attribute(default="")
 
+    @property
+    def domain(self) -> Range:
+        """The domain, which an iterator of a block has. (An axis of threads may be without one.)"""
+        assert self.dom is not None
+        return self.dom
+
     def asobject(self) -> Var:
         return self.var
 
@@ -300,9 +306,24 @@ def sequence(*statements: Stmt) -> Stmt:
     return statements[0] if len(statements) == 1 else SeqStmt(statements)
 
 
+def in_order(statement: Stmt) -> tuple[Stmt, ...]:
+    """The statements of a sequence, or the one that another statement is."""
+    return statement.seq if isinstance(statement, SeqStmt) else (statement,)
+
+
+def nest_at(statement: Stmt) -> tuple[list[For], Stmt]:
+    """The loops that a statement begins with, each all that is in the one around it, outermost
+    first, and what is in the innermost."""
+    loops: list[For] = []
+    while isinstance(statement, For):
+        loops.append(statement)
+        statement = statement.body
+    return loops, statement
+
+
 def _flat(statements: Iterable[Stmt]) -> Iterator[Stmt]:
     for statement in statements:
-        yield from statement.seq if isinstance(statement, SeqStmt) else (statement,)
+        yield from in_order(statement)
 
 
 def allocated_buffers(node: Node) -> tuple[Buffer, ...]:

@@ -8,6 +8,7 @@ not run at all are left alone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.ir.node import replace
@@ -75,16 +76,14 @@ class _Hoisting(Mutator):
         return result
 
 
+@dataclass
 class _Search:
     """Collects the largest invariant expressions worth a name that a statement surely computes."""
 
-    def __init__(self, hoisting: _Hoisting, moving: set[E.Var], written: list[Buffer]) -> None:
-        self.indices = hoisting.indices
-        self.accesses = hoisting.accesses
-        self.function = hoisting.function
-        self.moving = moving
-        self.written = written
-        self.found: dict[object, E.PrimExpr] = {}
+    hoisting: _Hoisting
+    moving: set[E.Var]
+    written: list[Buffer]
+    found: dict[object, E.PrimExpr] = field(default_factory=dict)
 
     def statement(self, statement: S.Stmt) -> None:
         for part in sure_statements(statement):
@@ -98,17 +97,17 @@ class _Search:
             return
         if self.is_invariant(expression):
             if is_worth_a_name(expression):
-                self.found.setdefault(self.indices.interned(expression), expression)
+                self.found.setdefault(self.hoisting.indices.interned(expression), expression)
                 return
         for operand in sure_operands(expression):
             self.expression(operand)
 
     def is_invariant(self, expression: E.PrimExpr) -> bool:
-        if not self.moving.isdisjoint(self.indices.variables(expression)):
+        if not self.moving.isdisjoint(self.hoisting.indices.variables(expression)):
             return False
         return not any(
-            may_alias(load.buffer, buffer, self.function)
-            for load in self.accesses.of(expression)
+            may_alias(load.buffer, buffer, self.hoisting.function)
+            for load in self.hoisting.accesses.of(expression)
             for buffer in self.written
         )
 

@@ -100,7 +100,8 @@ class _LoopPartition(Rewriter):
         """The comparisons in a loop that change with it."""
         changes: list[Change] = []
         for comparison in _comparisons(loop.body):
-            if not _compares_integers(comparison):
+            dtype = comparison.a.dtype
+            if not dtypes.is_integer(dtype) or dtypes.lanes(dtype) > 1:
                 continue
             a, b = (self.indices.sum_of(self.rewrite(e)) for e in (comparison.a, comparison.b))
             difference = a.plus(b, -1)
@@ -134,16 +135,10 @@ class _LoopPartition(Rewriter):
         return max(extent, 1) if small or loop.kind == S.ForKind.UNROLLED else 1
 
 
-def _compares_integers(comparison: E.ComparisonExpr) -> bool:
-    return dtypes.is_integer(comparison.a.dtype) and dtypes.lanes(comparison.a.dtype) == 1
-
-
-def _limits(fold: Any) -> tuple[int, ...]:
-    return tuple(limit for limit in (0, 1) if fold(limit - 1, 0) != fold(limit, 0))
-
-
-_LIMITS: dict[type, tuple[int, ...]] = {
-    key: _limits(OPERATORS[key].fold) for key in keys(Family.COMPARISON)
+_FOLDS: dict[type, Any] = {key: OPERATORS[key].fold for key in keys(Family.COMPARISON)}
+_LIMITS = {
+    key: [limit for limit in (0, 1) if fold(limit - 1, 0) != fold(limit, 0)]
+    for key, fold in _FOLDS.items()
 }
 """The values of a - b at which a comparison changes."""
 

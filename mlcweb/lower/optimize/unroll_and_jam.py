@@ -52,7 +52,7 @@ class _UnrollAndJam(Rewriter):
         nests around it, run side by side."""
         if loop.kind not in SEQUENTIAL or not isinstance(loop.extent, E.IntImm):
             return 1
-        nests = [part for part in _parts(loop.body) if not isinstance(part, S.BufferStore)]
+        nests = [part for part in S.in_order(loop.body) if not isinstance(part, S.BufferStore)]
         if not all(isinstance(nest, S.For) and self.is_rectangular(nest, loop) for nest in nests):
             return 1
         sums = [count for count in map(self.sums_in, nests) if count]
@@ -63,19 +63,17 @@ class _UnrollAndJam(Rewriter):
 
     def is_rectangular(self, nest: S.Stmt, loop: S.For) -> bool:
         """Whether a nest has one store, and the same iterations whatever those of the loop are."""
-        while isinstance(nest, S.For):
-            ends = self.indices.variables(nest.min) | self.indices.variables(nest.extent)
-            if nest.kind not in (*SEQUENTIAL, S.ForKind.UNROLLED) or loop.loop_var in ends:
-                return False
-            nest = nest.body
-        return isinstance(nest, S.BufferStore)
+        inner, store = S.nest_at(nest)
+        return isinstance(store, S.BufferStore) and all(
+            each.kind in (*SEQUENTIAL, S.ForKind.UNROLLED)
+            and loop.loop_var not in self.indices.variables(each.min)
+            and loop.loop_var not in self.indices.variables(each.extent)
+            for each in inner
+        )
 
     def sums_in(self, nest: S.Stmt) -> int:
         """So many times as many sums as a nest has may go on side by side; 0 where it has none."""
-        around: list[S.For] = []
-        while isinstance(nest, S.For):
-            around.append(nest)
-            nest = nest.body
+        around, nest = S.nest_at(nest)
         assert isinstance(nest, S.BufferStore)
         index, value = nest.indices[0], nest.value
         element = dtypes.element_of(value.dtype)
@@ -103,13 +101,10 @@ class _UnrollAndJam(Rewriter):
     def together(self, loop: S.For, steps: range) -> S.Stmt:
         """Some iterations of a loop, inside of its inner loops."""
         values = self.iteration_values(loop, steps)
-        return in_sequence(self.nested(part, loop.loop_var, values) for part in _parts(loop.body))
+        parts = S.in_order(loop.body)
+        return in_sequence(self.nested(part, loop.loop_var, values) for part in parts)
 
     def nested(self, part: S.Stmt, var: E.Var, values: Sequence[E.PrimExpr]) -> S.Stmt:
         if isinstance(part, S.For):
             return replace(part, body=self.nested(part.body, var, values))
         return in_sequence(self.with_values(part, {var: value}) for value in values)
-
-
-def _parts(statement: S.Stmt) -> tuple[S.Stmt, ...]:
-    return statement.seq if isinstance(statement, S.SeqStmt) else (statement,)

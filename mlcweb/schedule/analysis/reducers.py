@@ -22,7 +22,7 @@ from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BinaryExpr, BufferLoad, ComparisonExpr, PrimExpr, Select, Var
 from mlcweb.tir.intrinsics import max_value, min_value
-from mlcweb.tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt
+from mlcweb.tir.stmt import BufferStore, LetStmt, Stmt, in_order
 
 Values = Sequence[PrimExpr]
 """One value for each buffer that a block reduces into."""
@@ -208,7 +208,7 @@ def _check_same_places(
 
 def _stores(place: BlockPlace, statement: Stmt, what: str) -> dict[Buffer, BufferStore]:
     """The stores that a statement consists of, by buffer."""
-    statements = statement.seq if isinstance(statement, SeqStmt) else (statement,)
+    statements = in_order(statement)
     stores = [stmt for stmt in statements if isinstance(stmt, BufferStore)]
     by_buffer = {store.buffer: store for store in stores}
     if len(by_buffer) != len(statements):

@@ -35,6 +35,7 @@ from mlcweb.tir.stmt import (
     IterVar,
     SeqStmt,
     Stmt,
+    nest_at,
     sequence,
 )
 from mlcweb.tir.substitute import substitute, uses
@@ -88,8 +89,8 @@ class _Layout:
         loops = self._loops_of_dimensions(nest)
         if loops is None:
             return None
-        between, realize = _chain_below(loops[-1])
-        if realize is None or not self._stores_in_order(realize, loops):
+        between, realize = nest_at(loops[-1].body)
+        if not isinstance(realize, BlockRealize) or not self._stores_in_order(realize, loops):
             return self._nest_without_iterators(loops)
         old_loops = [loop.loop_var for loop in loops]
         positions = [n for n, v in enumerate(realize.iter_values) if v in old_loops]
@@ -228,16 +229,6 @@ class _Layout:
 
     def _pad_value(self, iterators: Sequence[Var]) -> PrimExpr:
         return self.pad_value.map_indices(iterators)[0]
-
-
-def _chain_below(loop: For) -> tuple[list[For], BlockRealize | None]:
-    """The loops inside of a loop, down to the block that is all that they hold."""
-    between: list[For] = []
-    statement = loop.body
-    while isinstance(statement, For):
-        between.append(statement)
-        statement = statement.body
-    return between, statement if isinstance(statement, BlockRealize) else None
 
 
 def _outermost_loops(statement: Stmt) -> list[For]:

@@ -33,8 +33,8 @@ from mlcweb.tir.stmt import (
     ForKind,
     IfThenElse,
     IterVar,
-    SeqStmt,
     Stmt,
+    in_order,
     sequence,
 )
 from mlcweb.tir.substitute import substitute
@@ -73,8 +73,7 @@ def nest_of(place: BlockPlace, primitive: str) -> Stmt:
 
 def statements_of(container: For | Block | DeclBuffer) -> tuple[Stmt, ...]:
     """The statements in the body of a loop, block or declaration, in order."""
-    body = container.body
-    return body.seq if isinstance(body, SeqStmt) else (body,)
+    return in_order(container.body)
 
 
 def position_in(container: For | Block, place: BlockPlace) -> int:
