@@ -10,14 +10,14 @@ fields point at things defined elsewhere, `hint` fields carry names that have no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import wraps
-from operator import attrgetter
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from mlcweb.ir.array import Array
 from mlcweb.ir.class_names import add_node_class
+from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
 from mlcweb.ir.pickling import as_an_object, flattened, restored
 from mlcweb.ir.printing import Scriptable
 from mlcweb.ir.span import Span
@@ -59,14 +59,22 @@ class Node(Scriptable):
 
     role_of_field: ClassVar[dict[str, str]] = {}
     child_fields: ClassVar[tuple[str, ...]] = ()
-    last_child_fields: ClassVar[tuple[str, ...]] = ()
-    """The same from the last one on."""
     structural_fields: ClassVar[tuple[str, ...]] = ()
-    all_fields: ClassVar[tuple[str, ...]] = ("span",)
-    values_of: ClassVar[Callable[[Any], tuple[Any, ...]]]
-    """The values of all fields of a node."""
     is_identity: ClassVar[bool] = False
     """Whether it is known by its identity, which pickles keep wherever it is referred to."""
+
+    def children(self) -> tuple[Node, ...]:
+        """The nodes in the child fields, in order. `node` writes this and the next two."""
+        return ()
+
+    def rewritten(self, mutator: Any) -> Self:
+        """The node with its children rewritten by a `Mutator`; itself where all of them stay the
+        same objects."""
+        return self
+
+    def replaced(self, **changes: Any) -> Self:
+        """A copy with some fields changed."""
+        raise NotImplementedError
 
     def same_as(self, other: object) -> bool:
         """Identity, under TVM's name."""
@@ -112,11 +120,9 @@ def node(cls: NodeClass) -> NodeClass:
     }
     node_class.role_of_field = roles
     node_class.child_fields = tuple(name for name, role in roles.items() if role == "child")
-    node_class.last_child_fields = node_class.child_fields[::-1]
     order = getattr(node_class, "structural_order", tuple(roles))
     node_class.structural_fields = tuple(name for name in order if roles[name] != "hint")
-    node_class.all_fields = ("span", *roles)
-    node_class.values_of = attrgetter(*node_class.all_fields) if roles else lambda old: (old.span,)
+    _write_walks(node_class, own_init)
     add_node_class(node_class)
     return node_class
 
@@ -150,9 +156,63 @@ def _init_with_arrays(node_class: Any) -> Callable[..., None]:
     return wraps(node_class.__init__)(scope["__init__"])
 
 
+def _write_walks(node_class: Any, own_init: bool) -> None:
+    """The functions of a class that name its fields one by one, as `dataclass` writes `__init__`:
+    most of the time of a compiler goes into walking through nodes, and a loop over the names of
+    fields takes several times as long. A field holds a node, an array of nodes, or, if its type has
+    alternatives, perhaps something else."""
+    children, rewriting = [], []
+    for declared in fields(node_class):
+        name, kind = declared.name, str(declared.type)
+        value = f"self.{name}"
+        if name not in node_class.child_fields:
+            continue
+        if "Array" in kind:
+            children.append(f"*({value} or ())")
+            rewriting.append(f"{name} = {value} and mutator.rewrite_tuple({value})")
+        elif " | " in kind:
+            children.append(f"*(({value},) if isinstance({value}, Node) else ())")
+            new = f"mutator.rewrite({value}) if isinstance({value}, Node) else {value}"
+            rewriting.append(f"{name} = {new}")
+        else:
+            children.append(value)
+            rewriting.append(f"{name} = mutator.rewrite({value})")
+    names = [f.name for f in fields(node_class) if f.init]
+    keywords = {f.name for f in fields(node_class) if f.kw_only or own_init}
+
+    def copy(values: Mapping[str, str]) -> str:
+        arguments = [(name, values.get(name, f"self.{name}")) for name in names]
+        arguments.sort(key=lambda argument: argument[0] in keywords)
+        texts = [f"{name}={text}" if name in keywords else text for name, text in arguments]
+        return f"node_class({', '.join(texts)})"
+
+    same = " and ".join(f"{name} is self.{name}" for name in node_class.child_fields)
+    changed = {name: f"self.{name} if {name} is SAME else {name}" for name in names}
+    code = [
+        f"def children(self): return ({''.join(f'{part}, ' for part in children)})",
+        f"def replaced(self, *, {', '.join(f'{name}=SAME' for name in names)}):",
+        f" return {copy(changed)}",
+    ]
+    if rewriting:
+        code += [
+            "def rewritten(self, mutator):",
+            " try:",
+            *(f"  {line}" for line in rewriting),
+            " except TOO_DEEP: raise nests_too_deep('rewritten') from None",
+            f" return self if {same} else {copy({n: n for n in node_class.child_fields})}",
+        ]
+    scope: dict[str, Any] = {
+        "node_class": node_class,
+        "Node": Node,
+        "SAME": object(),
+        "TOO_DEEP": TOO_DEEP,
+        "nests_too_deep": nests_too_deep,
+    }
+    exec("\n".join(code), scope)
+    for name in ("children", "replaced", *(["rewritten"] if rewriting else [])):
+        setattr(node_class, name, scope[name])
+
+
 def replace(old: NodeType, **changes: Any) -> NodeType:
     """A copy of a node with some fields changed; the span is kept."""
-    cls: Any = type(old)
-    values = dict(zip(cls.all_fields, cls.values_of(old), strict=True))
-    values.update(changes)
-    return cls(**values)
+    return old.replaced(**changes)

@@ -7,23 +7,14 @@ from operator import is_
 from typing import Any, ClassVar, TypeVar
 
 from mlcweb.ir.errors import TOO_DEEP, nests_too_deep
-from mlcweb.ir.node import Node, replace
+from mlcweb.ir.node import Node
 
 NodeType = TypeVar("NodeType", bound=Node)
 
 
-def children(node: Node) -> list[Node]:
+def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below `node`, in field order. Definitions and references are left out."""
-    nodes: list[Node] = []
-    for name in node.child_fields:
-        value = getattr(node, name)
-        if isinstance(value, Node):
-            nodes.append(value)
-        elif value and isinstance(value, tuple):
-            for item in value:
-                if isinstance(item, Node):
-                    nodes.append(item)
-    return nodes
+    return node.children()
 
 
 def post_order_visit(node: Node, visit: Callable[[Node], None]) -> None:
@@ -45,14 +36,7 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         current = stack.pop()
         yield current
-        for name in current.last_child_fields:
-            value = getattr(current, name)
-            if isinstance(value, Node):
-                stack.append(value)
-            elif value and isinstance(value, tuple):
-                for item in reversed(value):
-                    if isinstance(item, Node):
-                        stack.append(item)
+        stack += current.children()[::-1]
 
 
 def find_nodes(node: Node, *types: type[NodeType]) -> Iterator[NodeType]:
@@ -105,27 +89,13 @@ class Mutator(Dispatcher):
 
     def rewrite(self, node: Any) -> Any:
         handler = self.table.get(type(node))
-        return self.rewrite_children(node) if handler is None else handler(self, node)
+        return node.rewritten(self) if handler is None else handler(self, node)
 
     def rewrite_children(self, node: NodeType) -> NodeType:
-        changes: dict[str, Any] = {}
-        try:
-            for name in node.child_fields:
-                value = getattr(node, name)
-                if isinstance(value, Node):
-                    new = self.rewrite(value)
-                elif value and isinstance(value, tuple):
-                    new = self.rewrite_tuple(value)
-                else:
-                    continue
-                if new is not value:
-                    changes[name] = new
-        except TOO_DEEP:
-            raise nests_too_deep("rewritten") from None
-        return replace(node, **changes) if changes else node
+        return node.rewritten(self)
 
     def rewrite_tuple(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
-        new = tuple([self.rewrite(item) if isinstance(item, Node) else item for item in items])
+        new = tuple([self.rewrite(item) for item in items])
         return items if all(map(is_, new, items)) else new
 
 

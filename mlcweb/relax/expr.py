@@ -188,7 +188,7 @@ class Call(DeducedExpr):
     `attrs` are the operator's attributes; `sinfo_args` tell what an opaque function gives.
     """
 
-    op: RelaxExpr
+    op: Value | BaseFunc | Op
     args: ArrayOf[RelaxExpr]
     attrs: Attrs | None = attribute(default=None)
     sinfo_args: ArrayOf[StructInfo] = child(default=())

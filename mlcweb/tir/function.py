@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
-from mlcweb.ir.node import definition, node, replace
+from mlcweb.ir.node import attribute, definition, node, replace
 from mlcweb.ir.op import Op
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Call, PrimExpr, Var
@@ -28,7 +28,7 @@ class PrimFunc(BaseFunc):
 
     params: ArrayOf[Var] = definition()
     body: Stmt
-    ret_type: str | None = None
+    ret_type: str | None = attribute(default=None)
     buffer_map: Mapping[Var, Buffer] = definition(default_factory=dict)
 
     is_typed_by_name: ClassVar[bool] = False

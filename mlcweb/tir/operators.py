@@ -193,7 +193,7 @@ def key_of(node: Node) -> Key:
 
 def operands_of(node: Any) -> list[Any]:
     """The operands of an operator, in order."""
-    return list(node.args) if isinstance(node, E.Call) else children(node)
+    return list(node.args if isinstance(node, E.Call) else children(node))
 
 
 def keys(*families: Family, arity: int = 0) -> tuple[Any, ...]:

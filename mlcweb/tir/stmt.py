@@ -183,7 +183,7 @@ class AssertStmt(Stmt):
     condition: PrimExpr
     message: PrimExpr
     body: Stmt
-    error_kind: str = "RuntimeError"
+    error_kind: str = attribute(default="RuntimeError")
 
     @property
     def kind(self) -> StringImm:

@@ -62,6 +62,16 @@ def test_replace_keeps_the_rest_and_the_span() -> None:
     assert (other.a, other.span, str(other)) == (add.a, span, "i + 3")
 
 
+def test_replace_knows_the_fields() -> None:
+    with pytest.raises(TypeError, match="c"):
+        replace(Add(Var("i"), Var("j")), c=Var("k"))
+
+
+def test_what_need_not_be_a_node_is_no_child_if_it_is_none() -> None:
+    one, two = IntImm("int32", 1), IntImm("int32", 2)
+    assert list(children(Sample("text", "x", one, two, items=[two]))) == [two]
+
+
 def test_a_span_renders_its_line() -> None:
     linecache.cache["demo.py"] = (0, None, ["x = 1\n", "    y = x + z\n"], "demo.py")
     span = Span("demo.py", 2, 12, 2, 13)
