@@ -126,7 +126,7 @@ _FORMS = (
     _form(S.SeqStmt, "tirx.SeqStmt", "seq"),
     _form(S.Evaluate, "tirx.Evaluate", "value"),
     _form(S.IfThenElse, "tirx.IfThenElse", "condition then_case else_case"),
-    _Form(IndexMap, "tirx.IndexMap", {name: name for name in IndexMap.all_fields[1:]}, {}, {}),
+    _Form(IndexMap, "tirx.IndexMap", {name: name for name in IndexMap.role_of_field}, {}, {}),
 )
 
 _BY_CLASS = {form.cls: form for form in _FORMS}

@@ -56,6 +56,10 @@ class Node(Scriptable):
     """Base of all IR nodes. `span` says which source text the node came from, where known."""
 
     span: Span | None = field(default=None, kw_only=True)
+    accesses_below: tuple[Any, ...] = field(init=False)
+    variables_used: frozenset[Any] = field(init=False)
+    """What analyses in `lower.optimize` have found, once they were asked for: it stays so, as the
+    node does."""
 
     role_of_field: ClassVar[dict[str, str]] = {}
     child_fields: ClassVar[tuple[str, ...]] = ()

@@ -16,6 +16,9 @@ from typing import Any
 from mlcweb.ir.array import Array
 from mlcweb.ir.class_names import home
 
+CACHED = frozenset(("accesses_below", "variables_used"))
+"""The fields of nodes that analyses fill."""
+
 Entry = tuple[str, dict[str, Any]]
 """The name of the class and the fields of a node."""
 
@@ -79,9 +82,10 @@ def class_name(cls: type) -> str:
 
 
 def _fields(node: Any) -> dict[str, Any]:
-    """All that a node has in its slots."""
+    """All that a node has in its slots, without what is found again."""
     state: Any = object.__reduce_ex__(node, 2)[2]
-    return {} if state is None else state[1]
+    values = {} if state is None else state[1]
+    return {name: value for name, value in values.items() if name not in CACHED}
 
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:

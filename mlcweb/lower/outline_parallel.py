@@ -22,8 +22,8 @@ from mlcweb.analysis.queries import undefined_vars
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children
 from mlcweb.lower.index_text import FUNCTIONS, UnknownIndex, index_text
-from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses, may_alias
-from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, accesses_in, aliasing, buffers_written
+from mlcweb.lower.optimize.indices import Indices, Sum, variables_used
 from mlcweb.lower.optimize.rewriter import bind_ranges, definitions_in, loops_in
 from mlcweb.lower.optimize.unroll import operations_of
 from mlcweb.tir import dtype as dtypes
@@ -81,8 +81,7 @@ def _is_parallel(statement: S.Stmt) -> bool:
 
 class _Outlining:
     def __init__(self, func: PrimFunc) -> None:
-        self.function = func
-        self.accesses = Accesses()
+        self.may_alias = aliasing(func)
         self.indices = Indices()
         bind_ranges(func, self.indices)
         self.work = _Work(self.indices)
@@ -109,18 +108,18 @@ class _Outlining:
         alike, and to another place in each iteration, which no loop or vector inside leaves for the
         place of another one."""
         own = {part.buffer.data for part in S.find_statements(loop.body, S.AllocBuffer)}
-        outer = [a for a in self.accesses.of(loop.body) if a.buffer.data not in own]
+        outer = [a for a in accesses_in(loop.body) if a.buffer.data not in own]
         if any(access.buffer.scope() == REGISTER_SCOPE for access in outer):
             return False
         strides = _IndexStrides(loop, self.indices)
-        for buffer in self.accesses.written(loop.body):
+        for buffer in buffers_written(loop.body):
             indices = [a.indices[0] for a in outer if a.buffer.data is buffer.data]
             if not indices:
                 continue
-            if any(self.accesses.of(index) for index in indices):
+            if any(accesses_in(index) for index in indices):
                 return False
             others = (a.buffer for a in outer if a.buffer.data is not buffer.data)
-            if any(may_alias(buffer, other, self.function) for other in others):
+            if any(self.may_alias(buffer, other) for other in others):
                 return False
             if not strides.is_apart(indices):
                 return False
@@ -154,7 +153,7 @@ class _IndexStrides:
         self.inside = set() if guarded else {inner.loop_var for inner in loops_in(loop.body)}
 
     def moves(self, expression: E.PrimExpr) -> bool:
-        return not self.moving.isdisjoint(self.indices.variables(expression))
+        return not self.moving.isdisjoint(variables_used(expression))
 
     def terms(self, total: Sum) -> Hashable:
         """The part of an index that moves with the loop."""
@@ -204,7 +203,7 @@ class _IndexStrides:
 
     def step(self, index: E.PrimExpr) -> int:
         """How far an index moves with each iteration; 0 where that is not constant."""
-        moving = self.indices.variables(index) & self.moving
+        moving = variables_used(index) & self.moving
         return abs(self.indices.scale_of(index, self.var) or 0) if moving == {self.var} else 0
 
     @cached_property
@@ -219,7 +218,7 @@ class _IndexStrides:
 
     def text(self, index: E.PrimExpr) -> str:
         """An index as Python; what does not move is zero."""
-        still = dict.fromkeys(self.indices.variables(index) - self.moving, "0")
+        still = dict.fromkeys(variables_used(index) - self.moving, "0")
         return index_text(index, still | self.texts)
 
     def evaluated(self, index: E.PrimExpr) -> list[int]:

@@ -10,7 +10,6 @@ from mlcweb.ir import printing
 from mlcweb.ir.array import Array, ArrayOf
 from mlcweb.ir.node import Node, attribute, child, definition, hint, node, reference
 from mlcweb.ir.span import Span
-from mlcweb.ir.visitor import children
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import Arithmetic, BufferLoad, Call, Let, PrimExpr, StringImm, Var
 from mlcweb.tir.operators import operator_name
@@ -357,19 +356,17 @@ _DEFINED_VARIABLES: dict[type[Node], Callable[[Any], list[Var]]] = {
 }
 
 
+_WITHOUT_STATEMENTS = frozenset((BufferStore, Evaluate))
+
+
 def statements_in(statement: Stmt) -> Iterator[Stmt]:
     """A statement and those inside it, outer ones first, in order."""
     pending = [statement]
     while pending:
         part = pending.pop()
         yield part
-        if isinstance(part, SeqStmt):
-            pending.extend(reversed(part.seq))
-        elif isinstance(part, (For, AllocBuffer, LetStmt)):
-            pending.append(part.body)
-        elif not isinstance(part, (BufferStore, Evaluate)):
-            inner = [child for child in children(part) if isinstance(child, Stmt)]
-            pending.extend(reversed(inner))
+        if type(part) not in _WITHOUT_STATEMENTS:
+            pending += [child for child in part.children()[::-1] if isinstance(child, Stmt)]
 
 
 def find_statements(statement: Stmt, *types: type[StmtType]) -> Iterator[StmtType]:

@@ -8,6 +8,7 @@ import pytest
 
 import mlcweb
 from mlcweb.ir import assert_structural_equal
+from mlcweb.lower.optimize.accesses import accesses_in
 from mlcweb.schedule import Trace
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
@@ -71,6 +72,14 @@ def test_what_is_one_object_is_one_in_a_pickle():
     assert found is made.buffer_map[made.params[0]]
     assert again[1].value.a.a is again[0]
     assert again[1].value.b is again[1].value.a.b
+
+
+def test_what_analyses_keep_in_nodes_is_not_pickled():
+    func = module(PROGRAM)["main"]
+    before = pickle.dumps(func)
+    assert accesses_in(func.body)
+    assert pickle.dumps(func) == before
+    assert len(accesses_in(pickle.loads(before).body)) == len(accesses_in(func.body))
 
 
 def test_a_deep_copy_of_a_schedule_is_a_copy():

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
-from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
-from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Access, accesses_in
+from mlcweb.lower.optimize.indices import Indices, Sum, variables_used
 from mlcweb.lower.optimize.rewriter import loops_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -63,7 +63,7 @@ class Addresses:
     def __init__(self, selector: FunctionSelector, indices: Indices) -> None:
         self.selector = selector
         self.indices = indices
-        self.places: dict[E.PrimExpr, dict[tuple[E.Var, int], Place]] = {}
+        self.places: dict[Access, Place] = {}
         self.in_loop: dict[S.For, dict[Key, Place]] = {}
         self.pointers: dict[Key, _Pointer] = {}
 
@@ -81,24 +81,24 @@ class Addresses:
             }
 
     def _places_in(self, statement: S.Stmt) -> list[Place]:
-        accesses = self.selector.accesses.of(statement)
+        accesses = accesses_in(statement)
         return [self.place(each) for each in accesses if each.buffer.scope() != REGISTER_SCOPE]
 
-    def place(self, access: E.BufferLoad | S.BufferStore) -> Place:
+    def place(self, access: Access) -> Place:
         """Where an access reads or writes (its first element, if several)."""
+        place = self.places.get(access)
+        if place is None:
+            place = self.places[access] = self._place(access)
+        return place
+
+    def _place(self, access: Access) -> Place:
         index, data = access.indices[0], access.buffer.data
         base = index.base if isinstance(index, E.Ramp) else index
         if dtypes.lanes(base.dtype) > 1:
             raise UnsupportedError("WebAssembly has no gathering load", access.span)
         # Views of other types share the memory, but not the distance between elements.
-        size = dtypes.size_in_bytes(dtypes.element_of(access.buffer.dtype))
-        places = self.places.setdefault(base, {})
-        place = places.get((data, size))
-        if place is None:
-            place = places[data, size] = self._place(data, size, self.indices.sum_of(base))
-        return place
-
-    def _place(self, data: E.Var, element_bytes: int, total: Sum) -> Place:
+        element_bytes = dtypes.size_in_bytes(dtypes.element_of(access.buffer.dtype))
+        total = self.indices.sum_of(base)
         low = self.indices.sum_interval(total.with_constant(0))[0]
         if low >= 0 <= total.constant:
             bias = 0
@@ -151,8 +151,8 @@ class Addresses:
         # A condition in the loop may be what the check of an index, or a quotient, relies on.
         return (
             not may_trap(atom)
-            and not self.selector.accesses.of(atom)
-            and all(var in self.selector.locals for var in self.indices.variables(atom))
+            and not accesses_in(atom)
+            and all(var in self.selector.locals for var in variables_used(atom))
         )
 
     def push(self, place: Place) -> None:

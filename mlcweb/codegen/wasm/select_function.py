@@ -24,7 +24,7 @@ from mlcweb.codegen.wasm.select_memory import store_vector
 from mlcweb.codegen.wasm.select_parallel import launch
 from mlcweb.codegen.wasm.select_types import STORES, stack_type
 from mlcweb.codegen.wasm.spill_workaround import spill_workaround
-from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, accesses_in
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.rewriter import bind_ranges
 from mlcweb.lower.outline_parallel import ParallelRegion
@@ -98,7 +98,6 @@ class FunctionSelector:
         self.emit = self.builder.emit
         self.regions = regions
         self.indices = indices or Indices()
-        self.accesses = Accesses()
         if indices is None:
             bind_ranges(func, self.indices)
         self.addresses = Addresses(self, self.indices)
@@ -281,7 +280,7 @@ def _sums_in(selector: FunctionSelector, loop: S.For) -> int:
     return len(
         {
             (access.buffer, selector.indices.interned(access.indices[0]))
-            for access in selector.accesses.of(loop.body)
+            for access in accesses_in(loop.body)
             if isinstance(access, S.BufferStore) and access.buffer.scope() == REGISTER_SCOPE
         }
     )
@@ -336,7 +335,7 @@ def _registers(selector: FunctionSelector, allocation: S.AllocBuffer) -> list[tu
     """Locals for the elements and vectors of a register buffer that are accessed."""
     buffer = allocation.buffer
     places: dict[int, int] = {}
-    for access in selector.accesses.of(allocation.body):
+    for access in accesses_in(allocation.body):
         if access.buffer is not buffer:
             continue
         index = access.indices[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children, find_nodes, on
@@ -20,34 +20,26 @@ elements, and accesses to overlapping elements have the same extent or are singl
 _LEAVES = frozenset((E.Var, E.IntImm, E.FloatImm, E.StringImm))
 
 
-class Accesses:
-    """The loads and stores in the parts of one function, found once for each part."""
+def accesses_in(node: Node) -> tuple[Access, ...]:
+    """The loads and stores in a statement or expression, itself included. Each node is looked
+    through once, whichever passes ask, and keeps what is below it."""
+    if type(node) in _LEAVES:
+        return ()
+    below: tuple[Access, ...] | None = getattr(node, "accesses_below", None)
+    if below is None:
+        accesses: list[Access] = []
+        for child in children(node):
+            if type(child) not in _LEAVES:
+                accesses += accesses_in(child)
+        below = node.accesses_below = tuple(accesses)
+    return (node, *below) if isinstance(node, (E.BufferLoad, S.BufferStore)) else below
 
-    def __init__(self) -> None:
-        self._known: dict[Node, tuple[Access, ...]] = {}
 
-    def of(self, node: Node) -> tuple[Access, ...]:
-        """The loads and stores in a statement or expression, itself included."""
-        if type(node) in _LEAVES:
-            return ()
-        cached = self._known.get(node)
-        if cached is None:
-            accesses: list[Access] = (
-                [node] if isinstance(node, (E.BufferLoad, S.BufferStore)) else []
-            )
-            # Most nodes are operations on two operands.
-            parts = (node.a, node.b) if isinstance(node, E.BinaryExpr) else children(node)
-            for child in parts:
-                if type(child) not in _LEAVES:
-                    accesses += self.of(child)
-            cached = self._known[node] = tuple(accesses)
-        return cached
-
-    def written(self, node: Node) -> list[Buffer]:
-        """The buffers that a statement stores to, each once."""
-        return list(
-            {item.buffer: None for item in self.of(node) if isinstance(item, S.BufferStore)}
-        )
+def buffers_written(node: Node) -> list[Buffer]:
+    """The buffers that a statement stores to, each once."""
+    return list(
+        {item.buffer: None for item in accesses_in(node) if isinstance(item, S.BufferStore)}
+    )
 
 
 class Touched:
@@ -78,21 +70,18 @@ class AccessMutator(Mutator):
     """Rewrites loads and stores, and leaves indices alone, which are most of a program, where no
     index reads memory. `changed` says what becomes of an access whose parts are done."""
 
-    def __init__(self) -> None:
-        self.accesses = Accesses()
-
     def changed(self, access: Access) -> Access:
         raise NotImplementedError
 
     @on(E.BufferLoad)
     def load(self, load: E.BufferLoad) -> Access:
-        if any(self.accesses.of(index) for index in load.indices):
+        if any(accesses_in(index) for index in load.indices):
             load = self.rewrite_children(load)
         return self.changed(load)
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> Access:
-        if any(self.accesses.of(index) for index in store.indices):
+        if any(accesses_in(index) for index in store.indices):
             return self.changed(self.rewrite_children(store))
         value = self.rewrite(store.value)
         return self.changed(store if value is store.value else replace(store, value=value))
@@ -112,15 +101,12 @@ def of_overlapping_arrays(func: PrimFunc) -> PrimFunc:
     return func.without_attr(NOALIAS)
 
 
-def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:
-    """Whether two buffers may share memory: the same data, or two parameters of a function that is
-    not declared free of aliases."""
-    if a.data is b.data:
-        return True
-    if func.attrs.get(NOALIAS):
-        return False
-    parameters = {buffer.data for buffer in func.parameter_buffers}
-    return a.data in parameters and b.data in parameters
+def aliasing(func: PrimFunc) -> Callable[[Buffer, Buffer], bool]:
+    """What says whether two buffers in a function may share memory: the same data, or two
+    parameters where the function is not declared free of aliases."""
+    free = func.attrs.get(NOALIAS)
+    parameters = set() if free else {buffer.data for buffer in func.parameter_buffers}
+    return lambda a, b: a.data is b.data or (a.data in parameters and b.data in parameters)
 
 
 def surely_runs(loop: S.For) -> bool:

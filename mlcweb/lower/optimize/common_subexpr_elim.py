@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from mlcweb.ir.visitor import Mutator, Replacement, on
-from mlcweb.lower.optimize.accesses import Accesses, may_alias
+from mlcweb.lower.optimize.accesses import accesses_in, aliasing
 from mlcweb.lower.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.machine import MachineModel
@@ -39,10 +39,9 @@ class _Sharing(Mutator):
     """Goes through runs of stores, with what they have in common."""
 
     def __init__(self, func: PrimFunc, max_names: int) -> None:
-        self.function = func
+        self.may_alias = aliasing(func)
         self.max_names = max_names
         self.indices = Indices()
-        self.accesses = Accesses()
 
     @on(S.SeqStmt)
     def sequence(self, statement: S.SeqStmt) -> S.Stmt:
@@ -95,13 +94,12 @@ class _Run:
 
     def in_order(self, visit: Any) -> None:
         """Visit the stores, each with the versions of buffers that it sees."""
-        accesses = self.sharing.accesses
-        buffers = {access.buffer for store in self.stores for access in accesses.of(store)}
+        buffers = {access.buffer for store in self.stores for access in accesses_in(store)}
         self.versions = dict.fromkeys(buffers, 0)
         for store in self.stores:
             visit(store)
             for buffer in buffers:
-                if may_alias(buffer, store.buffer, self.sharing.function):
+                if self.sharing.may_alias(buffer, store.buffer):
                     self.versions[buffer] += 1
 
     def key(self, expression: E.PrimExpr) -> Any:
@@ -110,7 +108,7 @@ class _Run:
             is_worth_a_name(expression)
         ):
             return None
-        reads = self.sharing.accesses.of(expression)
+        reads = accesses_in(expression)
         versions = tuple(self.versions[read.buffer] for read in reads)
         return self.sharing.indices.interned(expression), versions
 

@@ -15,13 +15,14 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, Replacement, children, find_nodes, on, walk
 from mlcweb.lower.optimize.accesses import (
     REGISTER_SCOPE,
-    Accesses,
+    accesses_in,
+    aliasing,
+    buffers_written,
     has_effects,
-    may_alias,
     sure_statements,
     surely_runs,
 )
-from mlcweb.lower.optimize.indices import Indices
+from mlcweb.lower.optimize.indices import Indices, variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import is_choice, variables_of
 from mlcweb.tir import dtype as dtypes
@@ -42,10 +43,9 @@ class _Hoisting(Mutator):
     """At most `registers` values are held over a loop; more would not find a register."""
 
     def __init__(self, func: PrimFunc, registers: int) -> None:
-        self.function = func
+        self.may_alias = aliasing(func)
         self.registers = registers
         self.indices = Indices()
-        self.accesses = Accesses()
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
@@ -55,7 +55,7 @@ class _Hoisting(Mutator):
     def loop(self, loop: S.For) -> S.Stmt:
         if not surely_runs(loop) or has_effects(loop.body):
             return self.rewrite_children(loop)
-        search = _Search(self, variables_of(loop), self.accesses.written(loop.body))
+        search = _Search(self, variables_of(loop), buffers_written(loop.body))
         search.statement(loop.body)
         if not search.found:
             return self.rewrite_children(loop)
@@ -103,11 +103,11 @@ class _Search:
             self.expression(operand)
 
     def is_invariant(self, expression: E.PrimExpr) -> bool:
-        if not self.moving.isdisjoint(self.hoisting.indices.variables(expression)):
+        if not self.moving.isdisjoint(variables_used(expression)):
             return False
         return not any(
-            may_alias(load.buffer, buffer, self.hoisting.function)
-            for load in self.hoisting.accesses.of(expression)
+            self.hoisting.may_alias(load.buffer, buffer)
+            for load in accesses_in(expression)
             for buffer in self.written
         )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import gcd, inf
 
-from mlcweb.lower.optimize.accesses import may_alias
+from mlcweb.lower.optimize.accesses import accesses_in, buffers_written
+from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.rewriter import Rewriter, variables_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -16,15 +17,15 @@ SEQUENTIAL = (S.ForKind.SERIAL, S.ForKind.PARALLEL)
 
 def are_independent(rewriter: Rewriter, loop: S.For) -> bool:
     """Whether no iteration touches an element of a buffer that another one writes."""
-    accesses = rewriter.accesses.of(loop.body)
+    accesses = accesses_in(loop.body)
     extent = rewriter.indices.interval(loop.extent)[1]
     local = variables_of(loop) - {loop.loop_var}
-    for buffer in rewriter.accesses.written(loop.body):
+    for buffer in buffers_written(loop.body):
         indices = []
         for access in accesses:
             if access.buffer.data is buffer.data and access.buffer.dtype == buffer.dtype:
                 indices.append(access.indices[0])
-            elif may_alias(access.buffer, buffer, rewriter.function):
+            elif rewriter.may_alias(access.buffer, buffer):
                 return False
         if not _are_apart(rewriter, indices, loop.loop_var, int(extent), local):
             return False
@@ -52,8 +53,7 @@ def _are_apart(
             if atom is var:
                 continue
             moves = atom in local or (
-                not isinstance(atom, E.Var)
-                and not local.isdisjoint(rewriter.indices.variables(atom))
+                not isinstance(atom, E.Var) and not local.isdisjoint(variables_used(atom))
             )
             if moves or atom in difference.terms:
                 if not moves or not isinstance(atom, E.Var):

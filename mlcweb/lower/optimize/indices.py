@@ -22,10 +22,24 @@ from mlcweb.ir.visitor import children
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 
+Sum = LinearForm[E.PrimExpr, int]
+
+
 _NO_VARIABLES: frozenset[E.Var] = frozenset()
 
 
-Sum = LinearForm[E.PrimExpr, int]
+def variables_used(node: Node) -> frozenset[E.Var]:
+    """The variables that occur in an expression or statement, which are found once."""
+    if type(node) is E.Var:
+        return frozenset((node,))
+    variables: frozenset[E.Var] | None = getattr(node, "variables_used", None)
+    if variables is None:
+        variables = _NO_VARIABLES
+        for child in children(node):
+            used = variables_used(child)
+            variables = variables | used if variables else used
+        node.variables_used = variables
+    return variables
 
 
 class Indices(ValueRanges):
@@ -41,19 +55,6 @@ class Indices(ValueRanges):
         self._sums: dict[E.PrimExpr, Sum] = {}
         self._written: dict[Any, E.PrimExpr] = {}
         self._normal: dict[E.PrimExpr, E.PrimExpr] = {}
-        self._variables: dict[Node, frozenset[E.Var]] = {}
-
-    def variables(self, node: Node) -> frozenset[E.Var]:
-        """The variables that occur in an expression or statement."""
-        if isinstance(node, (E.IntImm, E.FloatImm)):
-            return _NO_VARIABLES
-        variables = self._variables.get(node)
-        if variables is None:
-            variables = frozenset((node,) if isinstance(node, E.Var) else ())
-            for child in children(node):
-                variables |= self.variables(child)
-            self._variables[node] = variables
-        return variables
 
     def sum_of(self, expression: E.PrimExpr) -> Sum:
         """An integer scalar as a sum."""
@@ -105,7 +106,7 @@ class Indices(ValueRanges):
         """How far an index moves with a step of `var`; None where that is not constant."""
         total = self.sum_of(expression)
         for atom in total.terms:
-            if atom is not var and not isinstance(atom, E.Var) and var in self.variables(atom):
+            if atom is not var and not isinstance(atom, E.Var) and var in variables_used(atom):
                 return None
         return total.terms.get(var, 0)
 

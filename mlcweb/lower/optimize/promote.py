@@ -20,13 +20,15 @@ from mlcweb.lower.optimize.accesses import (
     REGISTER_SCOPE,
     Access,
     AccessMutator,
+    accesses_in,
+    aliasing,
+    buffers_written,
     has_effects,
-    may_alias,
     pointers_passed_on,
     sure_statements,
     surely_runs,
 )
-from mlcweb.lower.optimize.indices import Indices
+from mlcweb.lower.optimize.indices import Indices, variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import variables_of
 from mlcweb.lower.statement_simplifier import resequenced
@@ -62,7 +64,7 @@ class _RegisterPlacement(AccessMutator):
         buffer = allocation.buffer
         placement = None
         if buffer.scope() != REGISTER_SCOPE and buffer.data not in self.passed_on:
-            placement = _placement(buffer, self.accesses.of(allocation.body), self.machine)
+            placement = _placement(buffer, accesses_in(allocation.body), self.machine)
         if placement is None:
             body = self.rewrite(allocation.body)
             return allocation if body is allocation.body else replace(allocation, body=body)
@@ -154,7 +156,7 @@ class _Promotion(AccessMutator):
     def __init__(self, func: PrimFunc, machine: MachineModel) -> None:
         super().__init__()
         self.machine = machine
-        self.function = func
+        self.may_alias = aliasing(func)
         self.indices = Indices()
         self.places: dict[tuple[Buffer, Place], tuple[Buffer, int]] = {}
         self.promoted: set[Buffer] = set()
@@ -254,12 +256,12 @@ class _Promotion(AccessMutator):
     def candidates(self, part: S.Stmt) -> list[_Candidate]:
         """What a loop or sequence accesses at fixed places, and writes."""
         moving = variables_of(part)
-        accesses = self.accesses.of(part)
+        accesses = accesses_in(part)
         certain = set(sure_statements(part))
         excluded = set(self.promoted)
         excluded.update(n.buffer for n in S.statements_in(part) if isinstance(n, S.AllocBuffer))
         candidates = []
-        for buffer in self.accesses.written(part):
+        for buffer in buffers_written(part):
             if buffer.scope() == REGISTER_SCOPE or buffer in excluded:
                 continue
             candidate = self.candidate(buffer, accesses, moving, certain)
@@ -275,7 +277,7 @@ class _Promotion(AccessMutator):
         result = _Candidate(buffer)
         for access in accesses:
             if access.buffer is not buffer:
-                if may_alias(access.buffer, buffer, self.function):
+                if self.may_alias(access.buffer, buffer):
                     return None
                 continue
             place = self.place(access.indices[0])
@@ -284,7 +286,7 @@ class _Promotion(AccessMutator):
             base, elements = place
             if len(elements) * self.machine.size_of(buffer.dtype) > self.machine.vector_bytes:
                 return None
-            if not moving.isdisjoint(self.indices.variables(base)) or self.accesses.of(base):
+            if not moving.isdisjoint(variables_used(base)) or accesses_in(base):
                 return None
             result.places[place] = None
             if isinstance(access, S.BufferStore):

@@ -14,8 +14,8 @@ from mlcweb.arith.linear import LinearForm, accumulate
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on
 from mlcweb.lower.lowering_pass import lowering_pass
-from mlcweb.lower.optimize.accesses import Accesses
-from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.accesses import aliasing
+from mlcweb.lower.optimize.indices import Indices, Sum, variables_used
 from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_sequence, is_nothing
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
@@ -34,10 +34,10 @@ class Rewriter(StatementSimplifier):
 
     def __init__(self, func: PrimFunc) -> None:
         self.indices = Indices()
-        self.accesses = Accesses()
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.rewritten: dict[E.PrimExpr, E.PrimExpr] = {}
         self.function = func
+        self.may_alias = aliasing(func)
         bind_ranges(func, self.indices)
 
     def run(self) -> PrimFunc:
@@ -54,10 +54,6 @@ class Rewriter(StatementSimplifier):
 
     # Expressions
 
-    def rewrite(self, node: Any) -> Any:
-        handler = self.table.get(type(node))
-        return self.rewrite_children(node) if handler is None else handler(self, node)
-
     @on(E.Var)
     def variable(self, var: E.Var) -> E.PrimExpr:
         return self.values.get(var, var)
@@ -71,7 +67,7 @@ class Rewriter(StatementSimplifier):
         dtype = expression.dtype
         if not dtypes.is_integer(dtype) or dtypes.lanes(dtype) > 1:
             return self.rewrite_children(expression)
-        if self.indices.variables(expression).isdisjoint(self.values):
+        if variables_used(expression).isdisjoint(self.values):
             return self.indices.normal(expression)
         return self.indices.expression(self.substituted(self.indices.sum_of(expression)))
 
@@ -83,7 +79,7 @@ class Rewriter(StatementSimplifier):
             if isinstance(atom, E.Var):
                 value = self.values.get(atom)
                 part = None if value is None else self.indices.sum_of(value)
-            elif self.indices.variables(atom).isdisjoint(self.values):
+            elif variables_used(atom).isdisjoint(self.values):
                 part = None
             else:
                 whole = isinstance(atom, (E.Mul, E.FloorDiv, E.FloorMod))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from mlcweb.ir.visitor import children
-from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.indices import Indices, Sum, variables_used
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 
@@ -38,7 +38,7 @@ class Change:
         """Where a difference passes limits."""
         terms = {term: n for term, n in difference.terms.items() if isinstance(term, E.Var)}
         others = {term: n for term, n in difference.terms.items() if term not in terms}
-        hidden = frozenset[E.Var]().union(*map(indices.variables, others))
+        hidden = frozenset[E.Var]().union(*map(variables_used, others))
         rest = type(difference)(others, difference.constant, difference.dtype)
         return Change(limits, terms, *indices.sum_interval(rest), hidden)
 

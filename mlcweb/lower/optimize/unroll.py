@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import children, on
+from mlcweb.lower.optimize.accesses import accesses_in
+from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, fitting_factor, loops_in
 from mlcweb.tir import dtype as dtypes
@@ -106,8 +108,8 @@ class _Unroll(Rewriter):
             return None
         if prod(shape) * dtypes.size_in_bytes(buffer.dtype) > self.machine.register_bytes:
             return None
-        indices = [a.indices[0] for a in self.accesses.of(allocation.body) if a.buffer is buffer]
-        indexed_by = frozenset[E.Var]().union(*map(self.indices.variables, indices))
+        indices = [a.indices[0] for a in accesses_in(allocation.body) if a.buffer is buffer]
+        indexed_by = frozenset[E.Var]().union(*map(variables_used, indices))
         if any(self.iterations(var) > REGISTER_EXTENT for var in indexed_by):
             return None
         return _Registers(indexed_by, {loop.loop_var for loop in loops_in(allocation.body)})
@@ -206,9 +208,8 @@ class _Unroll(Rewriter):
         """Whether the loop's variable indexes a buffer that is in registers, or of which a loop
         around it keeps elements there."""
         return any(
-            loop.loop_var in self.indices.variables(access.indices[0])
-            and self.is_kept(access.buffer.data)
-            for access in self.accesses.of(loop.body)
+            loop.loop_var in variables_used(access.indices[0]) and self.is_kept(access.buffer.data)
+            for access in accesses_in(loop.body)
         )
 
     def is_kept(self, data: E.Var) -> bool:

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 from mlcweb.ir.node import replace
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
+from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, fitting_factor
 from mlcweb.lower.statement_simplifier import in_sequence
@@ -66,8 +67,8 @@ class _UnrollAndJam(Rewriter):
         inner, store = S.nest_at(nest)
         return isinstance(store, S.BufferStore) and all(
             each.kind in (*SEQUENTIAL, S.ForKind.UNROLLED)
-            and loop.loop_var not in self.indices.variables(each.min)
-            and loop.loop_var not in self.indices.variables(each.extent)
+            and loop.loop_var not in variables_used(each.min)
+            and loop.loop_var not in variables_used(each.extent)
             for each in inner
         )
 
@@ -79,7 +80,7 @@ class _UnrollAndJam(Rewriter):
         element = dtypes.element_of(value.dtype)
         if not (dtypes.is_float(element) and isinstance(value, E.BinaryExpr)):
             return 0
-        moving = self.indices.variables(index)
+        moving = variables_used(index)
         if all(loop.loop_var in moving for loop in around):
             return 0
         alike = self.indices.interned

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Dispatcher, on
-from mlcweb.lower.optimize.accesses import Access
+from mlcweb.lower.optimize.accesses import Access, accesses_in
+from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -52,7 +53,7 @@ class VectorLowering(Dispatcher):
         self.vectors: dict[E.Var, E.Var] = {var: self.lane}
 
     def depends(self, expression: E.PrimExpr) -> bool:
-        return not self.rewriter.indices.variables(expression).isdisjoint(self.vectors)
+        return not variables_used(expression).isdisjoint(self.vectors)
 
     def lowered(self, node: Any) -> Any:
         """A statement for all lanes, or an expression that depends on the lane."""
@@ -85,12 +86,12 @@ class VectorLowering(Dispatcher):
         does not depend on the lane."""
         if not self.depends(index):
             return index
-        if set(self.vectors) - set(self.of_lane) & self.rewriter.indices.variables(index):
+        if set(self.vectors) - set(self.of_lane) & variables_used(index):
             raise NoVectorForm
         indices = self.rewriter.indices
         whole = indices.sum_of(self.rewriter.with_values(index, self.of_lane))
         stride, rest = whole.terms.get(self.lane, 0), whole.without(self.lane)
-        if any(self.lane in indices.variables(atom) for atom in rest.terms):
+        if any(self.lane in variables_used(atom) for atom in rest.terms):
             raise NoVectorForm
         first = indices.expression(rest)
         if stride == 0:
@@ -205,5 +206,5 @@ class VectorLowering(Dispatcher):
         """Whether an expression may be computed although its condition does not hold: everything
         that it reads is inside its buffer, and nothing divides by zero."""
         in_bounds = self.rewriter.indices.in_bounds
-        loads = self.rewriter.accesses.of(expression)
+        loads = accesses_in(expression)
         return not may_trap(expression) and all(in_bounds(a.buffer, a.indices) for a in loads)

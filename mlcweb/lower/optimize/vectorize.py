@@ -18,11 +18,9 @@ from math import prod
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
-from mlcweb.lower.optimize.accesses import (
-    REGISTER_SCOPE,
-    may_alias,
-)
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, accesses_in
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
+from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
 from mlcweb.lower.optimize.vector_lowering import NoVectorForm, VectorLowering
@@ -145,7 +143,7 @@ class _Vectorize(Rewriter):
             node = pending.pop()
             if isinstance(node, E.PrimExpr):
                 if not dtypes.is_bool(node.dtype) and not isinstance(node, E.StringImm):
-                    if loop.loop_var in self.indices.variables(node):
+                    if loop.loop_var in variables_used(node):
                         sizes.append(self.machine.size_of(node.dtype))
                 if isinstance(node, E.BufferLoad):
                     continue
@@ -165,7 +163,7 @@ class _Vectorize(Rewriter):
             return None
         if OPERATORS[type(store.value)].identity is None:
             return None
-        if loop.loop_var in self.indices.variables(store.indices[0]):
+        if loop.loop_var in variables_used(store.indices[0]):
             return None
         value = store.value
         dtype = store.buffer.dtype
@@ -179,10 +177,7 @@ class _Vectorize(Rewriter):
         interned = self.indices.interned
         if interned(value.a.indices[0]) is not interned(store.indices[0]):
             return None
-        if any(
-            may_alias(read.buffer, store.buffer, self.function)
-            for read in self.accesses.of(value.b)
-        ):
+        if any(self.may_alias(read.buffer, store.buffer) for read in accesses_in(value.b)):
             return None
         return store
 
