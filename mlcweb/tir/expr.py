@@ -371,16 +371,17 @@ class BufferLoad(PrimExpr):
 
     buffer: Buffer = reference()
     indices: ArrayOf[PrimExpr]
+    dtype: str = attribute(init=False)
+
+    def __post_init__(self) -> None:
+        indices, dtype = self.indices, self.buffer.dtype
+        of_elements = dtypes.vector_at(dtype, indices[-1].dtype) if indices else dtype
+        self.dtype = of_elements  # type: ignore[override]
 
     @property
     def source(self) -> Buffer:
         """The buffer, under its name since 2026."""
         return self.buffer
-
-    @property
-    def dtype(self) -> str:
-        indices, dtype = self.indices, self.buffer.dtype
-        return dtypes.vector_at(dtype, indices[-1].dtype) if indices else dtype
 
 
 Lanes = int | PrimExpr
@@ -410,10 +411,11 @@ class Ramp(PrimExpr):
     base: PrimExpr
     stride: PrimExpr
     lanes: Lanes = attribute()
+    dtype: str = attribute(init=False)
 
-    @property
-    def dtype(self) -> str:
-        return dtypes.with_lanes(self.base.dtype, lane_count(self.lanes))
+    def __post_init__(self) -> None:
+        lanes = lane_count(self.lanes)
+        self.dtype = dtypes.with_lanes(self.base.dtype, lanes)  # type: ignore[override]
 
 
 @node
@@ -422,10 +424,11 @@ class Broadcast(PrimExpr):
 
     value: PrimExpr
     lanes: Lanes = attribute()
+    dtype: str = attribute(init=False)
 
-    @property
-    def dtype(self) -> str:
-        return dtypes.with_lanes(self.value.dtype, lane_count(self.lanes))
+    def __post_init__(self) -> None:
+        lanes = lane_count(self.lanes)
+        self.dtype = dtypes.with_lanes(self.value.dtype, lanes)  # type: ignore[override]
 
 
 @node
