@@ -57,9 +57,9 @@ class Node(Scriptable):
 
     span: Span | None = field(default=None, kw_only=True)
     accesses_below: tuple[Any, ...] = field(init=False)
+    calls_below: tuple[Any, ...] = field(init=False)
     variables_used: frozenset[Any] = field(init=False)
-    """What analyses in `lower.optimize` have found, once they were asked for: it stays so, as the
-    node does."""
+    """What `tir.contents` has found in a node, once that was asked for."""
 
     role_of_field: ClassVar[dict[str, str]] = {}
     child_fields: ClassVar[tuple[str, ...]] = ()

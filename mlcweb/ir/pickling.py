@@ -16,8 +16,8 @@ from typing import Any
 from mlcweb.ir.array import Array
 from mlcweb.ir.class_names import home
 
-CACHED = frozenset(("accesses_below", "variables_used"))
-"""The fields of nodes that analyses fill."""
+CACHED = frozenset(("accesses_below", "calls_below", "variables_used"))
+"""The fields of nodes that `tir.contents` fills."""
 
 Entry = tuple[str, dict[str, Any]]
 """The name of the class and the fields of a node."""

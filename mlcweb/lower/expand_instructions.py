@@ -32,6 +32,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import constant_shape, decl_buffer
+from mlcweb.tir.contents import calls_in
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import reinterpret
 from mlcweb.tir.operators import OPERATORS, key_of, operator_name
@@ -315,7 +316,8 @@ def expand_instructions(
     def run(func: PrimFunc) -> PrimFunc:
         func = lower_matrix_cores(func)  # which know operands by the vectors that they are
         body = _Expansion(features, builtins).rewrite(func.body)
-        return func.with_body(body if has_words else _Words().rewrite(body))
+        takes_apart = not has_words and any(map(_divides_anew, calls_in(body)))
+        return func.with_body(_Words().rewrite(body) if takes_apart else body)
 
     return LoweringPass(run, "ExpandInstructions", needed=True)
 

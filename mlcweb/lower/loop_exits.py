@@ -19,13 +19,14 @@ from typing import Any, TypeGuard
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, find_nodes, on, walk
+from mlcweb.ir.visitor import Mutator, children, find_nodes, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.builtins import OPS
+from mlcweb.tir.contents import calls_in
 from mlcweb.tir.function import PrimFunc
 
 _BREAK, _CONTINUE = OPS["break_loop"], OPS["continue_loop"]
@@ -48,7 +49,7 @@ def lower_loop_exits(func: PrimFunc) -> PrimFunc:
 
 def has_loop_exits(func: PrimFunc) -> bool:
     """Whether a function has what `lower_loop_exits` replaces."""
-    return any(map(_is_exit, walk(func.body)))
+    return any(map(_is_exit, calls_in(func.body)))
 
 
 def _is_exit(node: Node) -> bool:

@@ -18,17 +18,17 @@ from functools import cached_property
 from math import gcd
 from typing import Any
 
-from mlcweb.analysis.queries import undefined_vars
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children
 from mlcweb.lower.index_text import FUNCTIONS, UnknownIndex, index_text
-from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, accesses_in, aliasing, buffers_written
-from mlcweb.lower.optimize.indices import Indices, Sum, variables_used
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, aliasing
+from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.lower.optimize.rewriter import bind_ranges, definitions_in, loops_in
 from mlcweb.lower.optimize.unroll import operations_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.contents import accesses_in, buffers_written, variables_used
 from mlcweb.tir.function import PrimFunc
 
 MIN_OPERATIONS = 1_600_000
@@ -128,12 +128,30 @@ class _Outlining:
     def region(self, loop: S.For) -> ParallelRegion:
         var = loop.loop_var
         first, last = E.Var(f"{var.name}_first", var.dtype), E.Var(f"{var.name}_last", var.dtype)
-        captured = tuple(undefined_vars(loop.body, [var]))
+        captured = self.captured(loop)
         buffer_map = {data: self.owners[data] for data in captured if data in self.owners}
         serial = S.ForKind.SERIAL
         body = replace(loop, min=first, extent=E.Sub(last, first), kind=serial)
         func = PrimFunc((first, last, *captured), body, buffer_map=buffer_map)
         return ParallelRegion(loop, func, captured)
+
+    def captured(self, loop: S.For) -> tuple[E.Var, ...]:
+        """What a loop uses of what is around it, in the order of first uses."""
+        used: dict[E.Var, None] = {}
+        defined = {loop.loop_var}
+        seen: set[Node] = set()
+        pending: list[Node] = [loop.body]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, E.Var):
+                used[part] = None
+            elif part not in seen:
+                seen.add(part)  # statements share expressions
+                defined.update(S.defined_variables(part))
+                if isinstance(part, (E.BufferLoad, S.BufferStore)):
+                    used[part.buffer.data] = None
+                pending += children(part)[::-1]
+        return tuple(var for var in used if var not in defined)
 
 
 class _IndexStrides:

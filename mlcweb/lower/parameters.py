@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from mlcweb.ir.errors import DiagnosticError, nesting_limit
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, find_nodes, on
+from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.scalar_elements import scalar_elements
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.builtins import OPS
+from mlcweb.tir.contents import calls_in
 from mlcweb.tir.function import PrimFunc
 
 RESULT = "mlcweb.result"
@@ -37,7 +38,7 @@ def with_kernel_parameters(func: PrimFunc) -> PrimFunc:
 
 
 def _with_result(func: PrimFunc) -> PrimFunc:
-    returns = [call for call in find_nodes(func.body, E.Call) if _returns_value(call)]
+    returns = [call for call in calls_in(func.body) if _returns_value(call)]
     if not returns:
         return func
     dtype = returns[0].args[0].dtype

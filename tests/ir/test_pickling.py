@@ -8,13 +8,13 @@ import pytest
 
 import mlcweb
 from mlcweb.ir import assert_structural_equal
-from mlcweb.lower.optimize.accesses import accesses_in
 from mlcweb.schedule import Trace
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
 from mlcweb.te import compute, create_prim_func, placeholder
 from mlcweb.tir import Add, BufferStore, Evaluate, For, ForKind, PrimFunc, Schedule, Var, const
 from mlcweb.tir.buffer import decl_buffer
+from mlcweb.tir.contents import accesses_in
 from tests.programs import THREE_BLOCKS as PROGRAM
 from tests.schedule.case_files import module
 

@@ -29,6 +29,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.builtins import OPS
+from mlcweb.tir.contents import calls_in
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import WRITE_ACCESS
 
@@ -104,6 +105,8 @@ class Calls(Generic[Code]):
 
 def calls_in_expressions(func: PrimFunc) -> bool:
     """Whether a value that a function computes with comes from a call out of it."""
+    if all(called_name(call) is None for call in calls_in(func.body)):
+        return False
     pending: list[Node] = [func.body]
     while pending:
         node = pending.pop()

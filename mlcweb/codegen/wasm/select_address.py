@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
-from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Access, accesses_in
-from mlcweb.lower.optimize.indices import Indices, Sum, variables_used
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
+from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.lower.optimize.rewriter import loops_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import may_trap
+from mlcweb.tir.contents import Access, accesses_in, variables_used
 from mlcweb.tir.dtype import wrap_integer
 
 if TYPE_CHECKING:

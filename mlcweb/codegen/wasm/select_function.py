@@ -24,7 +24,7 @@ from mlcweb.codegen.wasm.select_memory import store_vector
 from mlcweb.codegen.wasm.select_parallel import launch
 from mlcweb.codegen.wasm.select_types import STORES, stack_type
 from mlcweb.codegen.wasm.spill_workaround import spill_workaround
-from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, accesses_in
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.rewriter import bind_ranges
 from mlcweb.lower.outline_parallel import ParallelRegion
@@ -32,6 +32,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.contents import accesses_in
 from mlcweb.tir.function import PrimFunc
 
 SCRATCH_ALIGNMENT = 64

@@ -9,37 +9,12 @@ from mlcweb.ir.visitor import Mutator, children, find_nodes, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.contents import Access, accesses_in
 from mlcweb.tir.function import PrimFunc
-
-Access = E.BufferLoad | S.BufferStore
 
 REGISTER_SCOPE = "register"
 """The storage scope of buffers that code generators keep in registers: each access names constant
 elements, and accesses to overlapping elements have the same extent or are single elements of it."""
-
-_LEAVES = frozenset((E.Var, E.IntImm, E.FloatImm, E.StringImm))
-
-
-def accesses_in(node: Node) -> tuple[Access, ...]:
-    """The loads and stores in a statement or expression, itself included. Each node is looked
-    through once, whichever passes ask, and keeps what is below it."""
-    if type(node) in _LEAVES:
-        return ()
-    below: tuple[Access, ...] | None = getattr(node, "accesses_below", None)
-    if below is None:
-        accesses: list[Access] = []
-        for child in children(node):
-            if type(child) not in _LEAVES:
-                accesses += accesses_in(child)
-        below = node.accesses_below = tuple(accesses)
-    return (node, *below) if isinstance(node, (E.BufferLoad, S.BufferStore)) else below
-
-
-def buffers_written(node: Node) -> list[Buffer]:
-    """The buffers that a statement stores to, each once."""
-    return list(
-        {item.buffer: None for item in accesses_in(node) if isinstance(item, S.BufferStore)}
-    )
 
 
 class Touched:

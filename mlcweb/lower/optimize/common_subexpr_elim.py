@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from mlcweb.ir.visitor import Mutator, Replacement, on
-from mlcweb.lower.optimize.accesses import accesses_in, aliasing
+from mlcweb.lower.optimize.accesses import aliasing
 from mlcweb.lower.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.machine import MachineModel
@@ -20,6 +20,7 @@ from mlcweb.lower.statement_simplifier import resequenced
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.contents import accesses_in
 from mlcweb.tir.function import PrimFunc
 
 MAX_RUN_LENGTH = 32

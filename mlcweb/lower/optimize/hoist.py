@@ -12,23 +12,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, Replacement, children, find_nodes, on, walk
+from mlcweb.ir.visitor import Mutator, Replacement, children, on
 from mlcweb.lower.optimize.accesses import (
     REGISTER_SCOPE,
-    accesses_in,
     aliasing,
-    buffers_written,
     has_effects,
     sure_statements,
     surely_runs,
 )
-from mlcweb.lower.optimize.indices import Indices, variables_used
+from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import is_choice, variables_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.contents import accesses_in, buffers_written, variables_used
 from mlcweb.tir.function import PrimFunc
 
 _LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
@@ -136,13 +135,12 @@ def is_worth_a_name(expression: E.PrimExpr) -> bool:
         return not isinstance(expression.value, (E.IntImm, E.FloatImm))
     if isinstance(expression, (E.Add, E.Sub, E.Mul, E.Ramp, E.Cast)):
         simple = dtypes.is_integer(expression.dtype)
-        return not simple or any(isinstance(node, E.BufferLoad) for node in walk(expression))
+        return not simple or bool(accesses_in(expression))
     if isinstance(expression, E.BufferLoad):
         return expression.buffer.scope() != REGISTER_SCOPE
     return not isinstance(expression, E.StringImm)
 
 
 def name_of(expression: E.PrimExpr) -> str:
-    for node in find_nodes(expression, E.BufferLoad):
-        return f"{node.buffer.name}_value"
-    return "invariant"
+    loads = accesses_in(expression)
+    return f"{loads[0].buffer.name}_value" if loads else "invariant"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from math import gcd, inf
 
-from mlcweb.lower.optimize.accesses import accesses_in, buffers_written
-from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.rewriter import Rewriter, variables_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.contents import accesses_in, buffers_written, variables_used
 
 SEQUENTIAL = (S.ForKind.SERIAL, S.ForKind.PARALLEL)
 """The kinds of loops whose iterations run one after another, as far as nobody says more."""

@@ -17,29 +17,12 @@ from typing import Any
 from mlcweb.arith.equality import Interning
 from mlcweb.arith.interval import ConstIntBound, ValueRanges, in_type, type_bound
 from mlcweb.arith.linear import LinearForm
-from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import children
+from mlcweb.ir.node import replace
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.contents import variables_used
 
 Sum = LinearForm[E.PrimExpr, int]
-
-
-_NO_VARIABLES: frozenset[E.Var] = frozenset()
-
-
-def variables_used(node: Node) -> frozenset[E.Var]:
-    """The variables that occur in an expression or statement, which are found once."""
-    if type(node) is E.Var:
-        return frozenset((node,))
-    variables: frozenset[E.Var] | None = getattr(node, "variables_used", None)
-    if variables is None:
-        variables = _NO_VARIABLES
-        for child in children(node):
-            used = variables_used(child)
-            variables = variables | used if variables else used
-        node.variables_used = variables
-    return variables
 
 
 class Indices(ValueRanges):

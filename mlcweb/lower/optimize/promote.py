@@ -18,17 +18,14 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on
 from mlcweb.lower.optimize.accesses import (
     REGISTER_SCOPE,
-    Access,
     AccessMutator,
-    accesses_in,
     aliasing,
-    buffers_written,
     has_effects,
     pointers_passed_on,
     sure_statements,
     surely_runs,
 )
-from mlcweb.lower.optimize.indices import Indices, variables_used
+from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import variables_of
 from mlcweb.lower.statement_simplifier import resequenced
@@ -37,6 +34,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, constant_shape, decl_buffer
+from mlcweb.tir.contents import Access, accesses_in, buffers_written, variables_used
 from mlcweb.tir.expr import PointerType
 from mlcweb.tir.function import PrimFunc
 

@@ -15,13 +15,14 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.optimize.accesses import aliasing
-from mlcweb.lower.optimize.indices import Indices, Sum, variables_used
+from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_sequence, is_nothing
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
+from mlcweb.tir.contents import variables_used
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, Family, keys, operator_name
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from mlcweb.ir.visitor import children
-from mlcweb.lower.optimize.indices import Indices, Sum, variables_used
+from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.contents import variables_used
 
 MAX_PARTS = 4
 """A loop is not split into more parts."""

@@ -19,14 +19,13 @@ from typing import NamedTuple
 
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import children, on
-from mlcweb.lower.optimize.accesses import accesses_in
-from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, fitting_factor, loops_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import constant_shape
+from mlcweb.tir.contents import accesses_in, variables_used
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, operator_name
 

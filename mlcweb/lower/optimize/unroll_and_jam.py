@@ -20,13 +20,13 @@ from collections.abc import Sequence
 
 from mlcweb.ir.node import replace
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
-from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, fitting_factor
 from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.contents import variables_used
 from mlcweb.tir.function import PrimFunc
 
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Dispatcher, on
-from mlcweb.lower.optimize.accesses import Access, accesses_in
-from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, may_trap
 from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.contents import Access, accesses_in, variables_used
 from mlcweb.tir.operators import BINARY_NODES, OPERATORS, SHIFT, operator_name
 
 if TYPE_CHECKING:

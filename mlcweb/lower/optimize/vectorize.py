@@ -18,9 +18,8 @@ from math import prod
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
-from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, accesses_in
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
-from mlcweb.lower.optimize.indices import variables_used
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
 from mlcweb.lower.optimize.vector_lowering import NoVectorForm, VectorLowering
@@ -30,6 +29,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import decl_buffer
+from mlcweb.tir.contents import accesses_in, variables_used
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import call
 from mlcweb.tir.operators import OPERATORS, operator_name
