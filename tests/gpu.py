@@ -19,6 +19,7 @@ from mlcweb.codegen.gpu.printer import write_kernels
 from mlcweb.runtime.host.gpu import ShaderError, gpu_device
 from mlcweb.runtime.host.nvrtc import compile_cuda as compile_source
 from mlcweb.runtime.host.nvrtc import headers
+from mlcweb.runtime.host.opencl_device import division_handler
 from mlcweb.tir import PrimFunc
 from mlcweb.tir.buffer import Buffer
 
@@ -88,7 +89,8 @@ def opencl() -> Runner | None:
     try:
         import pyopencl as cl
 
-        context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+        with division_handler().installed_within():
+            context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
     except Exception:
         return None
     queue = cl.CommandQueue(context)
@@ -98,6 +100,7 @@ def opencl() -> Runner | None:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         every = {id(array): array for group in arrays for array in group}
         buffers = {key: cl.Buffer(context, flags, hostbuf=array) for key, array in every.items()}
+        division_handler().enter()
         for kernel, group in zip(kernels, arrays, strict=True):
             block = kernel.block_size()
             items = [blocks * threads for blocks, threads in zip(grid(kernel), block, strict=True)]
@@ -106,6 +109,7 @@ def opencl() -> Runner | None:
         for key, array in every.items():
             cl.enqueue_copy(queue, array, buffers[key])
         queue.finish()
+        division_handler().leave()
 
     return run
 

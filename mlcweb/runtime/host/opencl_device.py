@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib.util import find_spec
+from signal import SIGFPE
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.runtime.host.gpu import (
@@ -15,6 +17,7 @@ from mlcweb.runtime.host.gpu import (
     check_lost,
     time_by_host,
 )
+from mlcweb.runtime.host.signal_handler import SignalHandler
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,10 +39,19 @@ def find_device() -> OpenclDevice:
     try:
         import pyopencl as cl  # pyright: ignore[reportMissingImports]
 
-        every = [each for platform in cl.get_platforms() for each in platform.get_devices()]
-        return OpenclDevice(next((d for d in every if d.type & cl.device_type.GPU), every[0]))
+        with division_handler().installed_within():
+            every = [each for platform in cl.get_platforms() for each in platform.get_devices()]
+            chosen = next((d for d in every if d.type & cl.device_type.GPU), every[0])
+            return OpenclDevice(chosen)
     except Exception as error:  # drivers fail in ways of their own
         raise NoGpu(f"no OpenCL device is here ({error})") from None
+
+
+@lru_cache(maxsize=1)
+def division_handler() -> SignalHandler:
+    """What lets divisions by zero pass in OpenCL on a processor. It is in place only while kernels
+    run, since it lets those of WebAssembly pass, too."""
+    return SignalHandler(SIGFPE)
 
 
 class OpenclDevice:
@@ -50,6 +62,7 @@ class OpenclDevice:
     def __init__(self, device: Any) -> None:
         import pyopencl as cl  # pyright: ignore[reportMissingImports]
 
+        self.divisions = division_handler()
         self.device = device
         self.context: Any = cl.Context([device])
         self.queue: Any = cl.CommandQueue(self.context)
@@ -104,6 +117,8 @@ class OpenclDevice:
         except cl.Error as error:
             self.lost = f"The OpenCL device failed ({error})."
             check_lost(self.lost)
+        finally:
+            self.divisions.leave()
 
     def create_pipeline(self, source: str, entry: str) -> Any:
         """A program, and the name of the function in it."""
@@ -135,12 +150,14 @@ class OpenclDevice:
     def dispatch(self, launch: Launch) -> None:
         import pyopencl as cl  # pyright: ignore[reportMissingImports]
 
+        self.divisions.enter()
         threads = tuple(n * size for n, size in zip(launch.grid, launch.block, strict=True))
         cl.enqueue_nd_range_kernel(self.queue, launch.bindings, threads, launch.block)
 
     def wait(self) -> None:
         check_lost(self.lost)
         self.queue.finish()
+        self.divisions.leave()
 
     def time(self, launches: Sequence[Launch], number: int) -> float:
         return time_by_host(self, launches, number)

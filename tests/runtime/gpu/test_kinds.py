@@ -11,6 +11,7 @@ from mlcweb.runtime.gpu.storage import GpuStorage
 from mlcweb.runtime.host import cuda_device, gpu
 from mlcweb.runtime.host.gpu import GpuError, NoGpu, ShaderError, gpu_device, uniform_bytes
 from mlcweb.runtime.host.nvrtc import compile_cuda
+from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.script import from_source
 from tests.gpu import nvrtc
 from tests.runtime.gpu.test_webgpu import threads, twice_the_sum
@@ -155,6 +156,24 @@ class TestOpenCL:
             func = threads(value=f"A[i, j] * T.{dtype}(2)", dtype=dtype)
             mlcweb.build(func, target="opencl")["main"](a, b)
             np.testing.assert_array_equal(b.numpy(), x * 2)
+
+    def test_divisions_by_zero_pass_on_it_and_nowhere_else(self):
+        """Drivers for processors take the signal of such a division, on which engines count."""
+        device = mlcweb.opencl()
+        pair = [np.ones((4, 16), "int32"), np.zeros((4, 16), "int32")]
+        func = threads(value="T.truncmod(A[i, j], B[i, j])", dtype="int32")
+        a, b = (mlcweb.nd.array(x, device) for x in pair)
+        mlcweb.build(func, target="opencl")["main"](a, b)
+        assert b.numpy().shape == (4, 16)
+        text = """
+@T.prim_func
+def main(A: T.Buffer((4, 16), "int32"), B: T.Buffer((4, 16), "int32")):
+    for i, j in T.grid(4, 16):
+        B[i, j] = T.truncmod(A[i, j], B[i, j])
+"""
+        lib = mlcweb.build(from_source(text), target="wasm")
+        with pytest.raises(KernelTrap, match="divided an integer by zero"):
+            lib["main"](*map(mlcweb.nd.array, pair))
 
     def test_what_the_compiler_refuses_has_its_line(self):
         with pytest.raises(ShaderError, match="nothing") as caught:
