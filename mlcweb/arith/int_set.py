@@ -238,6 +238,12 @@ class _Evaluator:
             return _all_of_type(expression.dtype)
         return values
 
+    def ends_of(self, domain: Range) -> IntSet:
+        low, high = IntSet.from_range(domain)
+        if isinstance(domain.min, E.IntImm) or isinstance(domain.extent, E.IntImm) or high is None:
+            return IntSet(low, high)
+        return IntSet(low, self.analyzer.simplify(high))  # Of a + (b - a), a goes.
+
     def variable(self, variable: E.Var) -> IntSet:
         if variable in self.sets:
             return self.sets[variable]
@@ -245,7 +251,7 @@ class _Evaluator:
         if domain is None:
             return IntSet.point(variable)
         if isinstance(domain, Range):
-            domain = IntSet.from_range(domain)
+            domain = self.ends_of(domain)
         # The ends of a domain may mention other variables that move; in its own ends it stays.
         self.sets[variable] = domain
         low = None if domain.min_value is None else self.eval(domain.min_value).min_value

@@ -18,6 +18,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.folding import integer
+from mlcweb.tir.substitute import uses_any
 
 
 def estimate_region(
@@ -97,7 +98,8 @@ def _strict_sets(
     result = []
     for index, dimension in zip(sums, region, strict=True):
         touched = _set_of_sum(index, dimension.extent, analyzer)
-        if touched is None:
+        # The ends of a domain may mention another variable, over which the union is, too.
+        if touched is None or any(end is not None and uses_any(end, domains) for end in touched):
             return None
         result.append(touched)
     return result

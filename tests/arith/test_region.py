@@ -12,6 +12,7 @@ from mlcweb.arith import (
     Analyzer,
     IntervalSet,
     IntSet,
+    bounding_box,
     estimate_region,
     estimate_region_upper_bound,
     eval_set,
@@ -132,6 +133,14 @@ def test_region_that_is_no_box(texts: list[str]) -> None:
     domains = names.domains({"i": (0, 16), "j": (0, 4)})
     region = [Range(names.parse(text), names.parse(1)) for text in texts]
     assert estimate_region(region, domains) is None
+
+
+def test_a_region_is_over_all_domains_where_one_depends_on_another() -> None:
+    names = Names()
+    domains = names.domains({"k": (0, 4), "i": ("k + 1", "4 - k")})
+    region = [Range(names.parse("i + x"), names.parse(1))]
+    assert estimate_region(region, domains) is None
+    assert ends(bounding_box(region, domains)[0]) == ("x + 1", "x + 4")
 
 
 def test_predicate_shortens_a_region() -> None:
