@@ -7,14 +7,14 @@ by the regions that they declare.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import EVERYTHING, IntSet, eval_range, union
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Visitor, children, on
+from mlcweb.ir.visitor import Visitor, children, find_nodes, on
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -126,12 +126,14 @@ class AccessVisitor(Visitor):
 
     def widen(self, part: Range) -> IntSet:
         """The values of a range over all iterations of the loops inside the statement. What a call
-        or a float decides may be any, as in TVM."""
+        or a float decides may be any, as in TVM, and so may what memory from inside holds."""
         if _is_computed(part.min):
             return EVERYTHING
-        if self.domains and uses_any(part, self.domains):
-            return eval_range(part, self.domains, self.analyzer)
-        return IntSet.from_range(part)
+        moves = self.domains and uses_any(part, self.domains)
+        side = eval_range(part, self.domains, self.analyzer) if moves else IntSet.from_range(part)
+        if self.inside and any(end is not None and loads_any(end, self.inside) for end in side):
+            return EVERYTHING
+        return side
 
     def resolve(self, value: NodeType) -> NodeType:
         """The value in terms of what is known outside the statement."""
@@ -230,6 +232,11 @@ def _is_computed(index: E.PrimExpr) -> bool:
         if not isinstance(node, E.BufferLoad):
             pending += children(node)
     return False
+
+
+def loads_any(value: Node, memory: Set[E.Var]) -> bool:
+    """Whether a value is read from some memory, which is known by its data."""
+    return any(load.buffer.data in memory for load in find_nodes(value, E.BufferLoad))
 
 
 def element_region(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegion:

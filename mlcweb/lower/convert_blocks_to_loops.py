@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mlcweb.analysis.access_regions import in_source
 from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
@@ -80,17 +82,9 @@ class BlockConversion(Mutator):
     @on(S.BlockRealize)
     def realize(self, realize: S.BlockRealize) -> S.Stmt:
         block = realize.block
-        if block.init is not None:
-            raise TVMError(f'Block "{block.name_hint}" has an init; lower it first', block.span)
         predicate = self.rewrite(realize.predicate)
-        around, named = dict(self.values), []
-        for axis, binding in realize.iterators:
-            value = self.rewrite(binding)
-            if reads_memory(value):
-                # The body may overwrite what the binding reads.
-                named.append((axis.var, value))
-            else:
-                self.values[axis.var] = value
+        around = dict(self.values)
+        named = self.bind_axes(realize)
         for match in block.match_buffers:
             self.match(match)
         body = self.rewrite(block.body)
@@ -102,13 +96,27 @@ class BlockConversion(Mutator):
             body = S.AttrStmt(
                 block.identity, CROSS_THREAD_REDUCTION, E.StringImm(" ".join(axes)), body
             )
-        for var, value in reversed(named):
-            body = S.LetStmt(var, value, body, span=block.span)
+        body = under_lets(named, body)
         for buffer in reversed(block.alloc_buffers):
             body = S.AllocBuffer(buffer, body, span=block.span)
         if isinstance(predicate, E.IntImm) and predicate.value:
             return body
         return S.IfThenElse(predicate, body, span=realize.span)
+
+    def bind_axes(self, realize: S.BlockRealize) -> dict[E.Var, E.PrimExpr]:
+        """Remember the values of a block's axes, and return those that read memory, which the body
+        may overwrite.
+
+        Raises:
+            TVMError: the block has an init, which says when it runs by the axes.
+        """
+        block = realize.block
+        if block.init is not None:
+            raise TVMError(f'Block "{block.name_hint}" has an init; lower it first', block.span)
+        values = {axis.var: self.rewrite(binding) for axis, binding in realize.iterators}
+        named = {var: value for var, value in values.items() if reads_memory(value)}
+        self.values.update((var, value) for var, value in values.items() if var not in named)
+        return named
 
     def axes_reduced_over(self, block: S.Block) -> list[str]:
         """The axes of threads that a block reduces over, unless a call in it does that, or it is
@@ -226,6 +234,13 @@ class BlockConversion(Mutator):
                 f'"{match.source.buffer.name}" so that they are, by sch.transform_layout or a copy',
                 node.span,
             )
+
+
+def under_lets(values: Mapping[E.Var, E.PrimExpr], body: S.Stmt) -> S.Stmt:
+    """A statement that gives variables their values before it."""
+    for var, value in reversed([*values.items()]):
+        body = S.LetStmt(var, value, body, span=body.span)
+    return body
 
 
 def _leaves_row(access: E.BufferLoad | S.BufferStore) -> bool:

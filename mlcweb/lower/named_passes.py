@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlcweb.analysis.access_regions import with_access_regions
+from mlcweb.analysis.access_regions import loads_any, with_access_regions
 from mlcweb.analysis.queries import detect_buffer_access_lca
 from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, find_nodes, on, rewrite_nodes, walk
-from mlcweb.lower.convert_blocks_to_loops import BlockConversion, instructions_in_loops
+from mlcweb.lower.convert_blocks_to_loops import (
+    BlockConversion,
+    instructions_in_loops,
+    under_lets,
+)
 from mlcweb.lower.loop_exits import leaves_loop
 from mlcweb.lower.pipeline_annotations import has_pipelines
 from mlcweb.lower.simplify import Simplification
@@ -167,11 +171,12 @@ class ConvertBlocksToOpaque(BlockConversion):
 
     @on(S.BlockRealize)
     def realize(self, realize: S.BlockRealize) -> S.Stmt:
-        axes = [axis.var for axis in realize.block.iter_vars]
-        values = [self.rewrite(value) for value in realize.iter_values]
-        self.values.update(zip(axes, values, strict=True))
         predicate = self.rewrite(realize.predicate)
-        block = replace(self.rewrite_children(realize.block), iter_vars=())
+        named = self.bind_axes(realize)
+        body = under_lets(named, self.rewrite(realize.block.body))
+        self.values.update(named)
+        block = self.rewrite_children(replace(realize.block, iter_vars=(), body=NOTHING))
+        block = replace(block, body=body)
         return replace(realize, iter_values=(), predicate=predicate, block=block)
 
 
@@ -260,12 +265,16 @@ class _Planning(Mutator):
         new = self.rewrite_children(block)
         kept = [buffer for buffer in block.alloc_buffers if buffer not in self.placed]
         own = (*kept, *self.at.get(block, ()))
+        new = replace(new, alloc_buffers=own)
         inside = {*own, *_allocated_in(new.body)}
         reads, writes = (
             tuple(region for region in regions if region.buffer not in inside)
             for regions in (new.reads, new.writes)
         )
-        return replace(new, reads=reads, writes=writes, alloc_buffers=own)
+        data = {buffer.data for buffer in own}
+        if any(loads_any(region, data) for region in (*reads, *writes)):
+            return with_access_regions(new)
+        return replace(new, reads=reads, writes=writes)
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.For:

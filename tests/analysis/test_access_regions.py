@@ -118,6 +118,16 @@ def test_declared_regions_are_kept() -> None:
     assert regions(text) == ("A[0:16, 0:16]", "B[vi, vj]")
 
 
+def test_an_index_that_memory_of_the_block_holds_may_be_any() -> None:
+    """Unlike TVM, whose region names that memory where it does not exist yet."""
+    own = 'j = T.alloc_buffer((1,), "int32")\nj[0] = N[vi, vj] % 16\n'
+    read = regions(in_block(own + "B[vi, vj] = A[vi, j[0]]"))
+    assert read == ("N[vi, vj], A[vi, 0:16]", "B[vi, vj]")
+    inside = 'for k in range(j[0]):\n    with T.block("Y"):\n        B[vi, k] = A[j[0], k]'
+    assert regions(in_block(own + inside)) == ("N[vi, vj], A[0:16, 0:16]", "B[vi, 0:16]")
+    assert regions(in_block(own + inside), "Y") == ("A[j[0], k], j[0]", "B[vi, k]")
+
+
 def test_addresses_are_opaque() -> None:
     text = in_block('T.reads()\nT.writes()\nT.call_extern("int32", "f", A.data, n)')
     block = find_block(text)

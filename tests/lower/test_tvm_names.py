@@ -73,6 +73,23 @@ def test_allocations_move_into_a_block_of_their_own() -> None:
     )
 
 
+def test_regions_do_not_name_memory_that_the_block_allocates() -> None:
+    @T.prim_func
+    def reversed_by_index(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")) -> None:
+        j = T.alloc_buffer((1,), "int32")
+        for i in range(8):
+            with T.block("C"):
+                v = T.axis.spatial(8, i)
+                T.reads(A[j[0]])
+                T.writes(j[0], C[v])
+                j[0] = 7 - v
+                C[v] = A[j[0]]
+
+    text = after(reversed_by_index, transform.PlanAndUpdateBufferAllocationLocation())
+    assert "T.reads(A[0:8])" in text
+    assert "A[j[0]])" not in text
+
+
 @T.prim_func
 def differences(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")) -> None:
     B = T.alloc_buffer((4, 8))
@@ -179,6 +196,29 @@ def test_blocks_step_by_step() -> None:
     )
     assert "T.block" not in flat
     assert "C_1[i * 4 + j] = C_1[i * 4 + j] + A_1[i * 4 + k] * B_1[k * 4 + j]" in flat
+
+
+def test_a_block_with_an_init_says_by_its_axes_when_that_runs() -> None:
+    with pytest.raises(TVMError, match='Block "C" has an init; lower it first'):
+        after(matmul, transform.ConvertBlocksToOpaque())
+
+
+def test_a_binding_that_the_body_overwrites_is_read_once() -> None:
+    @T.prim_func
+    def walk(A: T.Buffer((1,), "int32"), C: T.Buffer((8,), "int32")) -> None:
+        for i in range(4):
+            with T.block("C"):
+                v = T.axis.opaque(8, A[0])
+                w = T.axis.opaque(4, i)
+                A[0] = (v * 3 + 1) % 8
+                C[v] = w + 1
+
+    opaque = transform.ConvertBlocksToOpaque()(IRModule({"main": walk}))
+    assert "T.axis" not in opaque.script()
+    a, c = tvm.nd.array(np.array([2], "int32")), tvm.nd.array(np.zeros(8, "int32"))
+    tvm.build(opaque, "interpreter")["main"](a, c)
+    assert a.numpy().tolist() == [2]
+    assert c.numpy().tolist() == [0, 0, 1, 4, 0, 0, 3, 2]
 
 
 def test_views_give_way_to_what_they_view() -> None:

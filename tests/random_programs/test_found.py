@@ -405,6 +405,35 @@ def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
             C[v] = B[v] * 2
 """
 
+INDEX_OF_ITS_OWN = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] * 2
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            j = T.alloc_buffer((1,), "int32")
+            j[0] = 7 - v
+            C[v] = B[j[0]]
+"""
+
+LOWER_TRIANGLES = """
+@T.prim_func
+def main(A: T.Buffer((5, 6), "int32")):
+    for k in range(4):
+        for i in range(k + 1, 5):
+            for j in range(6 - k):
+                with T.block("A"):
+                    vk = T.axis.opaque(4, k)
+                    vi = T.axis.opaque(5, i)
+                    vj = T.axis.opaque(6, 5 - j)
+                    A[vi, vj] = A[vi, vj] - A[vi, vk] * A[vk, vj] % 7
+"""
+
 VECTOR_OF_THREE = """
 @T.prim_func
 def main(a: T.handle, B: T.Buffer((7,), "int32")):
@@ -714,3 +743,20 @@ def test_threads_do_not_read_what_those_of_an_earlier_launch_wrote_to_shared_mem
     sch.split(sch.get_loops("B")[0], [None, 4])
     with pytest.raises(ScheduleError, match='the block "B" writes nothing to "B"'):
         move(sch)
+
+
+def test_what_a_block_reads_by_an_index_that_only_it_knows_is_computed_as_a_whole():
+    def move(sch):
+        sch.compute_at("B", sch.get_loops("C")[0])
+        assert "T.reads(B[0:8])" in sch.mod.script()
+        assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+    check(INDEX_OF_ITS_OWN, move)
+
+
+def test_a_copy_holds_what_is_written_in_loops_whose_extents_depend_on_others():
+    def copy(sch):
+        sch.cache_read("A", 0, "global")
+        assert 'A_global = T.alloc_buffer((4, 6), "int32")' in sch.mod.script()
+
+    check(LOWER_TRIANGLES, copy)
