@@ -166,16 +166,28 @@ def _is_flat(buffer: Buffer) -> bool:
 
 def _flat(buffer: Buffer) -> Buffer:
     index_type = buffer.shape[0].dtype if buffer.shape else "int32"
-    # With strides, as far as the last element of the outermost dimension reaches.
+    # With strides, all rows as the outermost dimension has them.
     factors = (buffer.strides[0], buffer.shape[0]) if buffer.strides else buffer.shape
     numbers = [part.value for part in (buffer.elem_offset, *factors) if isinstance(part, E.IntImm)]
     if len(numbers) > len(factors):
-        size = _size(buffer, numbers[0] + prod(numbers[1:]), index_type)
+        count = max(prod(numbers[1:]), _reach(buffer))
+        size = _size(buffer, numbers[0] + count, index_type)
     else:
         count = reduce(multiply, factors, const(1, index_type))
         size = Analyzer().canonical_simplify(add(buffer.elem_offset, count))
     zero = const(0, index_type)
     return replace(buffer, shape=(size,), strides=(), elem_offset=zero, axis_separators=())
+
+
+def _reach(buffer: Buffer) -> int:
+    """How many elements there are up to the last one, where strides that say so are numbers: an
+    inner dimension may reach beyond the outermost one."""
+    pairs = zip(buffer.strides, buffer.shape, strict=False)
+    return 1 + sum(
+        stride.value * (extent.value - 1)
+        for stride, extent in pairs
+        if isinstance(stride, E.IntImm) and isinstance(extent, E.IntImm)
+    )
 
 
 def _size(buffer: Buffer, count: int, index_type: str) -> E.PrimExpr:

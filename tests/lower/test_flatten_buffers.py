@@ -113,6 +113,19 @@ def test_a_view_reaches_to_the_end_of_its_memory() -> None:
     assert computed(new["main"]) == computed(from_source(ROWS))
 
 
+def test_a_transposed_view_reaches_as_far_as_its_greatest_stride() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((24,), "float32"), B: T.Buffer((6, 4), "float32")):
+    V = T.decl_buffer((6, 4), data=A.data, strides=[1, 6])
+    for i, j in T.grid(6, 4):
+        B[i, j] = V[i, j]
+"""
+    new = flattened(text)
+    assert "V = T.decl_buffer((24,), data=A.data)" in new.script()
+    assert computed(new["main"]) == computed(from_source(text))
+
+
 def test_regions_of_blocks_are_flat() -> None:
     new = flattened(BLOCKS)
     text = new.script()
