@@ -431,6 +431,21 @@ def main(A: T.Buffer((8, 1, 1, 4), "float32"), B: T.Buffer((8, 1), "float32")):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+def test_loops_whose_domains_depend_on_each_other_are_no_box():
+    source = """
+@T.prim_func
+def main(A: T.Buffer((7, 7), "float32"), B: T.Buffer((7, 7), "float32")):
+    for i in range(7):
+        for j in range(i + 1):
+            with T.block("B"):
+                vi = T.axis.spatial(7, i)
+                vj = T.axis.spatial(7, j)
+                B[vi, vj] = A[vi, vj]
+"""
+    error = refusal(source, lambda sch: sch.transform_block_layout("B", lambda i, j: [j, i]))
+    assert 'The domain of loop "j" depends on another loop around block "B"' in error.reason
+
+
 def test_blocks_whose_loops_have_changed():
     def split(sch):
         sch.split(sch.get_loops("B")[0], [4, 4])

@@ -14,7 +14,7 @@ from mlcweb.schedule.analysis.iteration_order import check_own_predicate
 from mlcweb.schedule.analysis.scopes import check_affine, check_binds_loops, effects_below
 from mlcweb.schedule.analysis.units import completed
 from mlcweb.schedule.arguments import Integers
-from mlcweb.schedule.errors import ArgumentError, BindingError, DataflowError
+from mlcweb.schedule.errors import ArgumentError, BindingError, DataflowError, LoopError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import AccessSimplifier
 from mlcweb.schedule.rewriting.nests import loop_nest, only_block_in_loops
@@ -32,10 +32,10 @@ def transform_block_layout(
 ) -> ScheduleState:
     """Replace the iterators of a block, and the loops around it, by those that a map gives.
 
-    Checked: the loops hold the block alone and are bound to its iterators one by one, in order; the
-    map takes as many indices as the block has iterators and is bijective on their domains; no new
-    iterator mixes spatial and reduction iterators of several iterations; iterations that depend on
-    each other stay in order.
+    Checked: the loops hold the block alone and are bound to its iterators one by one, in order; no
+    domain of a loop depends on another of them; the map takes as many indices as the block has
+    iterators and is bijective on their domains; no new iterator mixes spatial and reduction
+    iterators of several iterations; iterations that depend on each other stay in order.
 
     rewrite, by lambda i, j: [i * 24 + j]:
         for i, j in T.grid(16, 24):                   for ax0 in range(384):
@@ -54,6 +54,15 @@ def transform_block_layout(
             [place.realize],
             "transform the block before its loops are split, fused or reordered",
         )
+    own = {loop.loop_var for loop in loops}
+    for loop in loops:
+        if uses_any(loop.min, own) or uses_any(loop.extent, own):
+            raise LoopError(
+                f'The domain of loop "{loop.loop_var.name}" depends on another loop around '
+                f"{place.title}, so the iterations are no box that a map could rearrange",
+                [loop],
+                "loops with extents of their own, and T.where for what depends on others",
+            )
     iter_vars = place.block.iter_vars
     index_map = index_map.with_index_dtype(iter_vars[0].var.dtype if iter_vars else "int32")
     # The map is of the iterations counted from zero, wherever the loops begin.
