@@ -51,6 +51,8 @@ def search_schedules(variables: Mapping[str, Any], options: argparse.Namespace) 
     seed = random.randrange(2**31) if options.seed is None else options.seed
     runners = open_runner(options)
     try:
+        # As records have it: what they say of a function of another name could not be replayed.
+        module = normalized(module)
         database = MemoryDatabase()
         if options.work_dir is not None:
             database = JSONDatabase(work_dir=options.work_dir)
@@ -96,7 +98,7 @@ def _events(
         None if calls else function or "post-order-apply",
         CallFunction(function) if calls and function else name,
         runner=open_workers(random_inputs(module)),
-        history=History(database, normalized(module)),
+        history=History(database, module),
         target=options.target,
         seed=seed,
         trials=_limit(options),
@@ -114,7 +116,7 @@ def _limit(options: argparse.Namespace) -> int | None:
 def _tell_records(
     console: Console, folder: Path, database: Database, module: IRModule, earlier: int
 ) -> None:
-    best = database.query_tuning_record(normalized(module))
+    best = database.query_tuning_record(module)
     fastest = "" if best is None else f"; the fastest takes {best.seconds * 1e3:.3f} ms"
     # The best have one more line each in the file, with their confirmed times.
     count = len(database.get_standing_records())

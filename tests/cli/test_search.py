@@ -7,6 +7,9 @@ import sys
 import pytest
 
 from mlcweb import cli
+from mlcweb import meta_schedule as ms
+from mlcweb.cli.run import load_program
+from mlcweb.meta_schedule.database import JSONDatabase
 from tests.cli.conftest import mlcweb
 
 
@@ -84,6 +87,17 @@ def test_a_folder_of_records_changes_nothing_but_what_is_measured(program, tmp_p
     assert "0 records are new in" in again.stdout
     states = {trial["state"] for trial in json.loads(kept.read_text())["trials"]}
     assert states <= {"recalled", "repeated"}
+
+
+def test_records_of_a_function_of_another_name_are_those_of_tune_tir(program, tmp_path):
+    renamed, folder = tmp_path / "renamed.py", tmp_path / "records"
+    renamed.write_text(program.read_text().replace("def main(", "def scale("))
+    done = search(renamed, "--trials", 2, "--seed", 1, "--work-dir", folder)
+    assert (done.stderr, done.returncode) == ("", 0)
+    module = load_program(renamed, "__renamed__")["Module"]
+    assert [var.name_hint for var in module.functions] == ["scale"]
+    best = ms.tir_integration.compile_tir(JSONDatabase(work_dir=folder), module, "llvm")
+    assert best is not None and best.trace.insts
 
 
 def test_search_tries_all_of_a_small_space(program, tmp_path):
