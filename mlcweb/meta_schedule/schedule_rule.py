@@ -1,9 +1,8 @@
 """Schedule rules: what `PostOrderApply` may do to each block of a program."""
 
-from mlcweb.meta_schedule.space.intrin_tiling import (
-    MultiLevelTilingWideVector, MultiLevelTilingWithIntrin,
+from mlcweb.meta_schedule.space.multi_level_tiling import (
+    MultiLevelTiling, MultiLevelTilingWideVector, MultiLevelTilingWithIntrin, ReuseType,
 )  # fmt: skip
-from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
 from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
 from mlcweb.meta_schedule.space.rules import (

@@ -30,6 +30,8 @@ MutatorProbType = Mapping[Mutator, float] | str
 
 FROM_TARGET = "from-target"
 
+_PARTS = ("sch_rules", "postprocs", "mutator_probs")
+
 
 class SpaceGenerator(ABC):
     """Makes the design spaces of a program: schedules whose traces are replayed with other
@@ -57,17 +59,16 @@ class SpaceGenerator(ABC):
         """Learn of the task, and let the rules, post-processors and mutators do so."""
         self.seed = getattr(context, "rand_state", None)
         self._settle(context.target)
-        for part in (
-            *(self.sch_rules or ()), *(self.postprocs or ()), *(self.mutator_probs or ())
-        ):  # fmt: skip
-            part._initialize_with_tune_context(context)
+        for name in _PARTS:
+            for part in getattr(self, name):
+                part._initialize_with_tune_context(context)
 
     def _defaults(self, target: Target | None) -> Defaults:
         """What is taken "from-target"."""
         return defaults_for(target)
 
     def _settle(self, target: Target | None) -> None:
-        for name in ("sch_rules", "postprocs", "mutator_probs"):
+        for name in _PARTS:
             if getattr(self, name) is None:
                 setattr(self, name, getattr(self._defaults(target), name)())
 

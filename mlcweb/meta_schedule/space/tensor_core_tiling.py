@@ -9,11 +9,11 @@ from math import prod
 from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
-from mlcweb.meta_schedule.space.intrin_tiling import intrinsic_of
 from mlcweb.meta_schedule.space.multi_level_tiling import (
     WARP_EXECUTION,
     MultiLevelTiling,
     Tiled,
+    intrinsic_of,
 )
 from mlcweb.meta_schedule.space.postprocs import AUTO_TENSORIZE, AUTO_TENSORIZE_INIT
 from mlcweb.schedule import BlockRV, LoopRV, Schedule

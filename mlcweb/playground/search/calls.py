@@ -32,9 +32,8 @@ from mlcweb.playground.protocol.search import (
 )
 from mlcweb.playground.protocol.titled import Titled
 from mlcweb.playground.search import program as programs
-from mlcweb.playground.search.code import replacing_code, schedule_code
 from mlcweb.playground.search.history import history_of
-from mlcweb.playground.search.program import Program
+from mlcweb.playground.search.program import Program, replacing_code, schedule_code
 from mlcweb.playground.search.spaces import labels, signature
 from mlcweb.playground.search.storage import PackedTrial, stored, stored_workload
 from mlcweb.playground.session import Document, session

@@ -1,4 +1,5 @@
-"""The program that a search schedules: a function of a module of the page's program."""
+"""The program that a search schedules, a function of a module of the page's program; and Python
+that builds a trial's schedule of it again."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
 from mlcweb.meta_schedule.tune_context import normalized
 from mlcweb.playground.session import Document
+from mlcweb.schedule import Trace
 from mlcweb.tir.function import prim_funcs
 from mlcweb.user_code import namespace
 
@@ -74,3 +76,40 @@ def named(document: Document, name: str) -> Any:
     if not callable(function):
         raise TVMError(f"the program has no {name}; run it first")
     return function
+
+
+def schedule_code(program: Program, trace: Trace, title: str, seconds: float) -> str:
+    """Repeats the steps on the program, decisions included, and shows what they make."""
+    return _text([*_steps(program, trace, title, seconds), "sch.mod.show()"])
+
+
+def replacing_code(program: Program, trace: Trace, title: str, seconds: float) -> str:
+    """Repeats the steps and replaces the function in its module."""
+    name, module = program.function, program.name
+    function = f'sch.mod["{program.main}"]'
+    if not program.alone:
+        function += f'.with_attr("global_symbol", "{name}")'
+    return _text(
+        [
+            *_steps(program, trace, title, seconds),
+            f"new_func = {function}",
+            f'gv = {module}.get_global_var("{name}")',
+            f"{module}.update_func(gv, new_func)",
+            f"{module}.show()",
+        ]
+    )
+
+
+def _steps(program: Program, trace: Trace, title: str, seconds: float) -> list[str]:
+    start = program.variable
+    if not program.alone:
+        start += f'["{program.function}"].with_attr("global_symbol", "main")'
+    return [
+        f"# {title} of a search, {seconds * 1000:.4g} ms.",
+        f"sch = tvm.tir.Schedule({start})",
+        *trace.as_python(),
+    ]
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n"
