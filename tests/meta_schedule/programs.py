@@ -26,6 +26,19 @@ class Triple:
 
 
 @I.ir_module
+class Symbolic:
+    @T.prim_func
+    def main(a: T.handle, b: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n, 16))
+        B = T.match_buffer(b, (n, 16))
+        for i, j in T.grid(n, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+@I.ir_module
 class BFloat16Product:
     @T.prim_func
     def main(

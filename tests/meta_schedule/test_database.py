@@ -230,7 +230,9 @@ def test_a_function_may_answer_and_the_innermost_context_is_current() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [Matmul, programs.Double, programs.Divides, programs.Huge], ids=lambda m: ""
+    "module",
+    [Matmul, programs.Double, programs.Divides, programs.Huge, programs.Symbolic],
+    ids=lambda m: "",
 )
 def test_modules_survive_the_form_of_tvm(module) -> None:
     text = tvm_graph.save(module)
