@@ -9,7 +9,7 @@ from tests.programs import matmul, matmul_relu
 
 
 def record(database: FastestRecords, number: int, *seconds: float) -> TuningRecord:
-    return TuningRecord(f"[[],[{number}]]", database.workload, seconds)
+    return TuningRecord(f"[[],[{number}]]", database.workload, seconds, program=number)
 
 
 def test_the_fastest_are_kept_and_no_more_than_twice_as_many_as_wanted() -> None:

@@ -135,17 +135,12 @@ class LearnedModel(CostModel):
 
     Args:
         extractor: describes candidates, or its name; by default a `PerProgramFeature`.
-
-    Attributes:
-        accuracy: the pairwise accuracy of its predictions for each batch, made before the batch
-            was learnt: NaN where it knew nothing yet. `ranking` puts a task's together.
     """
 
     def __init__(self, extractor: FeatureExtractor | str | None = None) -> None:
         if isinstance(extractor, str):
             extractor = FeatureExtractor.create(extractor)
         self.extractor = PerProgramFeature() if extractor is None else extractor
-        self.accuracy: list[float] = []
         self._samples: dict[int, _Samples] = {}
         self._of_all: dict[int, Any] = {}
 
@@ -192,10 +187,6 @@ class LearnedModel(CostModel):
         if samples.model is not None:
             ranking = rank(self._scores(samples.model, rows), seconds)
             samples.ranking = together((samples.ranking, ranking))
-            if len(pairs) > 1:
-                self.accuracy.append(ranking.clear)
-        elif len(pairs) > 1:
-            self.accuracy.append(float("nan"))
         samples.rows += rows
         samples.seconds += seconds
         samples.prune()

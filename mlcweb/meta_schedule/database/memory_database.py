@@ -19,8 +19,12 @@ class MemoryDatabase(Database):
     def __init__(self, module_equality: str = "structural") -> None:
         super().__init__(module_equality)
         self._workloads: list[Workload] = []
-        self._records: list[TuningRecord] = []
         self._by_hash: dict[int, list[Workload]] = {}
+        self.forget_records()
+
+    def forget_records(self) -> None:
+        """Let go of all records, but of no workload."""
+        self._records: list[TuningRecord] = []
         self._state: dict[int, dict[str, TuningRecord]] = {}
         self._beside: dict[int, list[TuningRecord]] = {}
 

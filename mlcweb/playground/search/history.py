@@ -6,11 +6,10 @@ of what they measured, the fastest as a whole.
 
 from __future__ import annotations
 
-import heapq
 import json
 
-from mlcweb.ir import IRModule, TVMError, structural_equal
-from mlcweb.meta_schedule.database import Database, TuningRecord, Workload
+from mlcweb.ir import IRModule, TVMError
+from mlcweb.meta_schedule.database import MemoryDatabase, TuningRecord, Workload
 from mlcweb.meta_schedule.history import History, outcomes_of
 from mlcweb.playground.protocol.search import EarlierRecords
 from mlcweb.schedule.errors import REPLAY_ERRORS
@@ -38,7 +37,7 @@ def history_of(earlier: EarlierRecords | None, program: IRModule) -> tuple[Histo
     return History(database, program, outcomes), unreadable
 
 
-class FastestRecords(Database):
+class FastestRecords(MemoryDatabase):
     """Keeps the fastest records of a program, and no others: all are in the page's storage.
 
     Args:
@@ -48,12 +47,8 @@ class FastestRecords(Database):
 
     def __init__(self, program: IRModule, max_records: int = MAX_RECORDS) -> None:
         super().__init__()
-        self.workload = Workload(program)
+        self.workload = super().commit_workload(program)
         self.max_records = max_records
-        self._by_trace: dict[str, TuningRecord] = {}
-
-    def has_workload(self, mod: IRModule) -> bool:
-        return mod is self.workload.mod or structural_equal(mod, self.workload.mod)
 
     def commit_workload(self, mod: IRModule) -> Workload:
         if not self.has_workload(mod):
@@ -61,22 +56,10 @@ class FastestRecords(Database):
         return self.workload
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
-        if not record.is_valid or not record.replaces(self._by_trace.get(record.trace_text)):
-            return
-        self._by_trace[record.trace_text] = record
-        if len(self._by_trace) >= 2 * self.max_records:
+        if record.is_valid:
+            super().commit_tuning_record(record)
+        if len(self) >= 2 * self.max_records:
             fastest = self.get_top_k(self.workload, self.max_records)
-            self._by_trace = {record.trace_text: record for record in fastest}
-
-    def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
-        records = self._by_trace.values()
-        return heapq.nsmallest(max(top_k, 0), records, key=lambda record: record.seconds)
-
-    def get_all_tuning_records(self) -> list[TuningRecord]:
-        return list(self._by_trace.values())
-
-    def find_record(self, workload: Workload, trace_text: str) -> TuningRecord | None:
-        return self._by_trace.get(trace_text)
-
-    def __len__(self) -> int:
-        return len(self._by_trace)
+            self.forget_records()
+            for each in fastest:
+                super().commit_tuning_record(each)
