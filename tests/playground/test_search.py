@@ -1,13 +1,18 @@
 """The page's searches over a function of the program, from begin to the code for the editor."""
 
 import asyncio
+import inspect
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import mlcweb
 from mlcweb.ir import TVMError
+from mlcweb.meta_schedule.measure import runner as measure_runner
+from mlcweb.meta_schedule.search_strategy.search_strategy import Sampler
 from mlcweb.playground import cell, search, trace_view
 from mlcweb.playground.protocol.search import EarlierRecord
 from mlcweb.script import from_source
@@ -191,3 +196,32 @@ def test_unknown_names_are_refused(run: Run) -> None:
         asyncio.run(search.begin(settings(function="other")))
     with pytest.raises(TVMError, match='no strategy "best"'):
         asyncio.run(search.begin(settings(strategy="best")))
+
+
+def test_a_search_passes_the_modules_that_the_architecture_lists(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("")
+    passed: set[str] = set()
+
+    def noted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            frame = inspect.currentframe()
+            while frame is not None:
+                passed.add(frame.f_globals["__name__"])
+                frame = frame.f_back
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(Sampler, "replay", noted(Sampler.replay))
+    for name in ("build_artifact", "run_here"):
+        monkeypatch.setattr(measure_runner, name, noted(getattr(measure_runner, name)))
+    followed(settings(strategy="evolutionary", schedule_function=None, trials=8))
+    text = (Path(__file__).parents[2] / "docs/architecture.md").read_text(encoding="utf-8")
+    walk = text.partition("## From the Search button to the kernel")[2].partition("\n## ")[0]
+    listed = {path.replace("/", ".") for path in re.findall(r"`(mlcweb/[\w/]+)\.py`", walk)}
+    ours = {name for name in passed if name.startswith(("mlcweb.meta_", "mlcweb.playground."))}
+    assert {"mlcweb.meta_schedule.search", "mlcweb.meta_schedule.measure.measuring"} <= ours
+    assert ours <= listed
+    assert len(re.findall(r"^\d+\. ", walk, re.MULTILINE)) == 9
