@@ -17,21 +17,6 @@ from mlcweb.script.printer import script_with_lines
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
 
-STATEMENTS = (
-    S.AllocBuffer,
-    S.AssertStmt,
-    S.AttrStmt,
-    S.Block,
-    S.BlockRealize,
-    S.BufferStore,
-    S.DeclBuffer,
-    S.Evaluate,
-    S.For,
-    S.IfThenElse,
-    S.LetStmt,
-    S.While,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -55,7 +40,7 @@ def listing(func: PrimFunc) -> Listing:
     origins: list[tuple[int, ...]] = [()] * (text.count("\n") + 1)
     for statement, line in _origins(single.body, None):
         place = places.get(statement)
-        if place is None or line is None or type(statement) not in STATEMENTS:
+        if place is None or line is None or not _has_lines(statement):
             continue
         if line not in origins[place[0] - 1]:
             origins[place[0] - 1] += (line,)
@@ -74,6 +59,11 @@ def _without_import(
 def line_of(statement: Node) -> int | None:
     """The line at which a statement stands, where that is known."""
     return statement.span.line if statement.span else None
+
+
+def _has_lines(node: Any) -> bool:
+    """Whether a node is a statement with lines of its own: a sequence has those of its parts."""
+    return isinstance(node, S.Stmt) and not isinstance(node, S.SeqStmt)
 
 
 def _origins(statement: Node, outer: int | None) -> Iterator[tuple[Node, int | None]]:
@@ -102,7 +92,7 @@ class _Marks(Mutator):
     def rewrite(self, node: Any) -> Any:
         new = super().rewrite(node)
         place = self.places.get(node)
-        if place is None or type(node) not in STATEMENTS:
+        if place is None or not _has_lines(node):
             return new
         fields = {name: getattr(new, name) for name in new.role_of_field}
         return type(new)(**fields, span=Span("", place[0], 0, place[1], 0))

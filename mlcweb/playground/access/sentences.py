@@ -153,7 +153,8 @@ def _change(new: _Use, old: _Use, scale: float) -> str:
         return ""
     lines = _fewer(new.fetched, before)
     if moved:
-        return f"{new.name} is now {new.verbs} {_moves(new)} instead of {_moved(old)}: {lines}."
+        instead = _moves(old, "", "stride")
+        return f"{new.name} is now {new.verbs} {_moves(new)} instead of {instead}: {lines}."
     if counted:
         times = f"{new.accesses:,} times instead of {old.accesses:,}"
         return f"{new.name} is {new.verbs} {_moves(new)} as before, but {times}: {lines}."
@@ -161,32 +162,17 @@ def _change(new: _Use, old: _Use, scale: float) -> str:
     return f"{new.name} is {new.verbs} {_moves(new)} as before, but {lines}{why}."
 
 
-def _moves(use: _Use) -> str:
-    """How the place moves, with the loop."""
+def _moves(use: _Use, loop: str = "the innermost loop ", stride: str = "with stride") -> str:
+    """How the address moves, with the loop."""
     step = use.strides.innermost
     if step is None:
         return "once"
-    loop = f"the innermost loop {step.loop}"
+    if step.elements is None:
+        return f"at irregular distances in {loop}{step.loop}"
     if step.elements == 0:
-        return f"at the same address throughout {loop}"
-    return f"{'at' if step.elements is None else 'with'} {_stride(use)} in {loop}"
-
-
-def _moved(use: _Use) -> str:
-    """The same after "instead of"."""
-    step = use.strides.innermost
-    if step is None:
-        return "once"
-    if step.elements == 0:
-        return f"at the same address throughout {step.loop}"
-    return f"{'at ' if step.elements is None else ''}{_stride(use)} in {step.loop}"
-
-
-def _stride(use: _Use) -> str:
-    step = use.strides.innermost
-    if step is None or step.elements is None:
-        return "irregular distances"
-    return f"stride {step.elements}{' (a row)' if abs(step.elements) == use.row else ''}"
+        return f"at the same address throughout {loop}{step.loop}"
+    row = " (a row)" if abs(step.elements) == use.row else ""
+    return f"{stride} {step.elements}{row} in {loop}{step.loop}"
 
 
 def _appears(use: _Use) -> str:
