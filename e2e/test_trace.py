@@ -239,13 +239,17 @@ def two_traces_stand_side_by_side(two):
     expect(two["trace-compare-nest"]).to_have_count(2)
     expect(two["trace-compare-nest"].first).to_contain_text("inner part of j, 16 of 64")
     expect(two["trace-compare-nest"].last).to_contain_text("inner part of j, 8 of 64")
-    expect(two["trace-compare-verdict"]).to_contain_text(
-        re.compile(r"\d+ lines added, \d+ removed")
+    expect(two["trace-compare-verdict"]).to_have_text(
+        re.compile(r"first, compared with second: \d+ lines added, \d+ removed")
     )
     expect(two["trace-compare-diff"].locator(".added").first).to_be_visible()
     pairs.first.click()
     two.page.keyboard.press("End")
     expect(pairs.last).to_have_attribute("aria-selected", "true")
+    nests = two["trace-compare-nest"]
+    for part in (nests.first, nests.last, two["trace-compare-diff"]):
+        two.page.keyboard.press("Tab")
+        expect(part).to_be_focused()
     two["trace-second"].select_option(label="none")
     expect(two["trace-loopnest"]).to_be_visible()
     # A changed trace stands beside the recorded one.

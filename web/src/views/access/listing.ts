@@ -16,7 +16,7 @@ export function badgedListing(report: AccessReport, current: number | null): Tem
       highlighted ??= texts();
       return html`<span class="access-text">${highlighted[number - 1]}</span>${badges(report, number)}`;
     })}</span>`;
-  return html`<pre class="access-code" tabindex="0" data-testid="access-code"
+  return html`<pre class="access-code" tabindex="0" role="group" data-testid="access-code"
     aria-label="The program that ran, with the strides of its accesses"><code>${numbers.map(line)}</code></pre>`;
 }
 

@@ -41,6 +41,7 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
       const own = rows.at(-1)?.[which] !== null;
       const nest = steps.slice(0, step + 1).findLast((each) => each.nest !== null)?.nest ?? [];
       return {
+        title,
         said: `${title} ${own ? steps[step]!.words : "has no such step"}`,
         picture: () => html`<h2 class="nest-heading">${title}</h2>
           ${nestList(nest, own && steps[step]!.changed)}`,
@@ -55,15 +56,17 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
           steps[step]!,
         )}</span>`;
   const end = computed(() => {
-    const { equal, diff } = compared.value!.comparison;
+    const { sides, comparison } = compared.value!;
+    const { equal, diff } = comparison;
     const lines = markedLines(diff);
     const { added, removed } = countChanges(lines);
-    const counts = `${counted(added, "line")} added, ${removed} removed`;
+    const pair = `${sides[1].title}, compared with ${sides[0].title}`;
     return {
       lines,
+      pair,
       verdict: equal
         ? "Both end with the same program"
-        : `The second program, compared with the first: ${counts}`,
+        : `${pair}: ${counted(added, "line")} added, ${removed} removed`,
     };
   });
 
@@ -89,12 +92,11 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
       </div>
       <p class="step-caption" aria-live="polite">${said}</p>
       <div class="compare-nests">${reached.value.map(
-        ({ picture }, which) => html`<div class="nest" tabindex="0" role="region"
-          aria-label="Loop nest of the ${which ? "second" : "first"} trace"
-          data-testid="trace-compare-nest">${once(picture, picture)}</div>`,
+        ({ title, picture }) => html`<div class="nest" tabindex="0" role="region"
+          aria-label="Loop nest of ${title}" data-testid="trace-compare-nest">${once(picture, picture)}</div>`,
       )}</div>
       <h2 class="compare-verdict" data-testid="trace-compare-verdict">${end.value.verdict}</h2>
-      <pre class="code" tabindex="0" aria-label="How the second program differs from the first in the end"
+      <pre class="code" tabindex="0" role="group" aria-label=${end.value.pair}
         data-testid="trace-compare-diff">${once(end.value, () => diffListing(end.value.lines))}</pre>`;
   };
   return reactive(root, () => (compared.value ? template(compared.value) : ""));
