@@ -180,6 +180,15 @@ print(c)
     expect(playground["console"]).to_contain_text("[4 4 4 4]")
 
 
+def test_what_a_notebook_has_without_an_import_is_there(used_playground):
+    """Also in functions, and again after a program has put something else in its place."""
+    playground = used_playground()
+    text = playground.run_to_good_end("def show():\n    display('shown')\nshow()")
+    assert "'shown'" in text
+    playground.run_to_good_end("import builtins\nbuiltins.display = print")
+    assert "'again'" in playground.run_to_good_end("display('again')")
+
+
 @pytest.mark.thorough
 def test_input_says_that_nobody_is_there(used_playground):
     playground = used_playground()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from mlcweb.ir import IRModule
 from mlcweb.ir.visitor import walk
 from mlcweb.playground.protocol.program import LiveNames
 from mlcweb.playground.session import session
-from mlcweb.tir import Block, For, PrimFunc
+from mlcweb.tir import Block, PrimFunc
 from mlcweb.user_code import namespace
 
 LIMIT = 200
@@ -27,13 +26,21 @@ def live(document_name: str) -> LiveNames:
     variables = session.open(document_name).variables
     modules = [*namespace.modules(variables).values()]
     modules += [schedule.mod for schedule in namespace.schedules(variables).values()]
-    names: dict[str, dict[str, None]] = {"functions": {}, "blocks": {}, "loops": {}, "buffers": {}}
-    for module in modules:
-        _collect(module, names)
+    functions = [
+        (var.name_hint, function) for each in modules for var, function in each.functions.items()
+    ]
+    blocks = (
+        node.name_hint
+        for _, function in functions
+        if isinstance(function, PrimFunc)
+        for node in walk(function.body)
+        if isinstance(node, Block)
+    )
     public = ((name, value) for name, value in variables.items() if not name.startswith("_"))
     return LiveNames(
         {name: _class_of(value) for name, value in islice(public, LIMIT)},
-        **{kind: list(islice(entries, LIMIT)) for kind, entries in names.items()},
+        list(islice(dict.fromkeys(name for name, _ in functions), LIMIT)),
+        list(islice(dict.fromkeys(blocks), LIMIT)),
     )
 
 
@@ -42,19 +49,3 @@ def _class_of(value: Any) -> str | None:
         if owner.__name__ in _CLASSES:
             return owner.__name__
     return None
-
-
-def _collect(module: IRModule, names: dict[str, dict[str, None]]) -> None:
-    for variable, function in module.functions.items():
-        names["functions"][variable.name_hint] = None
-        if not isinstance(function, PrimFunc):
-            continue
-        for buffer in function.buffer_map.values():
-            names["buffers"][buffer.name] = None
-        for node in walk(function.body):
-            if isinstance(node, For):
-                names["loops"][node.loop_var.name] = None
-            elif isinstance(node, Block):
-                names["blocks"][node.name_hint] = None
-                for buffer in node.alloc_buffers:
-                    names["buffers"][buffer.name] = None

@@ -43,8 +43,6 @@ const find = (
     variables,
     functions: [],
     blocks: [],
-    loops: [],
-    buffers: [],
   }).find(expression)?.[1];
 
 describe("what a name leads to", () => {

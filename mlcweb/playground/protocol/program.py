@@ -81,8 +81,6 @@ class LiveNames:
     variables: dict[str, str | None]
     functions: list[str]
     blocks: list[str]
-    loops: list[str]
-    buffers: list[str]
 
 
 @dataclass(slots=True)

@@ -212,6 +212,9 @@ def no_input(prompt=""):
     raise EOFError("input() has nobody to ask in the page: write the value into the program")
 
 builtins.input = no_input
+# Notebooks have it without an import.
+from IPython.display import display
+builtins.display = display
 mlcweb.__version__
 `;
 

@@ -16,13 +16,7 @@ export interface ApiTable {
   classes: Record<string, Members>;
 }
 
-export const NO_NAMES: LiveNames = {
-  variables: {},
-  functions: [],
-  blocks: [],
-  loops: [],
-  buffers: [],
-};
+export const NO_NAMES: LiveNames = { variables: {}, functions: [], blocks: [] };
 
 /** Assignments and annotations are followed so far; programs rarely chain more. */
 const DEPTH = 8;
