@@ -362,8 +362,9 @@ class Simulation:
                 f'each thread has a "{access.buffer}" of its own. Use "shared" memory'
             )
         else:
-            writer = "it" if access.owner == "thread" else f"no thread of its {access.owner}"
-            reason = f"which {writer} writes before. Write it first, or read it under a condition"
+            own = access.owner == "thread"
+            writes = "it has not written" if own else f"no thread of its {access.owner} has written"
+            reason = f"which {writes} before. Write it first, or read it under a condition"
             if access.owner == "warp":
                 reason += f'. Each warp has a "{access.buffer}" of its own: use "shared" memory'
         return UninitializedRead(f"{reads}, {reason}", access.statement.span)

@@ -362,9 +362,9 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
          r"and thread \(threadIdx.x=15\) writes its own in line \d+, `S\[vt\] = A\[vt\]`: each "
          'thread has a "S" of its own. Use "shared" memory'),
         ("warp", r"Thread \(threadIdx.y=0, threadIdx.x=0\) reads S\[0, 1, 0\] in line \d+, .* "
-         'which no thread of its warp writes before.*Each warp has a "S" of its own'),
+         'which no thread of its warp has written before.*Each warp has a "S" of its own'),
         ("halo", r"Thread \(threadIdx.x=30\) of block \(blockIdx.x=0\) reads S\[32\] in line \d+, "
-         "`B.*, which no thread of its block writes before. Write it first"),
+         "`B.*, which no thread of its block has written before. Write it first"),
     ],
 )  # fmt: skip
 def test_a_read_of_what_nobody_has_written(name, message):
