@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mlcweb.analysis.queries import undefined_vars
-from mlcweb.analysis.threads import is_shared, stored_data, thread_tag
+from mlcweb.analysis.threads import ATOMIC, is_shared, stored_data, thread_tag
 from mlcweb.codegen.external import for_arrays
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import children, find_nodes
@@ -68,6 +69,13 @@ class DeviceKernel:
         """The values of the variables of its axes."""
         axes = {var: self.axes[tag] for var, tag in self.indices.items()}
         return {var: Range(const(0, var.dtype), extent) for var, extent in axes.items()}
+
+    @property
+    def atomic(self) -> frozenset[E.Var]:
+        """The data that other threads see and atomics update."""
+        visible = {buffer.data for buffer in (*self.buffers, *self.shared)}
+        updates: Any = (part.body for part in S.find_attributes(self.body, ATOMIC))
+        return frozenset(update.buffer.data for update in updates) & visible
 
     def dynamic_shared(self) -> tuple[dict[Buffer, int], int]:
         """Where in one piece of memory each buffer of scope "shared.dyn" begins, and how many bytes

@@ -10,6 +10,7 @@ from mlcweb.codegen.gpu.kernels import DYNAMIC_ALIGNMENT, DeviceKernel
 from mlcweb.codegen.gpu.vector_stores import vector_memory
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.operators import OPERATORS, Family, Key, keys, register_column
 
 
@@ -179,11 +180,17 @@ def wgsl_array(element: str, size: Any, lanes: int) -> str:
 
 
 def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[str]:
-    lanes = vector_memory(kernel)
+    lanes, atomic = vector_memory(kernel), kernel.atomic
+
+    def array(buffer: Buffer, size: Any) -> str:
+        element = WGSL.types[buffer.dtype]
+        element = f"atomic<{element}>" if buffer.data in atomic else element
+        return wgsl_array(element, size, lanes.get(buffer.data, 1))
+
     lines = [
         f"@group(0) @binding({n}) var<storage, "
         f"{'read_write' if b.data in kernel.written else 'read'}> {name(b)} : "
-        f"{wgsl_array(WGSL.types[b.dtype], None, lanes.get(b.data, 1))};"
+        f"{array(b, None)};"
         for n, b in enumerate(kernel.buffers)
     ]
     if kernel.scalars:
@@ -193,9 +200,7 @@ def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[st
             f"{kernel.name}_Args;"
         )
         lines.append(f"struct {kernel.name}_Args {{ {fields} }}")
-    for buffer in kernel.shared:
-        array = wgsl_array(WGSL.types[buffer.dtype], buffer.shape[0], lanes.get(buffer.data, 1))
-        lines.append(f"var<workgroup> {name(buffer)} : {array};")
+    lines += [f"var<workgroup> {name(b)} : {array(b, b.shape[0])};" for b in kernel.shared]
     x, y, z = kernel.block_size()
     lines += [
         f"@compute @workgroup_size({x}, {y}, {z})",
@@ -229,7 +234,7 @@ _C_TYPES = {
 }
 
 _COUNTERS = ("int32", "uint32")
-"""The types whose addition is atomic in all languages of GPUs that have pointers."""
+"""The types whose addition is atomic in all languages of GPUs."""
 
 _CP_ASYNC = {
     "cp_async_": """\
@@ -442,7 +447,7 @@ WGSL = Language(
     index=lambda tag: f"i32({tag})",
     barrier="workgroupBarrier();",
     global_barrier="storageBarrier();\n  workgroupBarrier();",
-    atomic_add=lambda dtype: None,
+    atomic_add=lambda dtype: "atomicAdd(&{0}, {1});" if dtype in _COUNTERS else None,
     shared="",
     pointer=lambda scope: "",
     forms={

@@ -142,6 +142,7 @@ class KernelPrinter(Dispatcher):
         self.helpers: set[str] = set()
         self.vectors: set[Buffer] = set()
         self.lanes = {} if language.has_pointers else vector_memory(kernel)
+        self.atomics = frozenset() if language.has_pointers else kernel.atomic
         self.declared: dict[Buffer, int] = {}
         self.functions: dict[str, str] = {}
         self.owners: dict[E.Var, Buffer] = {
@@ -235,6 +236,9 @@ class KernelPrinter(Dispatcher):
 
     def atomic(self, update: Any) -> None:
         """An addition to an element that no other thread interrupts."""
+        if self.is_wgsl and self.scope(update.buffer) == "local":
+            self.store(update)
+            return
         dtype = update.buffer.dtype
         form = self.language.atomic_add(dtype)
         if form is None:
@@ -419,7 +423,9 @@ class KernelPrinter(Dispatcher):
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> None:
         value = self.text(store.value)
-        self.line(f"{self.element(store.buffer, store.indices, store)} = {value};")
+        element = self.element(store.buffer, store.indices, store)
+        atomic = store.buffer.data in self.atomics
+        self.line(f"atomicStore(&{element}, {value});" if atomic else f"{element} = {value};")
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> None:
@@ -716,7 +722,8 @@ class KernelPrinter(Dispatcher):
 
     @on(E.BufferLoad)
     def load(self, load: E.BufferLoad) -> str:
-        return self.element(load.buffer, load.indices, load)
+        element = self.element(load.buffer, load.indices, load)
+        return f"atomicLoad(&{element})" if load.buffer.data in self.atomics else element
 
     def element(self, buffer: Buffer, indices: tuple[E.PrimExpr, ...], node: Node) -> str:
         owner = self.owner(buffer)

@@ -7,7 +7,7 @@ import mlcweb as tvm
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.script import from_source
-from tests.gpu import assert_kernels_give, compile_cuda
+from tests.gpu import assert_kernels_give, compile_cuda, runners
 
 
 def through(blocks, threads, read, size=1024):
@@ -122,23 +122,30 @@ def main(A: T.Buffer((256,), "int32"), B: T.Buffer((16,), "int32")):
     text = source(func, "cuda")
     assert text.count("__syncthreads();") == 2
     assert "atomic_int*" in source(func, "metal") and "(threadgroup " in source(func, "metal")
+    text = source(func, "webgpu")
+    assert "var<workgroup> S : array<atomic<i32>, 16>;" in text
+    assert "B : array<i32>;" in text
+    assert "atomicStore(&S[i32(threadIdx.x)], 0);" in text
+    assert "atomicAdd(&S[A[i32(threadIdx.x)]], 1);" in text
+    assert "B[i32(threadIdx.x)] = atomicLoad(&S[i32(threadIdx.x)]);" in text
     a = np.random.default_rng(1).integers(0, 16, 256).astype("int32")
-    with pytest.raises(TVMError, match=r"webgpu has no atomic addition of int32 to .S."):
-        source(func, "webgpu")
+    for run in runners().values():
+        b = np.zeros(16, "int32")
+        run(func, [a, b])
+        np.testing.assert_array_equal(b, np.bincount(a, minlength=16))
     b = tvm.nd.array(np.zeros(16, "int32"))
     tvm.build(func, target="llvm")["main"](tvm.nd.array(a), b)
     np.testing.assert_array_equal(b.numpy(), np.bincount(a, minlength=16))
 
 
-def test_opencl_runs_atomics():
-    from tests.gpu import opencl, run_on
-
-    runner = opencl()
-    if runner is None:
-        pytest.skip("no OpenCL is installed")
+@pytest.mark.parametrize("kind", ["opencl", "webgpu", "cuda"])
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_devices_run_atomics(kind, dtype):
+    if (run := runners().get(kind)) is None:
+        pytest.skip(f"no {kind} is here")
     a = np.random.default_rng(2).integers(0, 16, 1024).astype("int32")
-    b = np.zeros(16, "int32")
-    run_on(runner, histogram(), [a, b])
+    b = np.zeros(16, dtype)
+    run(histogram(dtype=dtype), [a, b])
     np.testing.assert_array_equal(b, np.bincount(a, minlength=16))
 
 
@@ -151,8 +158,9 @@ def main(A: T.Buffer((32,), "float32")):
         T.evaluate(T.atomic_add("float32", T.address_of(A[0]), T.float32(1)))
 """
     )
-    with pytest.raises(TVMError, match="opencl has no atomic addition of float32"):
-        tvm.build(func, target="opencl")
+    for target in ("opencl", "webgpu"):
+        with pytest.raises(TVMError, match=f"{target} has no atomic addition of float32"):
+            source(func, target)
 
 
 def test_lanes_exchange_in_both_ways():
