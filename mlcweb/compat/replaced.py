@@ -417,7 +417,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "CallFFIKernelAttr BufferAccessKind buffer_data_pointer_type"
         ),
         "it was removed from TVM; write the value with T.alloc_buffer and stores": "AllocateConst",
-        "a name is bound by tvm.tir.LetStmt": "Bind",
         "it is a call of an operator here: tvm.tir.bitwise_and(a, b), shift_left and the like": (
             "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot LShift RShift"
         ),

@@ -14,7 +14,7 @@ from typing import Any
 
 from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.node import Node
+from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.tir import arithmetic, folding
 from mlcweb.tir import dtype as dtypes
@@ -25,6 +25,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.node_checks import ConstructionError, fault_of, fault_of_constant
 from mlcweb.tir.operators import BINARY_NODES, operator_name
 from mlcweb.tir.reduction import CommReducer, Reduce
+from mlcweb.tir.substitute import substitute
 
 
 def as_range(value: Any) -> Range | None:
@@ -299,6 +300,50 @@ def _assertion_of_kind(
     )
 
 
+def _before_others(node_class: type[S.Stmt]) -> Callable[..., Any]:
+    """What has the rest of its scope as its body; since 2026 that is made without one, and
+    `tir.SeqStmt` of it and what follows puts these below it."""
+    make = _by_fields(node_class)
+    names = [f.name for f in fields(node_class) if f.init and not f.kw_only]
+
+    def make_flat(*args: Any, **options: Any) -> Any:
+        if len(args) + len(options.keys() & set(names)) < len(names):
+            options.setdefault("body", _NOTHING)
+        return make(*args, **options)
+
+    return make_flat
+
+
+_NOTHING = S.Evaluate(folding.const(0))
+
+
+def _sequence(seq: Sequence[Any], span: Any = None) -> S.Stmt:
+    """Statements one after another; those of a scope without a body get what follows as theirs."""
+    statements: list[S.Stmt] = []
+    for statement in reversed([_of(S.Stmt)(statement) for statement in seq]):
+        open_scope = isinstance(statement, (S.LetStmt, S.AllocBuffer, S.DeclBuffer))
+        if open_scope and statements and statement.body is _NOTHING:
+            statements = [replace(statement, body=S.sequence(*reversed(statements)))]
+        else:
+            statements.append(statement)
+    if len(statements) == 1 and len(seq) > 1:
+        return statements[0]
+    return S.SeqStmt(tuple(reversed(statements)), span=span)
+
+
+def _for(*args: Any, step: Any = None, **options: Any) -> S.For:
+    """A loop; with a step, which TVM has since 2025, the body sees it times the loop's variable."""
+    loop = _by_fields(S.For)(*args, **options)
+    if step is None or arithmetic.is_const_int(step := arithmetic.convert(step), 1):
+        return loop
+    offset = arithmetic.subtract(loop.loop_var, loop.min)
+    value = arithmetic.add(loop.min, arithmetic.multiply(offset, step))
+    if not isinstance(step, E.IntImm) or step.value <= 0:
+        raise DiagnosticError(f"the step of a loop is a positive constant, not {step}")
+    extent = arithmetic.floordiv(arithmetic.add(loop.extent, step.value - 1), step)
+    return replace(loop, extent=extent, body=substitute(loop.body, {loop.loop_var: value}))
+
+
 def _allocate(
     buffer_var: E.Var,
     dtype: Any,
@@ -354,9 +399,8 @@ def make_range(begin: Any, end: Any = None, span: Any = None) -> Range:
 
 _BY_FIELDS = (
     E.StringImm, E.Not, E.Shuffle, E.Call, E.Let, BufferRegion,
-    MatchBufferRegion, S.IterVar, S.Evaluate, S.SeqStmt, S.For, S.While, S.IfThenElse, S.LetStmt,
-    S.AttrStmt, S.AllocBuffer, S.DeclBuffer, S.Block, S.BlockRealize, CommReducer,
-    Reduce,
+    MatchBufferRegion, S.IterVar, S.Evaluate, S.While, S.IfThenElse, S.AttrStmt, S.Block,
+    S.BlockRealize, CommReducer, Reduce,
 )  # fmt: skip
 
 _SPECIAL: dict[type[Node], Callable[..., Any]] = {
@@ -371,6 +415,9 @@ _SPECIAL: dict[type[Node], Callable[..., Any]] = {
     E.BufferLoad: _load,
     S.BufferStore: _store,
     S.AssertStmt: _assertion,
+    S.SeqStmt: _sequence,
+    S.For: _for,
+    **{cls: _before_others(cls) for cls in (S.LetStmt, S.AllocBuffer, S.DeclBuffer)},
     PrimFunc: prim_func,
 }
 
@@ -380,5 +427,6 @@ CONSTRUCTORS: dict[str, Any] = {
     **{cls.__name__: constructor(cls, make) for cls, make in _SPECIAL.items()},
     "SizeVar": constructor(E.Var, size_var, "SizeVar", lambda var: var.is_size),
     "Allocate": constructor(S.AllocBuffer, _allocate, "Allocate"),
+    "Bind": constructor(S.LetStmt, _before_others(S.LetStmt), "Bind"),
 }
 """The public classes by name."""

@@ -179,3 +179,31 @@ def test_the_type_of_an_expression_is_one_of_a_constant():
     one = tir.const(1, f.ty)
     assert (one.dtype, one.value) == ("float32", 1.0)
     assert te.placeholder((2,), "bool").dtype.matches_code(DataTypeCode.BOOL)
+
+
+def test_what_follows_a_binding_without_a_body_is_its_scope():
+    b = tir.decl_buffer((4,), "int32", "b")
+    made = tir.SeqStmt(
+        [tir.Bind(x, 3), tir.AllocBuffer(b), tir.BufferStore(b, x, [0]), tir.Evaluate(x)]
+    )
+    body = tir.SeqStmt([tir.BufferStore(b, x, [0]), tir.Evaluate(x)])
+    assert_structural_equal(made, tir.LetStmt(x, 3, tir.AllocBuffer(b, body)))
+    assert isinstance(made, tir.Bind) and made.var is x
+    assert_structural_equal(tir.DeclBuffer(b), tir.DeclBuffer(b, tir.Evaluate(0)))
+
+
+def test_a_binding_that_has_a_body_keeps_it():
+    own = tir.LetStmt(x, 3, tir.Evaluate(x))
+    made = tir.SeqStmt([own, tir.Evaluate(y)])
+    assert isinstance(made, tir.SeqStmt) and made.seq[0] is own
+
+
+def test_a_step_is_in_what_the_body_sees():
+    out = tir.decl_buffer((10,), "float32", "out")
+    loop = tir.For(x, 2, 7, tir.ForKind.SERIAL, tir.BufferStore(out, f, [x]), step=3)
+    function = tir.PrimFunc([f, out], loop, attrs={"global_symbol": "main"})
+    stored = tvm.nd.array(np.zeros(10, "float32"))
+    tvm.build(function, target="interpreter")(5.0, stored)
+    assert stored.numpy().tolist() == [0, 0, 5, 0, 0, 5, 0, 0, 5, 0]
+    with pytest.raises(tvm.TVMError, match="the step of a loop is a positive constant, not 0"):
+        tir.For(x, 0, 8, tir.ForKind.SERIAL, tir.Evaluate(x), step=0)
