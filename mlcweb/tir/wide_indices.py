@@ -8,7 +8,8 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import find_nodes, on, walk
 from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import BufferLoad, Cast, PrimExpr, Var
+from mlcweb.tir.dtype import is_float
+from mlcweb.tir.expr import BinaryExpr, BufferLoad, Cast, PrimExpr, Var
 from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import BUILDERS
@@ -25,6 +26,7 @@ from mlcweb.tir.stmt import (
 
 WIDE = "int64"
 
+_ARITHMETIC = frozenset(keys(Family.ARITHMETIC, arity=2))
 _OF_ONE_TYPE = frozenset(keys(Family.ARITHMETIC, Family.COMPARISON, arity=2))
 """Operations whose operands must be of one type."""
 
@@ -103,10 +105,18 @@ class WideCopy(FreshCopy):
 
 def _wide(*values: PrimExpr) -> tuple[PrimExpr, ...]:
     """The values as int64; elements of buffers stay what they are."""
-    return tuple(
-        cast(WIDE, value) if value.dtype == "int32" and type(value) is not BufferLoad else value
-        for value in values
-    )
+    return tuple(map(_as_wide, values))
+
+
+def _as_wide(value: PrimExpr) -> PrimExpr:
+    """As TVM widens it: what arithmetic is on is wide, rather than what comes of it."""
+    if value.dtype != "int32" or isinstance(value, BufferLoad):
+        return value
+    if isinstance(value, BinaryExpr) and type(value) in _ARITHMETIC:
+        return BUILDERS[type(value)](_as_wide(value.a), _as_wide(value.b))
+    if isinstance(value, Cast) and is_float(value.value.dtype):
+        return cast(WIDE, value.value)
+    return cast(WIDE, value)
 
 
 def with_wide_indices(function: PrimFunc) -> PrimFunc:
