@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from mlcweb.analysis import is_pure_function
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar
 from mlcweb.ir.node import replace
@@ -124,7 +125,8 @@ def function_struct_info(func: BaseFunc) -> StructInfo | None:
 
 
 def prim_func_struct_info(func: PrimFunc) -> FuncStructInfo:
-    """What is known of a function of TensorIR as a value: its buffers are tensors."""
+    """What is known of a function of TensorIR as a value: its buffers are tensors, and it is pure
+    unless it stores in one of them."""
 
     def info_of(param: PrimVar) -> StructInfo:
         buffer = func.buffer_map.get(param)
@@ -134,7 +136,7 @@ def prim_func_struct_info(func: PrimFunc) -> FuncStructInfo:
         return PrimStructInfo(dtype=param.dtype) if is_number else ObjectStructInfo()
 
     ret = PrimStructInfo(dtype=func.ret_type) if func.ret_type else TupleStructInfo([])
-    return FuncStructInfo([info_of(param) for param in func.params], ret)
+    return FuncStructInfo([info_of(param) for param in func.params], ret, is_pure_function(func))
 
 
 def of_sinfo_args(call: E.Call) -> StructInfo:

@@ -376,3 +376,12 @@ def test_extents_may_be_replaced_by_numbers_and_calls_looked_at_in_a_builder():
     call, builder = relax.Call(func, [x]), relax.BlockBuilder()
     derive = relax.analysis.derive_call_ret_struct_info
     assert derive(func.struct_info, call, builder) == derive(func.struct_info, call) == T((5, 3))
+
+
+def test_a_function_of_tensorir_is_pure_unless_it_stores_in_a_parameter():
+    A, x = tir.decl_buffer((16,), "float32", "A"), tir.Var("x", "int32")
+    copies = tir.PrimFunc([A], tir.BufferStore(A, 1, [x]))
+    assert copies.struct_info == FuncStructInfo([T((16,))], TupleStructInfo([]), purity=False)
+    own = tir.AllocBuffer(tir.decl_buffer((1,), "float32", "own"))
+    sums = tir.SeqStmt([own, tir.BufferStore(own.buffer, A[x], [0])])
+    assert tir.PrimFunc([A, x], sums).struct_info.purity
