@@ -137,6 +137,7 @@ from tvm.s_tir import meta_schedule as ms; ms.TuneContext
 from tvm.support import cc, utils; utils.tempdir
 import tvm.relay.testing, tvm.contrib.cblas, tvm.topi.testing
 import tvm_ffi; from tvm_ffi import register_global_func, get_global_func, Array, Tensor
+import tvm; tvm.ffi.container.Map, tvm.ffi.container.Array; from tvm_ffi.container import Map
 from tvm._ffi import register_func, get_global_func, register_object
 from tvm._ffi.base import TVMError, py_str
 from tvm.base import TVMError; raise_nothing = [error for error in () if error is TVMError]

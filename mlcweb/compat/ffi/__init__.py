@@ -3,6 +3,7 @@
 from typing import Any
 
 from mlcweb.compat.containers import Array, Map, String, convert
+from mlcweb.compat.ffi import access_path, container
 from mlcweb.compat.walks import VisitInterrupt, WalkOrder, WalkResult, structural_walk
 from mlcweb.ir.node import Node as Object
 from mlcweb.ir.structural import structural_equal, structural_hash
@@ -50,6 +51,8 @@ __all__ = [
     "VisitInterrupt",
     "WalkOrder",
     "WalkResult",
+    "access_path",
+    "container",
     "convert",
     "device",
     "device_from_target",
