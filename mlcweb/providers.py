@@ -94,6 +94,13 @@ def _simplification(name: str) -> Any:
     return Analyzer().simplify
 
 
+@provides("mlcweb.arith.index_map", "map_tensor")
+def _arrays_in_another_layout(name: str) -> Any:
+    from mlcweb.runtime.map_tensor import map_tensor
+
+    return map_tensor
+
+
 @provides("mlcweb.tir.expr", "PrimStructInfo")
 def _type_of_scalars(name: str) -> Any:
     from mlcweb.relax import PrimStructInfo

@@ -9,6 +9,7 @@ from typing import Any
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.node import Node, definition, node
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import dtype as dtypes
@@ -123,6 +124,18 @@ class IndexMap(Node):
                 )
             extents.append(reached.extent)
         return extents
+
+    def map_tensor(self, arr_src: Any) -> Any:
+        """An array with the elements of another one where the map puts them, and zeros elsewhere.
+
+        An IndexMapError where the array has another number of dimensions.
+        """
+        self._check_count(arr_src.shape)
+        return provided(__name__, "map_tensor")(self, arr_src)
+
+    def map_ndarray(self, arr_src: Any) -> Any:
+        """`map_tensor`, under its name until 2025."""
+        return self.map_tensor(arr_src)
 
     def _known_to(self, analyzer: Analyzer | None) -> IndexMap:
         """The map with what an analyzer knows of variables other than the indices."""

@@ -2,10 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMapError
+from mlcweb.runtime import nd
 from mlcweb.schedule.index_maps import from_record, to_record
 from mlcweb.tir import IndexMap, Var, const
 from mlcweb.tir.arithmetic import is_const_int
@@ -235,3 +237,14 @@ def test_an_analyzer_may_know_the_tile():
     of_four = IndexMap.from_func(lambda i: [i // 16, i % 16], index_dtype="int32")
     assert not of_four.is_equivalent_to(tiles)
     assert of_four.is_equivalent_to(tiles, analyzer)
+
+
+def test_arrays_are_put_where_the_map_says():
+    tiled = made(lambda i: (i // 4, i % 4))
+    padded = tiled.map_tensor(nd.array(np.arange(1, 7, dtype="int8")))
+    assert padded.numpy().tolist() == [[1, 2, 3, 4], [5, 6, 0, 0]]
+    array = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    turned = made(lambda i, j, k: (k, i, j)).map_ndarray(nd.array(array))
+    assert np.array_equal(turned.numpy(), array.transpose(2, 0, 1))
+    with pytest.raises(IndexMapError):
+        tiled.map_tensor(nd.array(array))
