@@ -32,6 +32,9 @@ REPLACED = {
 }
 """Methods of schedules of tensor expressions, and what takes their place."""
 
+REPLACED_ARGUMENTS = {"factor": "factors=[None, {}]", "nparts": "factors=[{}, None]"}
+"""Arguments of `split` of schedules of tensor expressions, and what takes their place."""
+
 
 class Schedule(ScheduleBase):
     """A program being transformed, with TVM's interface.
@@ -77,8 +80,22 @@ def _add_methods() -> None:
         name = dialect_of(kind.dialect).of(kind.method)
         if name not in vars(Schedule):
             method = method_of(kind)
-            takes_buffer = any(role is ROLES["AccessedBuffer"] for _, role, _ in kind.parameters)
-            setattr(Schedule, name, _by_index_and_type(method) if takes_buffer else method)
+            if any(role is ROLES["AccessedBuffer"] for _, role, _ in kind.parameters):
+                method = _by_index_and_type(method)
+            setattr(Schedule, name, _by_factors(method) if name == "split" else method)
+
+
+def _by_factors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets `split` say what takes the place of an argument that it had once."""
+
+    @wraps(method)
+    def call(self: Schedule, *args: Any, **options: Any) -> Any:
+        for name in options.keys() & REPLACED_ARGUMENTS.keys():
+            instead = REPLACED_ARGUMENTS[name].format(options[name])
+            raise TypeError(f"Schedule.split takes no {name}, which TE had: write {instead}")
+        return method(self, *args, **options)
+
+    return call
 
 
 def _by_index_and_type(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -104,7 +104,8 @@ def test_the_stub_is_up_to_date():
     ("call", "message"),
     [
         (lambda s, l: s.split(l), "missing 1 required positional argument: 'factors'"),
-        (lambda s, l: s.split(l, [2, 64], factor=2), "unexpected keyword argument 'factor'"),
+        (lambda s, l: s.split(l, factor=4), r"no factor, which TE had: write factors=\[None, 4\]"),
+        (lambda s, l: s.split(l, nparts=4), r"no nparts, which TE had: write factors=\[4, None\]"),
         (lambda s, l: s.reorder(l, random=1), "unexpected keyword argument 'random'"),
         (lambda s, l: s.sample_perfect_tile(l, 2, random=1), "unexpected keyword argument"),
         (lambda s, l: s.compute_inline(l), "is not a block"),
