@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.ir.array import Array
+from mlcweb.ir.node import Node
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.tir import arithmetic
@@ -49,13 +50,13 @@ def py_str(value: bytes) -> str:
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """Functions, arrays, texts and None as they are, lists as arrays, numbers as constants, and
-    dictionaries of these."""
+    """Lists as arrays, dictionaries of what they hold converted, `a == b` as the expression; numbers,
+    texts, nodes and functions as they are, as in TVM since 2025."""
     if isinstance(value, Mapping):
         return {key: convert(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return Array([convert(item) for item in value])
-    if value is None or callable(value) or isinstance(value, (str, NDArray)):
+    if value is None or callable(value) or isinstance(value, (str, int, float, Node, NDArray)):
         return value
     return arithmetic.convert(value)
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from mlcweb import __version__
 from mlcweb.compat.node_json import from_table, to_table
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import Node
 from mlcweb.meta_schedule.database.tvm_graph import module_of
 from mlcweb.relax.attrs import Attrs
+from mlcweb.runtime.ndarray import NDArray
 from mlcweb.script import from_source
 
 DictAttrs = Attrs
@@ -24,20 +26,22 @@ NODES = "mlcweb-nodes"
 _HOMES = {"ir": ("mlcweb.ir", "mlcweb.compat.containers"), "relax": ("mlcweb.relax",)}
 
 
-def save_json(node: Node | IRModule | Sequence[Any] | Mapping[Any, Any] | str) -> str:
-    """A node as JSON, or a list or dictionary of nodes, numbers and texts: of a module or a
-    function its text, with all constants.
+def save_json(node: Node | IRModule | Sequence[Any] | Mapping[Any, Any] | NDArray | str) -> str:
+    """A node as JSON, or an array, or a list or dictionary of these, numbers and texts: of a module
+    or a function its text, with all constants.
 
     Raises:
         TVMError: it is nothing of the kind, or has a part that has no form in JSON.
     """
-    if not isinstance(node, (Node, IRModule, list, tuple, Mapping, str)):
+    if not isinstance(node, (Node, IRModule, list, tuple, Mapping, NDArray, str)):
         raise TVMError(
             f"Nodes of the IR are saved as JSON, not a {type(node).__name__}: print it by script()"
         )
     if not isinstance(node, (IRModule, BaseFunc)):
-        return json.dumps({"format": NODES, **to_table(node)})
-    return json.dumps({"format": FORMAT, "script": node.script(show_meta=True)})
+        content = {"format": NODES, **to_table(node)}
+    else:
+        content = {"format": FORMAT, "script": node.script(show_meta=True)}
+    return json.dumps({**content, "metadata": {"tvm_version": __version__}})
 
 
 def load_json(json_str: str) -> Any:

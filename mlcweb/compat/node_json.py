@@ -3,6 +3,7 @@ several times (a variable) stands in it once."""
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -12,6 +13,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
 from mlcweb.relax.attrs import Attrs
+from mlcweb.runtime.ndarray import NDArray, empty, from_bytes
 from mlcweb.tir.stmt import BlockIdentity
 
 
@@ -37,6 +39,9 @@ class _Writer:
         if isinstance(value, Mapping):
             items = [[self.write(key), self.write(item)] for key, item in value.items()]
             return {"attrs" if isinstance(value, Attrs) else "items": items}
+        if isinstance(value, NDArray):
+            data = b64encode(value.tobytes()).decode()
+            return {"array": data, "dtype": value.dtype, "shape": list(value.shape)}
         raise TVMError(f"A {type(value).__name__} has no form in JSON: save the function around it")
 
     def node(self, node: Node) -> int:
@@ -101,6 +106,9 @@ def from_table(table: Mapping[str, Any]) -> Any:
             return Op.get(value["op"])
         if "enum" in value:
             return of(value["enum"], enums)(value["value"])
+        if "array" in value:
+            dtype, shape = value["dtype"], value["shape"]
+            return empty(shape, dtype).copyfrom(from_bytes(b64decode(value["array"]), dtype, shape))
         pairs = {
             read(key): read(item) for key, item in value["attrs" if "attrs" in value else "items"]
         }

@@ -149,10 +149,21 @@ def test_lists_and_dictionaries_of_nodes_are_saved(ir):
 
 
 def test_what_has_a_form_of_its_own_is_not_converted():
-    array = nd.array(np.zeros(2, "float32"))
-    for value in (None, "text", array, len):
+    array, info = nd.array(np.zeros(2, "float32")), relax.ObjectStructInfo()
+    for value in (None, "text", 3, 2.5, True, array, info, len):
         assert convert(value) is value
     assert convert([array, None])[0] is array
+    assert {*convert({"a": 2, "b": 3}).values()} == {2, 3}
+    x = tir.Var("x", "int32")
+    assert isinstance(convert(x == 1), tir.EQ)
+
+
+def test_arrays_are_saved_with_their_elements(ir):
+    array = nd.array(np.array([[1.5, -2], [3, np.inf]], "float16"))
+    saved = ir.save_json({"weights": [array]})
+    (loaded,) = ir.load_json(saved)["weights"]
+    assert loaded.dtype == "float16" and loaded.numpy().tolist() == array.numpy().tolist()
+    assert json.loads(saved)["metadata"]["tvm_version"]
 
 
 def test_nodes_by_name(ir):
