@@ -215,6 +215,16 @@ class FuncStructInfo(StructInfo):
         self.derive_func = derive_func
         self.span = span
 
+    @property
+    def arg_types(self) -> Array[StructInfo] | None:
+        """`params`, as `tvm.ir.FuncType` names them."""
+        return self.params
+
+    @property
+    def ret_type(self) -> StructInfo:
+        """`ret`, as `tvm.ir.FuncType` names it."""
+        return self.ret
+
     @staticmethod
     def opaque_func(
         *,

@@ -385,3 +385,8 @@ def test_a_function_of_tensorir_is_pure_unless_it_stores_in_a_parameter():
     own = tir.AllocBuffer(tir.decl_buffer((1,), "float32", "own"))
     sums = tir.SeqStmt([own, tir.BufferStore(own.buffer, A[x], [0])])
     assert tir.PrimFunc([A, x], sums).struct_info.purity
+
+
+def test_the_type_of_a_function_has_the_names_of_types():
+    kind = FuncStructInfo([PrimStructInfo("int32")], T((3,)))
+    assert kind.arg_types == kind.params and kind.ret_type is kind.ret
