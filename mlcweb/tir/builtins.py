@@ -168,6 +168,8 @@ def call_builtin(row: Builtin, *args: Any, dtype: Any = None, **options: Any) ->
     Raises:
         DiagnosticError: no type is given where it does not follow.
     """
+    if options.keys() == {"cond"} and row.name == "assume":
+        args = (options.pop("cond"),)
     if options:
         raise DiagnosticError(f"{row.script_name} takes no argument by name, as {list(options)}")
     if dtype is None and takes_type(row, args):
@@ -204,6 +206,8 @@ def result_type(row: Builtin, operands: Sequence[PrimExpr]) -> str | None:
     if row.dtype in (SAME, SECOND):
         of = operands[row.dtype == SECOND :]
         return of[0].dtype if of else None
+    if row.name == "dp4a":
+        return "int32"
     return None if row.dtype in (FIRST, LAST) else row.dtype or "void"
 
 

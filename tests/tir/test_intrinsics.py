@@ -72,3 +72,10 @@ def test_external_calls_have_effects() -> None:
     assert not call.op.pure
     assert Op.get("tir.exp").pure
     assert str(intrinsics.call_packed("f", 1)) == 'T.call_packed("f", 1)'
+
+
+def test_builtins_as_tvm_calls_them():
+    vectors = tir.Var("a", "int8x4"), tir.Var("b", "int8x4")
+    assert tir.dp4a(*vectors, tir.Var("sum", "int32")).dtype == "int32"
+    x = tir.Var("x", "int32")
+    assert str(tir.assume(cond=x > 3)) == "T.assume(x > 3)"
