@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
-from mlcweb.lower.pipeline_dependences import Scheduled
+from mlcweb.lower.pipeline_dependences import Stage
 from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -34,19 +33,12 @@ WAIT = "async_wait_queue_scope"
 IN_FLIGHT = "async_wait_inflight_count"
 
 
-class AsyncStage(Scheduled, Protocol):
-    """A statement of a pipeline, which may be asynchronous."""
-
-    @property
-    def is_async(self) -> bool: ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Emitted:
     """A statement in a part of the pipeline: the block, where it runs, and for which iteration,
     counted from 0."""
 
-    stage: AsyncStage
+    stage: Stage
     block: S.Block
     predicate: E.PrimExpr
     iteration: E.PrimExpr
@@ -57,7 +49,7 @@ class _Group:
     """Statements that are committed together, and what they write."""
 
     queue: int
-    members: list[AsyncStage] = field(default_factory=list)
+    members: list[Stage] = field(default_factory=list)
     written: set[E.Var] = field(default_factory=set)
 
 
@@ -76,7 +68,7 @@ class _Wait:
 class AsyncStages:
     """The asynchronous stages of one pipeline. `own` are the buffers that its loop allocates."""
 
-    def __init__(self, stages: Sequence[AsyncStage], own: Container[Buffer]) -> None:
+    def __init__(self, stages: Sequence[Stage], own: Container[Buffer]) -> None:
         self.written: dict[int, set[E.Var]] = {}
         self.outlives = False
         for stage in stages:
@@ -134,11 +126,11 @@ class AsyncStages:
             for queue in self.written
         ]
 
-    def _grouped(self, in_order: Sequence[AsyncStage]) -> list[_Group]:
+    def _grouped(self, in_order: Sequence[Stage]) -> list[_Group]:
         """Neighbours of one stage that do not read each other's copies are a group, in all parts of
         the pipeline alike: counts in one part are of groups in another, too."""
         groups: list[_Group] = []
-        previous: AsyncStage | None = None
+        previous: Stage | None = None
         for stage in in_order:
             if stage.is_async:
                 last = groups[-1] if groups else None
@@ -159,7 +151,7 @@ class AsyncStages:
         self,
         emitted: Sequence[Emitted],
         groups: Sequence[_Group],
-        positions: Mapping[AsyncStage, int],
+        positions: Mapping[Stage, int],
         analyzer: Analyzer,
     ) -> list[_Wait]:
         """Where to wait for a queue. Who comes after another waits with it, if nothing is committed
@@ -199,7 +191,7 @@ class AsyncStages:
         groups: Sequence[_Group],
         seen: Sequence[_Group],
         emitted: Sequence[Emitted],
-        positions: Mapping[AsyncStage, int],
+        positions: Mapping[Stage, int],
         analyzer: Analyzer,
     ) -> E.PrimExpr:
         """How many groups of a queue may be in flight when a reader begins; those that are `seen`

@@ -10,8 +10,8 @@ only accesses of one iteration meet there.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, permutations, product
-from typing import Protocol
 
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import replace
@@ -26,24 +26,22 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 
 
-class Scheduled(Protocol):
-    """A statement of a pipeline: its stage, and its position in the new body."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """A statement of a pipelined loop, as a block without iterators; `number` is that of its stage,
+    `order` its position in the new body."""
 
-    @property
-    def block(self) -> S.Block: ...
-
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def order(self) -> int: ...
+    block: S.Block
+    number: int
+    order: int
+    is_async: bool
 
 
 class Dependences:
     """The dependences between the statements of a loop, which are in program order. `around` are
     the loops around it."""
 
-    def __init__(self, loop: S.For, around: Sequence[S.For], stages: Sequence[Scheduled]) -> None:
+    def __init__(self, loop: S.For, around: Sequence[S.For], stages: Sequence[Stage]) -> None:
         self.stages = stages
         self.loop = S.For(
             loop.loop_var, loop.min, loop.extent, S.ForKind.SERIAL,
@@ -58,7 +56,7 @@ class Dependences:
         self.scope = scope_below(state, state.loop(loop.loop_var))
         self.units = {stage: self.scope.unit(stage.block) for stage in stages}
 
-    def between(self, first: Scheduled, second: Scheduled) -> Iterator[tuple[Access, Access]]:
+    def between(self, first: Stage, second: Stage) -> Iterator[tuple[Access, Access]]:
         """The accesses of two statements to one buffer, of which one writes."""
         one, other = self.units[first], self.units[second]
         for buffer in self.scope.conflicts(one, other):
@@ -93,7 +91,7 @@ class Dependences:
                         raise PipelineError(self.fault(pair, (a, b), distance), self.loop.span)
 
     def fault(
-        self, pair: tuple[Scheduled, Scheduled], accesses: tuple[Access, Access], distance: int
+        self, pair: tuple[Stage, Stage], accesses: tuple[Access, Access], distance: int
     ) -> str:
         """What to say of accesses that would change places."""
         numbers = [self.stages.index(stage) for stage in pair]
@@ -113,7 +111,7 @@ class Dependences:
         )
 
 
-def _turned_around(first: Scheduled, second: Scheduled, is_own: bool) -> list[int]:
+def _turned_around(first: Stage, second: Stage, is_own: bool) -> list[int]:
     """The distances at which two statements change places, near ones first: how many iterations the
     second one, which is later in the program, is later."""
     # It runs first where (i + distance + its stage, its order) is less than (i + stage, order).

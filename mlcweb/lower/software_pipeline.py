@@ -26,7 +26,6 @@ the idea, and versions of what an iteration has for itself ("modulo variable exp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.analysis.access_regions import block_access_regions
@@ -45,7 +44,7 @@ from mlcweb.lower.pipeline_annotations import (
     doubled_buffers,
     is_pipelined,
 )
-from mlcweb.lower.pipeline_dependences import Dependences
+from mlcweb.lower.pipeline_dependences import Dependences, Stage
 from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -79,17 +78,6 @@ def inject_software_pipeline(func: PrimFunc) -> PrimFunc:
     if any(isinstance(part, S.Block) and part.iter_vars for part in parts):
         func = func.with_body(ConvertBlocksToOpaque().rewrite(func.body))
     return func.with_body(_Injection(func).rewrite(func.body))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stage:
-    """A statement of a pipelined loop, as a block without iterators; `number` is that of its stage,
-    `order` its position in the new body."""
-
-    block: S.Block
-    number: int
-    order: int
-    is_async: bool
 
 
 class _Injection(Mutator):

@@ -179,7 +179,8 @@ class _Plan:
         self.free: list[_Memory] = []
         self.replaced: set[E.Var] = set()
         self.at: list[S.Stmt | None] = [None]
-        first, last = _first_and_last(uses.points)
+        first = _touched_first([point for point in uses.points if point.begins])
+        last = _touched_first([point for point in reversed(uses.points) if point.ends])
         for point in uses.points:
             statement = point.statement
             if point.begins:
@@ -264,28 +265,16 @@ class _Plan:
             self.free.append(memory)
 
 
-def _first_and_last(
-    points: Sequence[_Point],
-) -> tuple[dict[S.Stmt, list[E.Var]], dict[S.Stmt, list[E.Var]]]:
-    """The buffers that each statement touches first, and last."""
-    first: dict[E.Var, S.Stmt] = {}
-    last: dict[E.Var, S.Stmt] = {}
+def _touched_first(points: Iterable[_Point]) -> dict[S.Stmt, list[E.Var]]:
+    """The buffers that each statement is the first to touch."""
+    touched: dict[S.Stmt, list[E.Var]] = {}
+    seen: set[E.Var] = set()
     for point in points:
-        if point.begins:
-            for data in point.touched:
-                first.setdefault(data, point.statement)
-    for point in reversed(points):
-        if point.ends:
-            for data in point.touched:
-                last.setdefault(data, point.statement)
-    return _inverted(first), _inverted(last)
-
-
-def _inverted(statements: dict[E.Var, S.Stmt]) -> dict[S.Stmt, list[E.Var]]:
-    result: dict[S.Stmt, list[E.Var]] = {}
-    for data, statement in statements.items():
-        result.setdefault(statement, []).append(data)
-    return result
+        for data in point.touched:
+            if data not in seen:
+                seen.add(data)
+                touched.setdefault(point.statement, []).append(data)
+    return touched
 
 
 def _bits(buffer: Buffer) -> int:

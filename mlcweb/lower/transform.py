@@ -174,8 +174,7 @@ def FP8ComputeLegalize(promote_dtype: str = "float32") -> PrimFuncPass:
     if promote_dtype != "float32":
         raise TVMError(f"Floats of 8 bits are computed in float32 here, not in {promote_dtype}")
     return _named(
-        "FP8ComputeLegalize",
-        lambda func: narrow_floats.legalize_compute(func, *FLOATS_OF_8_BITS),
+        "FP8ComputeLegalize", lambda func: narrow_floats.legalize_compute(func, *FLOATS_OF_8_BITS)
     )
 
 
