@@ -42,9 +42,7 @@ def accessed_buffer(place: BlockPlace, index: int, access: str) -> Buffer:
 
 
 def find_buffer(
-    place: BlockPlace,
-    buffer: tuple[str, int] | str | Buffer,
-    accesses: Sequence[str] = ACCESSES,
+    place: BlockPlace, buffer: tuple[str, int] | str | Buffer, accesses: Sequence[str] = ACCESSES
 ) -> AccessedBuffer:
     """Which of the buffers that a block reads or writes is meant; BufferNameError where none is.
 

@@ -66,39 +66,29 @@ class RangesFunction:
         return f"lambda {names}: [" + ", ".join(f"({a!r}, {b!r})" for a, b in pairs) + "]"
 
 
-def _loop(sch: Resolver, rv: Any, taken: Any) -> Any:
-    return rv, sch._loop(rv)
-
-
-def _loops(sch: Resolver, rvs: Any, taken: Any) -> Any:
-    return rvs, [sch._loop(rv) for rv in rvs]
-
-
 def _location(sch: Resolver, rv: Any, taken: Any) -> Any:
     return rv, sch._location(rv)
 
 
-def _block(sch: Resolver, value: Any, taken: Any) -> Any:
+def _statement(sch: Resolver, value: Any, taken: Any) -> Any:
+    """What a loop or a block, which may be given by its name, is known by."""
+    if isinstance(value, LoopRV):
+        return value, sch._loop(value)
     rv = sch._as_block(value)
     return rv, sch._block(rv)
 
 
-def _blocks(sch: Resolver, values: Any, taken: Any) -> Any:
-    rvs = [sch._as_block(value) for value in values or ()]
-    return rvs, [sch._block(rv) for rv in rvs]
+def _statements(sch: Resolver, values: Any, taken: Any) -> Any:
+    """The same of several loops or blocks, or of one loop; there may be none."""
+    if isinstance(values, LoopRV):
+        return _statement(sch, values, taken)
+    pairs = [_statement(sch, value, taken) for value in values or ()]
+    return [rv for rv, _ in pairs], [known_by for _, known_by in pairs]
 
 
 def _place(sch: Resolver, value: Any, taken: Any) -> Any:
-    rv = value if isinstance(value, LoopRV) else sch._as_block(value)
+    rv, _ = _statement(sch, value, taken)
     return rv, sch._place(rv)
-
-
-def _loop_or_block(sch: Resolver, value: Any, taken: Any) -> Any:
-    return (_loop if isinstance(value, LoopRV) else _block)(sch, value, taken)
-
-
-def _loop_or_blocks(sch: Resolver, value: Any, taken: Any) -> Any:
-    return (_loop if isinstance(value, LoopRV) else _blocks)(sch, value, taken)
 
 
 def _factors(sch: Resolver, values: Any, taken: Any) -> Any:
@@ -311,16 +301,16 @@ _BLOCK, _BLOCKS = "BlockRV | str", "Sequence[BlockRV | str]"
 _BUFFER = "int | str | Buffer"
 
 ROLES = {
-    "Var": Role("LoopRV", _loop, is_input=True),
-    "*Var": Role("LoopRV", _loops, is_input=True, width=0),
+    "Var": Role("LoopRV", _statement, is_input=True),
+    "*Var": Role("LoopRV", _statements, is_input=True, width=0),
     "Location": Role("LoopRV", _location, is_input=True),
-    "BlockIdentity": Role(_BLOCK, _block, is_input=True),
+    "BlockIdentity": Role(_BLOCK, _statement, is_input=True),
     "Sequence[BlockIdentity] | None": Role(
-        f"{_BLOCKS} | None", _blocks, is_input=True, omits_empty=True
+        f"{_BLOCKS} | None", _statements, is_input=True, omits_empty=True
     ),
     "Place": Role("BlockRV | LoopRV | str", _place, is_input=True),
-    "Var | BlockIdentity": Role("BlockRV | LoopRV | str", _loop_or_block, is_input=True),
-    "Var | Sequence[BlockIdentity]": Role(f"LoopRV | {_BLOCKS}", _loop_or_blocks, is_input=True),
+    "Var | BlockIdentity": Role("BlockRV | LoopRV | str", _statement, is_input=True),
+    "Var | Sequence[BlockIdentity]": Role(f"LoopRV | {_BLOCKS}", _statements, is_input=True),
     "Factors": Role("Sequence[ExprRV | int | None]", _factors, is_input=True, width=0),
     "int": Role("int", _recorded_as(int)),
     "Integers": Role("Sequence[int]", _recorded_as(_integers)),

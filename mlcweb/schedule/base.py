@@ -12,12 +12,7 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import report_step
 from mlcweb.schedule.argument_types import type_test, wrong_type
 from mlcweb.schedule.errors import DETAIL, RENDER_LEVELS, ScheduleError
-from mlcweb.schedule.instruction import (
-    BlockRV,
-    Instruction,
-    InstructionKind,
-    kind_of,
-)  # fmt: skip
+from mlcweb.schedule.instruction import BlockRV, Instruction, InstructionKind, kind_of
 from mlcweb.schedule.resolver import Resolver
 from mlcweb.schedule.sampling import RandomState
 from mlcweb.schedule.state import ScheduleState

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from mlcweb.ir.errors import InternalError, TVMError
 from mlcweb.ir.module import IRModule
@@ -55,6 +55,15 @@ class ScheduleError(TVMError):
         if self.advice:
             parts.append(f"What would work: {self.advice}")
         return "\n".join(parts)
+
+
+def is_accepted(step: Callable[[], object]) -> bool:
+    """Whether a step or a check raises no ScheduleError."""
+    try:
+        step()
+    except ScheduleError:
+        return False
+    return True
 
 
 class LoopError(ScheduleError):

@@ -140,12 +140,10 @@ class LoopPlace(_Located):
 
     @property
     def node(self) -> For:
-        return self.loop
-
-    @property
-    def statement(self) -> Stmt:
         """What stands at the place."""
         return self.loop
+
+    statement = node
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -187,11 +185,6 @@ class BlockPlace(_Located):
 
 Place = LoopPlace | BlockPlace
 Around = TypeVar("Around", bound=Stmt)
-
-
-def _key(statement: Block | For) -> Var | BlockIdentity:
-    """What a block or loop is known by, however it is rewritten."""
-    return statement.loop_var if isinstance(statement, For) else statement.identity
 
 
 def domains_of(statement: Stmt) -> dict[Var, Range]:
@@ -303,11 +296,7 @@ class ScheduleState:
     """What a program that made the state refers to in it."""
 
     def __init__(
-        self,
-        mod: IRModule | PrimFunc,
-        *,
-        debug_mask: str | int = "none",
-        enable_check: bool = True,
+        self, mod: IRModule | PrimFunc, *, debug_mask: str | int = "none", enable_check: bool = True
     ) -> None:
         mask = _MASKS.get(debug_mask, debug_mask) if isinstance(debug_mask, str) else debug_mask
         if not isinstance(mask, int):
@@ -348,7 +337,8 @@ class ScheduleState:
 
     def _reference(self, statement: Block | For, parent: StmtSRef | None) -> StmtSRef:
         sref = StmtSRef(statement, parent, self._schedule)
-        return self._references.setdefault(_key(statement), sref) if self._is_of_program else sref
+        key = statement.loop_var if isinstance(statement, For) else statement.identity
+        return self._references.setdefault(key, sref) if self._is_of_program else sref
 
     @property
     def _is_of_program(self) -> bool:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.class_names import NamedClass
 from mlcweb.ir.dialect import TIR, dialect_of
 from mlcweb.ir.display import Listing, publish
@@ -35,9 +34,7 @@ class Trace(metaclass=NamedClass):
     """Instructions, and the decisions of those that sample."""
 
     def __init__(
-        self,
-        insts: Sequence[Instruction] = (),
-        decisions: Mapping[Instruction, Any] | None = None,
+        self, insts: Sequence[Instruction] = (), decisions: Mapping[Instruction, Any] | None = None
     ) -> None:
         self.insts: list[Instruction] = list(insts)
         self.decisions: dict[Instruction, Any] = dict(decisions or {})
@@ -227,13 +224,8 @@ def _from_json(value: Any, table: Mapping[str, Any]) -> Any:
         if value == "None":
             return None
         if value.startswith('{"root_index"'):
-            return _with_variables(from_record(value), table)
+            index_map = from_record(value)  # Names in it may be of random variables.
+            free = variables_in(*index_map.final_indices).difference(index_map.initial_indices)
+            return index_map.with_values({v: table[v.name] for v in free if v.name in table})
         return value[1:-1] if value[:1] == '"' else value
     return value
-
-
-def _with_variables(index_map: IndexMap, table: Mapping[str, Any]) -> IndexMap:
-    """A map with the random variables that the names in it stand for."""
-    used = variables_in(*index_map.final_indices)
-    free = used.difference(index_map.initial_indices)
-    return index_map.with_values({var: table[var.name] for var in free if var.name in table})

@@ -3,21 +3,13 @@ rearranged, and which blocks depend on which."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mlcweb.arith import detect_iter_map
 from mlcweb.schedule.analysis.block_facts import is_root
 from mlcweb.schedule.analysis.effects import is_covered
-from mlcweb.schedule.analysis.scopes import (
-    Scope,
-    is_affine,
-    loop_ranges,
-    scope_around,
-    scope_at,
-)
+from mlcweb.schedule.analysis.scopes import Scope, is_affine, loop_ranges, scope_around, scope_at
 from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.analysis.units import RawPlace
-from mlcweb.schedule.errors import DataflowError
+from mlcweb.schedule.errors import is_accepted
 from mlcweb.schedule.references import BlockScope, CachedFlags, Dependency, DepKind
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import is_const_int
@@ -30,7 +22,7 @@ def cached_flags(state: ScheduleState, place: BlockPlace) -> CachedFlags:
     return CachedFlags(
         is_affine(state, place) and _has_unit_steps(place),
         is_root(place) or _is_covered(scope_around(state, place), place),
-        _holds(lambda: check_stage_pipeline(state, place))
+        is_accepted(lambda: check_stage_pipeline(state, place))
         and all(_is_covered(blocks, child) for child in blocks.children),
     )
 
@@ -52,14 +44,6 @@ def _is_covered(scope: Scope, reader: BlockPlace) -> bool:
         producers = scope.writers_before(buffer, reader)
         if producers and not is_covered(buffer, producers, reader):
             return False
-    return True
-
-
-def _holds(check: Callable[[], None]) -> bool:
-    try:
-        check()
-    except DataflowError:
-        return False
     return True
 
 

@@ -13,14 +13,7 @@ from itertools import combinations
 from math import inf
 
 from mlcweb.arith import conjuncts
-from mlcweb.arith.linear_system import (
-    Bound,
-    Form,
-    LinearSystem,
-    constant_ends,
-    digit_units,
-    number,
-)
+from mlcweb.arith.linear_system import Bound, Form, LinearSystem, constant_ends, digit_units, number
 from mlcweb.schedule.analysis.units import let_variables
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value, is_const_int

@@ -104,16 +104,6 @@ def runs_whole_domain(place: BlockPlace) -> bool:
     return executed is not None and all(executed[v] is domain for v, domain in domains.items())
 
 
-def _differences(one: Box, other: Box, analyzer: Analyzer) -> list[int]:
-    """The dimensions in which two boxes are not known to be the same."""
-    equal = analyzer.can_prove_equal
-    return [
-        n
-        for n, (a, b) in enumerate(zip(one, other, strict=True))
-        if not (equal(a.min, b.min) and equal(a.extent, b.extent))
-    ]
-
-
 def _written(place: BlockPlace, buffer: Buffer, outer: For | None) -> Iterator[Box | None]:
     """Boxes that a block writes, seen from inside of a loop; None for what is no box."""
     realize, inner = place.realize, place.inner_loops(outer)
@@ -162,7 +152,11 @@ def _merged(parts: list[Box], analyzer: Analyzer) -> list[Box]:
 
 def _together(one: Box, other: Box, analyzer: Analyzer) -> Box | None:
     """Two boxes as one, where they differ in one dimension, in which they touch."""
-    different = _differences(one, other, analyzer)
+    equal = analyzer.can_prove_equal
+    pairs = enumerate(zip(one, other, strict=True))
+    different = [
+        n for n, (a, b) in pairs if not (equal(a.min, b.min) and equal(a.extent, b.extent))
+    ]
     if not different:
         return one
     if len(different) > 1:
@@ -227,9 +221,7 @@ def _ends_domain(condition: PrimExpr, place: BlockPlace) -> bool:
     around = place.domains_around.items()
     values = {var: system.variable(*constant_ends(domain)) for var, domain in around}
     for iter_var, value in place.realize.iterators:
-        if iter_var.dom is None:
-            continue
-        low, end = iter_var.dom.min, iter_var.dom.min + iter_var.dom.extent
+        low, end = iter_var.domain.min, iter_var.domain.min + iter_var.domain.extent
         if same_expression(value, condition.a) and same_expression(end, condition.b):
             return True
         index = system.form(value, values)

@@ -11,6 +11,7 @@ from typing import Any
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import Node
+from mlcweb.ir.visitor import Dispatcher, on
 from mlcweb.tir.arithmetic import const, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.dtype import is_integer
@@ -29,7 +30,7 @@ class Mismatch(Exception):
         super().__init__(reason)
 
 
-class DescriptionMatch:
+class DescriptionMatch(Dispatcher):
     """The comparison of a program's block with a description, whose variables are `variables`.
 
     `buffers` gives the buffer of the program for each one of the description, and `starts` the
@@ -140,6 +141,7 @@ class DescriptionMatch:
             for index, start, offset in zip(mine, starts, padded, strict=True)
         )
 
+    @on(BufferLoad, BufferStore)
     def _compare_access(self, ours: Any, described: Any) -> None:
         if not self._same_indices(ours.buffer, described.buffer, ours.indices, described.indices):
             names = ours.buffer.name, described.buffer.name
@@ -182,10 +184,12 @@ class DescriptionMatch:
             self._map_buffer(buffer, counterpart)
             self._compare_items("shape", buffer.shape, counterpart.shape)
 
+    @on(MatchBufferRegion)
     def _compare_match(self, ours: MatchBufferRegion, described: MatchBufferRegion) -> None:
         self._compare_region(ours.source, described.source)
         self._map_buffer(ours.buffer, described.buffer)
 
+    @on(For)
     def _compare_loop(self, ours: For, described: For) -> None:
         self._bind(ours.loop_var, described.loop_var)
         self._bind_domain(ours.loop_var, ours.domain)
@@ -195,8 +199,7 @@ class DescriptionMatch:
             ("has the extent", ours.extent, described.extent),
         ):
             self._require(
-                self._equal(mine, theirs),
-                f"{names[0]} {what} {mine!r}, and {names[1]} {theirs!r}",
+                self._equal(mine, theirs), f"{names[0]} {what} {mine!r}, and {names[1]} {theirs!r}"
             )
         same = ours.kind is described.kind and ours.annotations == described.annotations
         tags = [
@@ -208,6 +211,7 @@ class DescriptionMatch:
         )
         self._compare(ours.body, described.body)
 
+    @on(BlockRealize)
     def _compare_realize(self, ours: BlockRealize, described: BlockRealize) -> None:
         blocks = ours.block, described.block
         kinds = [[_KINDS[iter_var.iter_type] for iter_var in b.iter_vars] for b in blocks]
@@ -217,8 +221,7 @@ class DescriptionMatch:
             for pair in zip(names, kinds, strict=True)
         )
         self._require(
-            kinds[0] == kinds[1],
-            f"the iterators are {mine}, and those of the description {theirs}",
+            kinds[0] == kinds[1], f"the iterators are {mine}, and those of the description {theirs}"
         )
         values = zip(names[0], ours.iter_values, names[1], described.iter_values, strict=True)
         for mine, value, theirs, counterpart in values:
@@ -248,6 +251,7 @@ class DescriptionMatch:
         self._compare_allocations(ours, described)
         self._compare(ours.body, described.body)
 
+    @on(Var)
     def _compare_variable(self, ours: Var, described: Var) -> None:
         mapped = self.variables.setdefault(described, ours)
         self._require(mapped is ours, f'"{ours.name}" is not what "{described.name}" stands for')
@@ -279,7 +283,7 @@ class DescriptionMatch:
             whole = isinstance(ours, Stmt)
             texts = kinds if whole else (repr(ours), repr(described))
             raise self._differ(f"{texts[0]} and {texts[1]} differ")
-        handler = _COMPARISONS.get(type(ours))
+        handler = self.table.get(type(ours))
         if handler is not None:
             handler(self, ours, described)
             return
@@ -308,13 +312,4 @@ _KINDS = {
     IterType.COMM_REDUCE: "reduction",
     IterType.ORDERED: "scan",
     IterType.OPAQUE: "opaque",
-}
-
-_COMPARISONS: dict[type, Callable[[DescriptionMatch, Any, Any], None]] = {
-    BlockRealize: DescriptionMatch._compare_realize,
-    BufferLoad: DescriptionMatch._compare_access,
-    BufferStore: DescriptionMatch._compare_access,
-    For: DescriptionMatch._compare_loop,
-    MatchBufferRegion: DescriptionMatch._compare_match,
-    Var: DescriptionMatch._compare_variable,
 }

@@ -12,28 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlcweb.analysis.access_regions import same_range
-from mlcweb.arith import (
-    Analyzer,
-    IntSet,
-    conjunction,
-    conjuncts,
-    eval_set,
-    intersect,
-    union,
-)
+from mlcweb.arith import Analyzer, IntSet, conjunction, conjuncts, eval_set, intersect, union
 from mlcweb.arith.inverse_map import inverse_map, placeholders
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
 from mlcweb.arith.padded_inverse import range_of_sum
 from mlcweb.ir.node import replace
 from mlcweb.schedule.state import BlockPlace
-from mlcweb.tir.arithmetic import (
-    add,
-    const,
-    floordiv,
-    is_const_int,
-    multiply,
-    subtract,
-)
+from mlcweb.tir.arithmetic import add, const, floordiv, is_const_int, multiply, subtract
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.stmt import IterType
@@ -145,12 +130,14 @@ def _same_range(run: Range, domain: Range) -> bool:
 
 
 def needed_iterations(
-    accesses: Sequence[tuple[BufferRegion, Box]],
-    domains: Mapping[Var, Range],
-    analyzer: Analyzer,
+    accesses: Sequence[tuple[BufferRegion, Box]], domains: Mapping[Var, Range], analyzer: Analyzer
 ) -> Solution:
     """The iterations in which one of the accesses touches the box given with it."""
-    solutions = [_solve(region, box, domains, analyzer) for region, box in accesses]
+    solutions = [
+        _solve_together(region, box, domains, analyzer)
+        or _solve_separately(region, box, domains, analyzer)
+        for region, box in accesses
+    ]
     if not solutions:
         return {}
     return {
@@ -188,13 +175,6 @@ def _same(a: IntSet, b: IntSet, analyzer: Analyzer) -> bool:
         return False
     equal = analyzer.can_prove_equal
     return equal(a.min_value, b.min_value) and equal(a.max_value, b.max_value)  # type: ignore[arg-type]
-
-
-def _solve(
-    region: BufferRegion, box: Box, domains: Mapping[Var, Range], analyzer: Analyzer
-) -> Solution:
-    solution = _solve_together(region, box, domains, analyzer)
-    return _solve_separately(region, box, domains, analyzer) if solution is None else solution
 
 
 def _solve_together(

@@ -186,7 +186,7 @@ def _holds_at_start(
     analyzer = Analyzer(loop_ranges(around))
     start = {loop.loop_var: loop.min for loop in around if loop.loop_var in gone}
     return analyzer.can_prove(substitute(condition, start)) and all(
-        axis.dom is not None and analyzer.can_prove_equal(substitute(value, start), axis.dom.min)
+        analyzer.can_prove_equal(substitute(value, start), axis.domain.min)
         for axis, value in realize.iterators
         if axis.iter_type == IterType.COMM_REDUCE
     )

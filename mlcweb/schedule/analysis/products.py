@@ -68,7 +68,7 @@ def _fused(group: Sequence[IterVar], variables: Mapping[IterVar, E.PrimExpr]) ->
 
 def constant_extent(iter_var: IterVar) -> int:
     """How long an iterator is; 0 where that is not constant."""
-    extent = iter_var.dom.extent if iter_var.dom is not None else None
+    extent = iter_var.domain.extent
     return extent.value if isinstance(extent, E.IntImm) else 0
 
 

@@ -236,7 +236,5 @@ def _last_operand(value: PrimExpr) -> PrimExpr | None:
 
 def _refusal(place: BlockPlace, reason: str, advice: str = "") -> BlockKindError:
     return BlockKindError(
-        f"The reduction of {place.title} cannot be taken apart: {reason}",
-        [place.realize],
-        advice,
+        f"The reduction of {place.title} cannot be taken apart: {reason}", [place.realize], advice
     )

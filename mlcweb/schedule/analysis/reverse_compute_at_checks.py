@@ -137,13 +137,13 @@ def _check_init_first(
     analyzer = Analyzer(ranges)
     starts = {loop: domain.min for loop, domain in ranges.items()}
     for iter_var, value in realize.iterators:
-        if iter_var.iter_type != IterType.COMM_REDUCE or iter_var.dom is None:
+        if iter_var.iter_type != IterType.COMM_REDUCE:
             continue
         upwards = all(
             analyzer.can_prove(substitute(value, {loop: loop + 1}) >= value) for loop in spread
         )
         first = substitute(value, starts)
-        if not upwards and not analyzer.can_prove_equal(first, iter_var.dom.min):
+        if not upwards and not analyzer.can_prove_equal(first, iter_var.domain.min):
             raise LoopError(
                 f'Under the loop "{target.loop.loop_var.name}" the reduction iterator '
                 f'"{iter_var.var.name}" of block "{realize.block.name_hint}" would not start where '

@@ -107,10 +107,7 @@ class Scope:
 
     def _used_by(self, place: BlockPlace) -> tuple[list[Buffer], list[Buffer]]:
         """The buffers that a unit writes, and those that it reads."""
-        tables = (
-            (self.writers, self.undeclared_writers),
-            (self.readers, self.undeclared_readers),
-        )
+        tables = ((self.writers, self.undeclared_writers), (self.readers, self.undeclared_readers))
         written, read = (
             [
                 buffer
@@ -435,9 +432,7 @@ def check_reduction(
     reason = why_not_reduction(scope_around(state, place), place.block, may_go_on)
     if reason:
         raise BlockKindError(
-            f"The {place.title} is not a reduction block: {reason}",
-            [place.realize],
-            advice,
+            f"The {place.title} is not a reduction block: {reason}", [place.realize], advice
         )
 
 
@@ -459,9 +454,7 @@ def check_leaf(place: BlockPlace, advice: str) -> None:
     """Raise BlockKindError where a block holds other blocks."""
     if any(True for _ in block_realizes_below(place.block.body)):
         raise BlockKindError(
-            f"The {place.title} is not a leaf block: it holds other blocks",
-            [place.realize],
-            advice,
+            f"The {place.title} is not a leaf block: it holds other blocks", [place.realize], advice
         )
 
 

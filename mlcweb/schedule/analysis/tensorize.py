@@ -47,10 +47,7 @@ def is_output_block(sch: Resolver, block: BlockRV) -> bool:
 
 
 def suggest_index_map(
-    buffer: Buffer,
-    indices: Sequence[PrimExpr],
-    loops: Sequence[For],
-    predicate: PrimExpr | bool,
+    buffer: Buffer, indices: Sequence[PrimExpr], loops: Sequence[For], predicate: PrimExpr | bool
 ) -> IndexMap | None:
     """The layout of a buffer in which `loops` access its elements one after another, the outermost
     loop slowest: each index becomes the digits that loops run through.

@@ -105,7 +105,8 @@ def units_below(state: ScheduleState, around: Place) -> tuple[BlockPlace, ...]:
             units.append(state.index.blocks[statement.block.identity])
             return
         below = executed_substatements(statement)
-        if not below and not _does_nothing(statement):
+        nothing = isinstance(statement, Evaluate) and isinstance(statement.value, IntImm)
+        if not below and not nothing:
             raw(statement, statement, parents)
         headers = _headers(statement)
         for header in headers:
@@ -120,10 +121,6 @@ def units_below(state: ScheduleState, around: Place) -> tuple[BlockPlace, ...]:
     for below in executed_substatements(around.node):
         visit(below, above)
     return tuple(units)
-
-
-def _does_nothing(statement: Stmt) -> bool:
-    return isinstance(statement, Evaluate) and isinstance(statement.value, IntImm)
 
 
 def computes_header(statement: Stmt) -> bool:
@@ -394,7 +391,7 @@ def _nodes_but_leaves(block: Block) -> Iterator[Node]:
     """The nodes of a block but for variables and integers, which are most of its regions."""
     yield block
     ranges = [side for region in (*block.reads, *block.writes) for side in region.region]
-    ranges += [iter_var.dom for iter_var in block.iter_vars if iter_var.dom is not None]
+    ranges += [iter_var.domain for iter_var in block.iter_vars]
     sides = [side for domain in ranges for side in (domain.min, domain.extent)]
     parts = (*sides, block.body, block.init, *block.match_buffers)
     for part in parts:
@@ -439,9 +436,7 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
     return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in declared)
 
 
-def undeclared_accesses(
-    realize: BlockRealize,
-) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+def undeclared_accesses(realize: BlockRealize) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
     """`hidden_accesses` of a block, and the buffers that its bindings and its predicate load:
     T.reads is about the body."""
     stored, loaded = hidden_accesses(realize.block)

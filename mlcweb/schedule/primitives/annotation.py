@@ -15,6 +15,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.accessed_buffer import ACCESSES, accessed_buffer
 from mlcweb.schedule.analysis.iteration_order import check_compact_dataflow
 from mlcweb.schedule.analysis.regions import regions_of
+from mlcweb.schedule.analysis.scopes import driven_iterators
 from mlcweb.schedule.arguments import Access, AnnotationValue, Integers, Region
 from mlcweb.schedule.errors import (
     ArgumentError,
@@ -27,21 +28,9 @@ from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, block_realizes_below
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import BufferLoad, Var
-from mlcweb.tir.stmt import (
-    BlockIdentity,
-    BlockRealize,
-    For,
-    ForKind,
-    IterType,
-    IterVar,
-    statements_in,
-)
-from mlcweb.tir.substitute import uses
+from mlcweb.tir.stmt import BlockIdentity, For, ForKind, IterType, IterVar, statements_in
 
-_IMPORTING_PRAGMAS = {
-    "pragma_import_c": "C source code",
-    "pragma_import_llvm": "LLVM code",
-}
+_IMPORTING_PRAGMAS = {"pragma_import_c": "C source code", "pragma_import_llvm": "LLVM code"}
 _THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
 
 
@@ -203,28 +192,22 @@ def _check_parallelizable(
     barriers between what they do, that go to another axis."""
     if not at_once:
         check_compact_dataflow(state, place)
+    loop, allowed = place.loop.loop_var, {IterType.DATA_PARALLEL}
+    if across_threads:
+        allowed.add(IterType.COMM_REDUCE)
     for realize in block_realizes_below(place.loop):
-        _check_iterators(realize, place, primitive, across_threads)
-
-
-def _check_iterators(
-    realize: BlockRealize, place: LoopPlace, primitive: str, across_threads: bool
-) -> None:
-    loop = place.loop.loop_var
-    for iter_var, value in realize.iterators:
-        if iter_var.iter_type == IterType.DATA_PARALLEL or not uses(value, loop):
-            continue
-        if across_threads and iter_var.iter_type == IterType.COMM_REDUCE:
-            continue
-        meaning = "a reduction" if iter_var.iter_type == IterType.COMM_REDUCE else "not spatial"
-        raise BindingError(
-            f'The "{primitive}" cannot be applied to loop "{loop.name}": it binds the iterator '
-            f'"{iter_var.var.name}" of block "{realize.block.name_hint}", which is {meaning}, so '
-            "its iterations depend on each other",
-            [place.loop, realize],
-            f'"{primitive}" of a loop that binds spatial iterators only'
-            + ("" if primitive == "bind" else ", or rfactor of the reduction first"),
-        )
+        for var, kind in driven_iterators(realize, loop).items():
+            if kind in allowed:
+                continue
+            meaning = "a reduction" if kind == IterType.COMM_REDUCE else "not spatial"
+            raise BindingError(
+                f'The "{primitive}" cannot be applied to loop "{loop.name}": it binds the iterator '
+                f'"{var.name}" of block "{realize.block.name_hint}", which is {meaning}, so its '
+                "iterations depend on each other",
+                [place.loop, realize],
+                f'"{primitive}" of a loop that binds spatial iterators only'
+                + ("" if primitive == "bind" else ", or rfactor of the reduction first"),
+            )
 
 
 @primitive("AnnotateBufferAccess", inputs=("buffer_index", "buf_type", "gen_new_ranges"))

@@ -188,7 +188,7 @@ def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:
     kinds = {
         index: iter_var.iter_type
         for index, iter_var in zip(index_map.initial_indices, place.block.iter_vars, strict=True)
-        if iter_var.dom is None or not is_const_int(iter_var.dom.extent, 1)
+        if not is_const_int(iter_var.domain.extent, 1)
     }
     types: list[IterType] = []
     for index in index_map.final_indices:

@@ -8,12 +8,7 @@ from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
 from mlcweb.schedule.analysis.intrinsic_match import DescriptionMatch, Mismatch
 from mlcweb.schedule.arguments import IntrinName
-from mlcweb.schedule.errors import (
-    ArgumentError,
-    BindingError,
-    BlockKindError,
-    LoopError,
-)
+from mlcweb.schedule.errors import ArgumentError, BindingError, BlockKindError, LoopError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.nested_block import (
     Division,
@@ -36,9 +31,7 @@ from mlcweb.tir.wide_indices import WIDE, WideCopy
 
 @primitive("Blockize")
 def blockize(
-    state: ScheduleState,
-    target: Var | Sequence[BlockIdentity],
-    preserve_unit_iters: bool = True,
+    state: ScheduleState, target: Var | Sequence[BlockIdentity], preserve_unit_iters: bool = True
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Make the nest that starts at a loop a block of its own, which touches regions of buffers.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-from mlcweb.arith import same_expression
+from mlcweb.arith.equality import Interning
 from mlcweb.ir.visitor import Replacement, children, find_nodes, walk
 from mlcweb.schedule.analysis.scopes import check_leaf
 from mlcweb.schedule.arguments import StorageScope
@@ -27,7 +27,7 @@ from mlcweb.tir.expr import (
     Var,
 )
 from mlcweb.tir.operators import OPERATORS, key_of
-from mlcweb.tir.stmt import BlockIdentity, BufferStore, IterType, IterVar, Stmt
+from mlcweb.tir.stmt import BlockIdentity, BufferStore, IterVar, Stmt
 from mlcweb.tir.substitute import substitute, uses_any
 
 
@@ -54,18 +54,19 @@ def cache_index(
     place = state.block(block)
     check_leaf(place, "cache the indices of the blocks in it")
     iterators = {iter_var.var: iter_var for iter_var in place.block.iter_vars}
+    interned = Interning()
     chosen = [
         expression
         for part in (place.block.init, place.block.body)
         if part is not None
         for store in find_nodes(part, BufferStore)
-        for expression in _chosen(store.value, iterators, cse_thresh)
+        for expression in _chosen(store.value, iterators, cse_thresh, interned)
     ]
     if not chosen:
         return state, []
     stages: list[Stmt] = []
     buffers: list[Buffer] = []
-    loads: list[tuple[PrimExpr, BufferLoad]] = []
+    loads: dict[PrimExpr, BufferLoad] = {}
     for n, expression in enumerate(chosen):
         nodes = find_nodes(expression, Var)
         used = list(dict.fromkeys(iterators[var] for var in nodes))
@@ -73,15 +74,10 @@ def cache_index(
         buffer = _buffer_for(f"index_var_{n}", expression, used, storage_scope)
         stages.append(_stage(f"index_{n}", buffer, expression, used))
         buffers.append(buffer)
-        loads.append((expression, BufferLoad(buffer, tuple(i.var for i in used))))
-
-    def held(node: Any) -> BufferLoad | None:
-        """What holds an expression."""
-        if not isinstance(node, PrimExpr):
-            return None
-        return next((load for one, load in loads if same_expression(node, one)), None)
-
-    changed = Replacement(held)
+        loads.setdefault(interned(expression), BufferLoad(buffer, tuple(i.var for i in used)))
+    changed = Replacement(
+        lambda node: loads.get(interned(node)) if isinstance(node, PrimExpr) else None
+    )
     parts = {"body": place.block.body, "init": place.block.init}
     parts = {name: changed.rewrite(part) for name, part in parts.items() if part is not None}
     scope = state.scope_of(place)
@@ -95,8 +91,8 @@ def _check_same_domains_each_time(place: BlockPlace, used: list[IterVar]) -> Non
     one buffer holds a value for each of its values."""
     around = place.domains_around
     for iter_var in used:
-        domain = iter_var.dom
-        if domain is not None and (uses_any(domain.min, around) or uses_any(domain.extent, around)):
+        domain = iter_var.domain
+        if uses_any(domain.min, around) or uses_any(domain.extent, around):
             raise LoopError(
                 f'The iterator "{iter_var.var.name}" of {place.title} runs over '
                 f"{domain.min!r}:{domain.min + domain.extent!r}, which depends on what is around "
@@ -106,31 +102,22 @@ def _check_same_domains_each_time(place: BlockPlace, used: list[IterVar]) -> Non
             )
 
 
-def _chosen(value: PrimExpr, iterators: dict[Var, IterVar], threshold: int) -> list[PrimExpr]:
+def _chosen(
+    value: PrimExpr, iterators: dict[Var, IterVar], threshold: int, interned: Interning
+) -> list[PrimExpr]:
     """The expressions of a value to compute once, the largest first."""
-    counts: list[tuple[PrimExpr, int]] = []
-    for candidate in _largest(value, iterators):
-        _count(counts, candidate, 1)
-    counts.sort(key=lambda item: -_size(item[0]))
+    counts = Counter(map(interned, _largest(value, iterators)))
     chosen = []
     while counts:
-        expression, count = counts.pop(0)
+        expression = max(counts, key=_size)
+        count = counts.pop(expression)
         if count >= threshold:
             chosen.append(expression)
             continue
         for child in children(expression):
             for candidate in _largest(child, iterators):
-                _count(counts, candidate, count)
-        counts.sort(key=lambda item: -_size(item[0]))
+                counts[interned(candidate)] += count
     return chosen
-
-
-def _count(counts: list[tuple[PrimExpr, int]], expression: PrimExpr, times: int) -> None:
-    for n, (counted, count) in enumerate(counts):
-        if same_expression(counted, expression):
-            counts[n] = (counted, count + times)
-            return
-    counts.append((expression, times))
 
 
 def _largest(node: object, iterators: dict[Var, IterVar]) -> Iterator[PrimExpr]:
@@ -164,10 +151,7 @@ def _size(expression: PrimExpr) -> int:
 
 
 def _buffer_for(name: str, expression: PrimExpr, used: list[IterVar], storage_scope: str) -> Buffer:
-    shape = []
-    for iter_var in used:
-        assert iter_var.dom is not None
-        shape.append(iter_var.dom.min + iter_var.dom.extent)
+    shape = [iter_var.domain.min + iter_var.domain.extent for iter_var in used]
     dtype = expression.dtype
     data = Var(name, "handle", PointerType(dtype, storage_scope))
     strides = (const(1, shape[0].dtype),) if len(shape) == 1 else ()
@@ -179,12 +163,11 @@ def _stage(name: str, buffer: Buffer, expression: PrimExpr, used: list[IterVar])
     loops: dict[Var, PrimExpr] = {}
     iterators: dict[IterVar, PrimExpr] = {}
     for n, iter_var in enumerate(used):
-        assert iter_var.dom is not None
+        domain = iter_var.domain
         loop, iterator = (Var(f"{name}{n}", iter_var.var.dtype) for name in ("ax", "v"))
-        loops[loop] = iter_var.dom.extent
-        start = iter_var.dom.min
-        own = IterVar(iter_var.dom, iterator, IterType.DATA_PARALLEL)
-        iterators[own] = loop if is_const_int(start, 0) else start + loop
+        loops[loop] = domain.extent
+        at_zero = is_const_int(domain.min, 0)
+        iterators[IterVar(domain, iterator)] = loop if at_zero else domain.min + loop
     indices = tuple(iter_var.var for iter_var in iterators)
     renamed = {old.var: new for old, new in zip(used, indices, strict=True)}
     store = BufferStore(buffer, substitute(expression, renamed), indices)

@@ -324,8 +324,7 @@ def _nest(
     predicate: PrimExpr = const(True)
     for iter_var in place.block.iter_vars:
         iterator = iterators[iter_var.var]
-        assert iter_var.dom is not None
-        domain = iterator.values.cover_range(iter_var.dom, analyzer)
+        domain = iterator.values.cover_range(iter_var.domain, analyzer)
         value = domain.min
         if preserve_unit_loops or not is_const_int(domain.extent, 1):
             width = max(bits(domain.min.dtype), bits(domain.extent.dtype))

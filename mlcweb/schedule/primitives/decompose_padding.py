@@ -15,12 +15,7 @@ from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.errors import BlockKindError, LoopError, StaleReferenceError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.buffer_rewriting import AccessSimplifier
-from mlcweb.schedule.rewriting.nests import (
-    in_fresh_loops,
-    in_loops,
-    loops_from,
-    part_of_block,
-)
+from mlcweb.schedule.rewriting.nests import in_fresh_loops, in_loops, loops_from, part_of_block
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, subtract
 from mlcweb.tir.buffer import Range
@@ -139,7 +134,7 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
     system = LinearSystem()
     values: dict[Var, Form] = {}
     for iter_var, value in place.realize.iterators:
-        first, last = (-inf, inf) if iter_var.dom is None else constant_ends(iter_var.dom)
+        first, last = constant_ends(iter_var.domain)
         if first == -inf or last == inf:
             raise BlockKindError(
                 f'The domain of iterator "{iter_var.var.name}" is not constant',
@@ -195,11 +190,7 @@ def _filling(
 
 
 def _inside_nest(
-    place: BlockPlace,
-    inner: Sequence[For],
-    store: BufferStore,
-    condition: PrimExpr,
-    inside: Bounds,
+    place: BlockPlace, inner: Sequence[For], store: BufferStore, condition: PrimExpr, inside: Bounds
 ) -> Stmt:
     """The loops `inner` around a block with `store`, where the condition holds: loops that drive an
     iterator alone become shorter, for the others there is a predicate."""

@@ -192,11 +192,7 @@ class _Inliner(Mutator):
     """Puts the value of a store in place of each load of its buffer."""
 
     def __init__(
-        self,
-        buffer: Buffer,
-        store: BufferStore,
-        inverse: InverseMap,
-        domains: Mapping[Var, Range],
+        self, buffer: Buffer, store: BufferStore, inverse: InverseMap, domains: Mapping[Var, Range]
     ) -> None:
         self.buffer = buffer
         self.store = store
@@ -204,12 +200,11 @@ class _Inliner(Mutator):
         self.domains = domains
         self.units = unit_iterators(domains)
         pairs = list(zip(domains, store.indices, strict=False))
-        same = all(index is var or self._is_only_value(var, index) for var, index in pairs)
+        same = all(
+            index is var or (var in self.units and same_expression(self.units[var], index))
+            for var, index in pairs
+        )
         self.by_position = same and len(pairs) == len(domains) == len(store.indices)
-
-    def _is_only_value(self, var: Var, index: PrimExpr) -> bool:
-        value = self.units.get(var)
-        return value is not None and same_expression(value, index)
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> PrimExpr:

@@ -27,25 +27,13 @@ from mlcweb.tir.arithmetic import const, constant_value, is_const_int
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.fresh_copy import fresh_statement
-from mlcweb.tir.stmt import (
-    Block,
-    BlockRealize,
-    For,
-    ForKind,
-    IterType,
-    IterVar,
-    Stmt,
-    sequence,
-)
+from mlcweb.tir.stmt import Block, BlockRealize, For, ForKind, IterType, IterVar, Stmt, sequence
 from mlcweb.tir.substitute import substitute, uses
 
 
 @primitive("LoopPartition", title="loop_partition")
 def loop_partition(
-    state: ScheduleState,
-    loop: Var,
-    factors: Factors,
-    preserve_unit_iters: bool = True,
+    state: ScheduleState, loop: Var, factors: Factors, preserve_unit_iters: bool = True
 ) -> tuple[ScheduleState, list[Var]]:
     """Cut a loop into loops that run one after another, each with a copy of the body.
 
@@ -170,7 +158,7 @@ def _narrowed_block(
         else iter_var
         for iter_var in block.iter_vars
     )
-    limits = {iter_var.var: iter_var.dom for iter_var in iter_vars if iter_var.dom is not None}
+    limits = {iter_var.var: iter_var.domain for iter_var in iter_vars}
     accessed = block_access_regions(block)
     return replace(
         block,
@@ -190,11 +178,11 @@ def _found(declared: BufferRegion, accessed: Sequence[BufferRegion]) -> BufferRe
 
 def _limits(
     value: PrimExpr, iter_var: IterVar, domains: dict[Var, Range], analyzer: Analyzer
-) -> Range | None:
+) -> Range:
     """The values that an iterator takes, of its domain."""
     low, high = eval_set(value, domains, analyzer)
-    dom = iter_var.dom
-    if dom is None or low is None or high is None:
+    dom = iter_var.domain
+    if low is None or high is None:
         return dom
     low, end = analyzer.simplify(low), analyzer.simplify(high + 1)
     if not isinstance(low, IntImm) or not isinstance(end, IntImm):

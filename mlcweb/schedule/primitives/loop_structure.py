@@ -179,18 +179,13 @@ def _check_ready(
     target = state.loop(merged[-1])
     chain = [loop for loop in (*target.loops, target.loop) if loop.loop_var in merged]
     units = scope_around(state, target)
-    for earlier, later in combinations(_merged_units(units, before, nests, target), 2):
+    # The units of each nest now stand in the order of the nests.
+    below = iter(_units(units, target.loop))
+    merged_units = [[next(below) for _ in _units(before, nest)] for nest in nests]
+    for earlier, later in combinations(merged_units, 2):
         for first, second in product(earlier, later):
             check_stays_before(units, first, second, chain)
 
 
 def _units(blocks: Scope, statement: Stmt) -> list[BlockPlace]:
     return [unit for unit in blocks.units if stands_in(unit, statement)]
-
-
-def _merged_units(
-    units: Scope, before: Scope, nests: Sequence[For], target: LoopPlace
-) -> list[list[BlockPlace]]:
-    """The units of each nest where they now stand: in the order of the nests."""
-    below = iter(_units(units, target.loop))
-    return [[next(below) for _ in _units(before, nest)] for nest in nests]

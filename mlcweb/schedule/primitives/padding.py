@@ -79,7 +79,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     grown = {
         iter_var.var: extent
         for iter_var, extent in zip(iter_vars, extents, strict=True)
-        if iter_var.dom is None or extent is not iter_var.dom.extent
+        if extent is not iter_var.domain.extent
     }
     if not grown:
         return state
@@ -187,13 +187,12 @@ def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]
     extents: list[PrimExpr] = []
     inside = {*place.domains_around, *place.block.domains}
     for iter_var, factor in zip(place.block.iter_vars, padding, strict=True):
-        domain = iter_var.dom
-        if domain is not None and factor == 1:
+        domain = iter_var.domain
+        if factor == 1:
             extents.append(domain.extent)
             continue
         if (
-            domain is None
-            or not is_const_int(domain.min, 0)
+            not is_const_int(domain.min, 0)
             or variables_in(domain.extent) & inside
             or reads_memory(domain.extent)
         ):
@@ -305,7 +304,7 @@ def _indices(place: BlockPlace, buffer: Buffer) -> tuple[PrimExpr, ...] | None:
 def _extents_read(place: BlockPlace, buffer: Buffer) -> list[PrimExpr]:
     """How much of each dimension the block reads from 0 on: as far as the iterator goes, which may
     be less than there is."""
-    domains = {v.var: v.dom.extent for v in place.block.iter_vars if v.dom is not None}
+    domains = {v.var: v.domain.extent for v in place.block.iter_vars}
     analyzer = Analyzer()
     extents: list[PrimExpr] = []
     for index, extent in zip(_indices(place, buffer) or (), buffer.shape, strict=True):
@@ -346,8 +345,8 @@ def _grown_realize(
 ) -> BlockRealize:
     iter_vars = tuple(
         iter_var
-        if iter_var.dom is None or extent is iter_var.dom.extent
-        else replace(iter_var, dom=Range(iter_var.dom.min, extent))
+        if extent is iter_var.domain.extent
+        else replace(iter_var, dom=Range(iter_var.domain.min, extent))
         for iter_var, extent in zip(place.block.iter_vars, extents, strict=True)
     )
     block = replace(substitute(replace(place.block, iter_vars=()), {}, copies), iter_vars=iter_vars)

@@ -6,15 +6,8 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import same_expression, same_expressions
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.analysis.effects import (
-    is_uncovered,
-    reads_only_written,
-    runs_whole_domain,
-)
-from mlcweb.schedule.analysis.iteration_order import (
-    check_repeats_no_reduction,
-    init_predicate,
-)
+from mlcweb.schedule.analysis.effects import is_uncovered, reads_only_written, runs_whole_domain
+from mlcweb.schedule.analysis.iteration_order import check_repeats_no_reduction, init_predicate
 from mlcweb.schedule.analysis.regions import loads_of
 from mlcweb.schedule.analysis.scopes import (
     check_affine,
@@ -39,7 +32,7 @@ from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.rewriting.nests import in_fresh_loops, loops_from, part_of_block
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Add, BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, BufferStore, For, IterType, Stmt, sequence
 from mlcweb.tir.substitute import substitute, uses
@@ -74,15 +67,15 @@ def decompose_reduction(
     init_realize = _init_realize(place, inner)
     check_binds_loops(BlockPlace(place.function, init_realize, place.parents), inner)
     _check_init_moves(state, place, loop_place.loop, init_realize)
-    driving = [old for old in inner if any(uses(v, old.loop_var) for v in init_realize.iter_values)]
+    values = init_realize.iter_values
+    driving = [each for each in inner if any(uses(value, each.loop_var) for value in values)]
     body = in_fresh_loops(init_realize, driving, "_init")
 
-    realize = place.realize
+    realize, old = place.realize, place.block
+    written = {region.buffer for region in old.writes}
+    others = (region for region in old.reads if region.buffer not in written)
     updated = replace(
-        realize.block,
-        name_hint=realize.block.name_hint + "_update",
-        reads=_merge_regions(realize.block.writes, realize.block.reads),
-        init=None,
+        old, name_hint=f"{old.name_hint}_update", reads=(*old.writes, *others), init=None
     )
     nest = state.replaced(place.function, {realize: replace(realize, block=updated)}).loop(loop)
     state = state.replaced(place.function, {loop_place.loop: sequence(body, nest.loop)})
@@ -160,13 +153,6 @@ def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
     block = replace(block, annotations=old.annotations)
     predicate = init_predicate(place.realize, place.realize.predicate, place.loops, inner, values)
     return BlockRealize(tuple(values), predicate, block, span=place.realize.span)
-
-
-def _merge_regions(
-    first: tuple[BufferRegion, ...], second: tuple[BufferRegion, ...]
-) -> tuple[BufferRegion, ...]:
-    written = {region.buffer for region in first}
-    return (*first, *(region for region in second if region.buffer not in written))
 
 
 _ADVICE = "decompose_reduction needs a block with T.init and a reduction iterator"

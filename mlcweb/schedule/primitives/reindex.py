@@ -67,7 +67,7 @@ def reindex(
     indices = _simplified(place, _single_indices(state, place, old, access))
     used = _used_iterators(place, indices)
     name = f"{old.name}_reindex"
-    shape = tuple(_extent(iter_var) for iter_var in used)
+    shape = tuple(iter_var.domain.extent for iter_var in used)
     copy = copy_of(old, old.scope(), shape, name)
     values = tuple(iter_var.var for iter_var in used)
     target = copy if access == "read" else old
@@ -162,9 +162,12 @@ def _location_of_copy(
     whole = is_trivially_true(place.realize.predicate) or location.loop is None
     inside = _parents_inside(place, location.container)
     if not whole or not all(isinstance(parent, (For, SeqStmt)) for parent in inside):
+        container = f'block "{scope.block.name_hint}"'
+        if location.loop is not None:
+            container = f'loop "{location.loop.loop_var.name}"'
         raise LoopError(
-            f"The loop nest of {place.title} is not directly in "
-            f"{_title(location.container)}: other statements or conditions enclose it",
+            f"The loop nest of {place.title} is not directly in {container}: other statements or "
+            "conditions enclose it",
             [place.realize],
             "a loop nest that no branch or other statement encloses",
         )
@@ -174,12 +177,6 @@ def _location_of_copy(
 def _parents_inside(place: BlockPlace, container: For | Block) -> list[Stmt]:
     at = next(n for n, parent in enumerate(place.parents) if parent is container)
     return list(place.parents[at + 1 :])
-
-
-def _title(container: For | Block) -> str:
-    if isinstance(container, For):
-        return f'loop "{container.loop_var.name}"'
-    return f'block "{container.name_hint}"'
 
 
 def _loops_of_copy(
@@ -207,7 +204,7 @@ def _loops_of_copy(
 
 def _loop_each(used: Sequence[IterVar]) -> dict[Var, PrimExpr]:
     """A loop, with its extent, for each iterator."""
-    return {Var(f"ax{n}", i.var.dtype): _extent(i) for n, i in enumerate(used)}
+    return {Var(f"ax{n}", i.var.dtype): i.domain.extent for n, i in enumerate(used)}
 
 
 def _driving_loops(place: BlockPlace, driving: set[Var]) -> list[For]:
@@ -267,7 +264,7 @@ def _single_indices(
             "a buffer that the block reads or writes",
         )
     for iter_var in _used_iterators(place, all_indices[0]):
-        if iter_var.dom is None or not is_const_int(iter_var.dom.min, 0):
+        if not is_const_int(iter_var.domain.min, 0):
             raise BlockKindError(
                 f'The iterator "{iter_var.var.name}" of block "{name}" does not start at 0',
                 [place.realize],
@@ -299,10 +296,7 @@ def _simplified(place: BlockPlace, indices: Sequence[PrimExpr]) -> tuple[PrimExp
 
 
 def _check_inside(
-    place: BlockPlace,
-    buffer: Buffer,
-    indices: Sequence[PrimExpr],
-    domains: Mapping[Var, Range],
+    place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr], domains: Mapping[Var, Range]
 ) -> None:
     """`domains` are those that the iterators of the copy run through."""
     analyzer = Analyzer({**place.domains_around, **domains})
@@ -348,11 +342,6 @@ def _used_iterators(place: BlockPlace, indices: Sequence[PrimExpr]) -> list[Iter
     return [iter_var for iter_var in place.block.iter_vars if iter_var.var in used]
 
 
-def _extent(iter_var: IterVar) -> PrimExpr:
-    assert iter_var.dom is not None
-    return iter_var.dom.extent
-
-
 def _mapped(
     place: BlockPlace,
     buffer: Buffer,
@@ -378,7 +367,7 @@ def _mapped(
             f'a map that uses the iterators in the indices of "{buffer.name}", and no others',
         )
     own = IndexMap(tuple(iter_var.var for iter_var in used), values)
-    domains = [iter_var.dom for iter_var in used if iter_var.dom is not None]
+    domains = [iter_var.domain for iter_var in used]
     try:
         own.non_surjective_inverse(domains)
         return values, tuple(own.map_shape([domain.extent for domain in domains]))

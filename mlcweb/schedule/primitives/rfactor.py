@@ -225,9 +225,8 @@ def _check_init_runs_first(
     affine = runs_one_to_one(state, place, loops)
     for iter_var, value in realize.iterators:
         if iter_var.iter_type == IterType.COMM_REDUCE:
-            assert iter_var.dom is not None
             first = substitute(value, start)
-            if not affine or not analyzer.can_prove_equal(first, iter_var.dom.min):
+            if not affine or not analyzer.can_prove_equal(first, iter_var.domain.min):
                 raise BindingError(
                     f'The reduction iterator "{iter_var.var.name}" of block "{name}" does not run '
                     "through its domain from the start, one to one with its loops",

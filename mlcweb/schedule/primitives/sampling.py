@@ -5,13 +5,13 @@ Each takes the choice to make (a `decision`) or draws one, and returns it with w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf, prod
 
 from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.analysis.scopes import scope_around
 from mlcweb.schedule.arguments import Integers
-from mlcweb.schedule.errors import FactorError, ScheduleError
+from mlcweb.schedule.errors import FactorError, is_accepted
 from mlcweb.schedule.instruction import Location, SpecialLocation
 from mlcweb.schedule.primitives.compute_location import LAST, compute_at
 from mlcweb.schedule.primitives.inline import compute_inline
@@ -127,11 +127,7 @@ def sample_partitioned_tile(
 
 @primitive("SampleComputeLocation")
 def sample_compute_location(
-    state: ScheduleState,
-    block: BlockIdentity,
-    decision: int | None = None,
-    *,
-    random: RandomState,
+    state: ScheduleState, block: BlockIdentity, decision: int | None = None, *, random: RandomState
 ) -> Sampled[Location]:
     """A random loop to compute a block at, for `compute_at`; its decision counts the loops of the
     consumers from the outermost. Decision -1 leaves the block where it is, -2 inlines it.
@@ -178,7 +174,7 @@ def locations(state: ScheduleState, block: BlockIdentity) -> list[tuple[int, Loc
     """
     place = state.block(block)
     possible: list[tuple[int, Location]] = [(-1, SpecialLocation.ROOT)]
-    if _is_possible(lambda: compute_inline(state, block)):
+    if is_accepted(lambda: compute_inline(state, block)):
         possible.insert(0, (-2, SpecialLocation.INLINE))
     consumers = scope_around(state, place).consumers(place)
     candidates = _shared_loops(consumers)
@@ -196,7 +192,7 @@ def locations(state: ScheduleState, block: BlockIdentity) -> list[tuple[int, Loc
             if number > max(spatial, default=-1):
                 break
         var = loop.loop_var
-        if _is_possible(lambda var=var: compute_at(state, block, var, True, LAST)):
+        if is_accepted(lambda var=var: compute_at(state, block, var, True, LAST)):
             possible.append((number, var))
     return possible
 
@@ -213,11 +209,3 @@ def _shared_loops(consumers: Sequence[BlockPlace]) -> tuple[For, ...]:
     if not isinstance(shared[-1], For):
         return ()
     return tuple(loop for loop in consumers[0].loops if loop in shared)
-
-
-def _is_possible(action: Callable[[], object]) -> bool:
-    try:
-        action()
-    except ScheduleError:
-        return False
-    return True

@@ -18,14 +18,7 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, Cast, PointerType, PrimExpr, Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    BufferStore,
-    For,
-    find_statements,
-)
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, For, find_statements
 
 BUFFER_DIM_ALIGN = "buffer_dim_align"
 """The annotation of a block that lists [buffer index, axis, factor, offset] for its writes."""

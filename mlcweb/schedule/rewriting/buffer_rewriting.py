@@ -270,7 +270,8 @@ class LayoutRewriter(IndexMutator):
             return new
         if any(lanes(index.dtype) > 1 for index in new.indices):
             self._refuse("it is accessed by vectors, whose elements the new layout takes apart")
-        return replace(new, buffer=self.new, indices=self._indices(new.indices))
+        indices = self.simple(self.index_map.map_indices(new.indices, self.analyzer))
+        return replace(new, buffer=self.new, indices=indices)
 
     @on(MatchBufferRegion)
     def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
@@ -283,9 +284,6 @@ class LayoutRewriter(IndexMutator):
         if var is self.old.data:
             self._refuse("its address is used, and what happens there is unknown")
         return var
-
-    def _indices(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
-        return self.simple(self.index_map.map_indices(indices, self.analyzer))
 
     def _refuse(self, reason: str) -> None:
         raise DataflowError(

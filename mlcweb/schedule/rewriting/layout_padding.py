@@ -44,12 +44,7 @@ AnyStmt = TypeVar("AnyStmt", bound=Stmt)
 
 
 def with_padding(
-    top: Block,
-    old: Buffer,
-    new: Buffer,
-    inverse: IndexMap,
-    padding: PrimExpr,
-    pad_value: IndexMap,
+    top: Block, old: Buffer, new: Buffer, inverse: IndexMap, padding: PrimExpr, pad_value: IndexMap
 ) -> Block:
     """The block `top`, around all accesses of `old`, with the padding of the new layout filled.
 
@@ -104,7 +99,7 @@ class _Layout:
         others = [*rest, realize.predicate, *(loop.extent for loop in between)]
         if any(uses(expression, var) for expression in others for var in old_loops):
             return None
-        axes, iterators = self._axes(), self._iterators()
+        axes, iterators = self._axes(), self._axes("v_")
         block = self._padded_block(realize.block, positions, iterators)
         values = [v for n, v in enumerate(realize.iter_values) if n not in positions]
         values[positions[0] : positions[0]] = axes
@@ -113,7 +108,7 @@ class _Layout:
 
     def assumptions(self) -> Stmt:
         """A block that states that the padding of an input has its value."""
-        axes, iterators = self._axes(), self._iterators()
+        axes, iterators = self._axes(), self._axes("v_")
         at = dict(zip(self.inverse.initial_indices, iterators, strict=True))
         element = BufferLoad(self.new, tuple(iterators))
         condition = logical_or(
@@ -124,7 +119,7 @@ class _Layout:
 
     def filling(self) -> Stmt:
         """A block that stores the padding."""
-        axes, iterators = self._axes(), self._iterators()
+        axes, iterators = self._axes(), self._axes("v_")
         at = dict(zip(self.inverse.initial_indices, axes, strict=True))
         store = BufferStore(self.new, self._pad_value(iterators), tuple(iterators))
         return self._stage("padding", axes, iterators, store, substitute(self.padding, at))
@@ -217,11 +212,8 @@ class _Layout:
             if store is not None
         )
 
-    def _axes(self) -> list[Var]:
-        return [Var(var.name, var.dtype) for var in self.inverse.initial_indices]
-
-    def _iterators(self) -> list[Var]:
-        return [Var(f"v_{var.name}", var.dtype) for var in self.inverse.initial_indices]
+    def _axes(self, prefix: str = "") -> list[Var]:
+        return [Var(prefix + var.name, var.dtype) for var in self.inverse.initial_indices]
 
     def _iter_vars(self, iterators: Sequence[Var]) -> tuple[IterVar, ...]:
         pairs = zip(iterators, self.new.shape, strict=True)

@@ -11,15 +11,12 @@ from typing import Any, NamedTuple
 
 from mlcweb.analysis.access_regions import covering
 from mlcweb.arith import Analyzer, conjuncts, same_expression
-from mlcweb.arith.iter_expr import IterSum, mark_to_expr
+from mlcweb.arith.iter_expr import mark_to_expr
 from mlcweb.arith.iter_map import detect_iter_map
 from mlcweb.arith.subspace import subspace_divide
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
-from mlcweb.schedule.analysis.iteration_order import (
-    check_repeats_no_reduction,
-    init_predicate,
-)
+from mlcweb.schedule.analysis.iteration_order import check_repeats_no_reduction, init_predicate
 from mlcweb.schedule.analysis.regions import relaxed
 from mlcweb.schedule.analysis.scopes import is_trivially_true, loop_ranges
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError
@@ -29,6 +26,7 @@ from mlcweb.tir.arithmetic import const, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, IterVar, Stmt
+from mlcweb.tir.stmt import nest_at as loops_at
 from mlcweb.tir.substitute import substitute, uses, variables_in
 
 
@@ -76,7 +74,15 @@ def divide(
         predicate,
         simplify_trivial_iterators=not keep_unit_loops,
     )
-    if iter_map.indices is None or subspace is None or any(map(_has_gaps, iter_map.indices)):
+    # Values that step by another number than one, as `2 * i` and `4 - i` do, are not those of
+    # `outer * extent + inner`.
+    if (
+        iter_map.indices is None
+        or subspace is None
+        or not all(
+            is_const_int(scale, 1) for index in iter_map.indices for scale in index.terms.values()
+        )
+    ):
         return _divided_by_use(realize, outer, inner)
     iterators = []
     for index, (around, within) in zip(iter_map.indices, subspace.divisions, strict=True):
@@ -89,12 +95,6 @@ def divide(
         iterators.append(DividedIterator(*parts, index.constant))
     division = Division(iterators, subspace.outer_predicate, subspace.inner_predicate)
     return _with_whole_predicate(division, realize, outer, inner)
-
-
-def _has_gaps(index: IterSum) -> bool:
-    """Whether an iterator steps by another number than one, as `2 * i` and `4 - i` do: its values
-    are not those of `outer * extent + inner`."""
-    return any(not is_const_int(scale, 1) for scale in index.terms.values())
 
 
 def _with_whole_predicate(
@@ -146,10 +146,10 @@ def _divided_by_use(
         used = variables_in(value)
         if used & around and used & within:
             return None
-        if iter_var.dom is None or not is_const_int(iter_var.dom.min, 0):
+        if not is_const_int(iter_var.domain.min, 0):
             return None
         zero, one = const(0, value.dtype), const(1, value.dtype)
-        whole, nothing = Part(value, iter_var.dom.extent), Part(zero, one)
+        whole, nothing = Part(value, iter_var.domain.extent), Part(zero, one)
         parts = (nothing, whole) if used & within else (whole, nothing)
         iterators.append(DividedIterator(*parts, zero))
     return Division(iterators, const(True), const(True))
@@ -168,14 +168,10 @@ class Nest(NamedTuple):
 
 def nest_at(statement: Stmt) -> Nest:
     """The nest that a statement is, checked to be fit for a block of its own."""
-    loops: list[For] = []
-    current = statement
-    while isinstance(current, For):
-        loops.append(current)
-        current = current.body
-    if not isinstance(current, BlockRealize):
+    loops, realize = loops_at(statement)
+    if not isinstance(realize, BlockRealize):
         raise _not_a_nest(statement, loops)
-    nest = Nest(tuple(loops), current)
+    nest = Nest(tuple(loops), realize)
     for loop in loops:
         _check_loop(nest, loop)
     return nest
@@ -291,7 +287,7 @@ def inner_block(
             bindings.append(iterator.inner.value)
             value = within.var if is_single else around * iterator.inner.extent + within.var
         values[iter_var.var] = value + iterator.start
-    domains = {i.var: i.dom for i in iter_vars if i.dom is not None}
+    domains = {i.var: i.domain for i in iter_vars}
     block: Block = _Rebinding(values, Analyzer(domains)).rewrite(nest.block)
     reads = block.reads
     if block.init is not None and any(
@@ -300,10 +296,7 @@ def inner_block(
         reads = (*block.writes, *reads)
     inside = replace(block, iter_vars=tuple(iter_vars), reads=reads, init=None)
     realize = replace(
-        nest.realize,
-        iter_values=tuple(bindings),
-        predicate=division.inner_predicate,
-        block=inside,
+        nest.realize, iter_values=tuple(bindings), predicate=division.inner_predicate, block=inside
     )
     init = None if block.init is None else _init_nest(block.init, realize, nest)
     return InnerBlock(block, realize, init)
