@@ -3,7 +3,6 @@ put where they are called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
@@ -17,7 +16,7 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import operator_name
 from mlcweb.tir.stmt_functor import renew_defs
-from mlcweb.tir.substitute import BufferMutator
+from mlcweb.tir.substitute import SubstitutionEverywhere
 
 _LEAVING = ("ret", "thread_return")
 
@@ -94,28 +93,15 @@ class _Inlining(Mutator):
         return _Arguments(arguments).rewrite(func.body)
 
 
-class _Arguments(BufferMutator):
+class _Arguments(SubstitutionEverywhere):
     """Puts arguments in the place of parameters. What views memory from the address of an element
     on views its buffer from there."""
 
-    def __init__(self, arguments: Mapping[E.Var, E.PrimExpr]) -> None:
-        self.arguments = arguments
-        self.views: dict[Buffer, Buffer] = {}
-
-    @on(E.Var)
-    def variable(self, var: E.Var) -> E.PrimExpr:
-        return self.arguments.get(var, var)
-
-    def buffer(self, buffer: Buffer) -> Buffer:
-        if buffer not in self.views:
-            shape, strides = (
-                tuple(map(self.rewrite, part)) for part in (buffer.shape, buffer.strides)
-            )
-            data, offset = _place(self.arguments.get(buffer.data, buffer.data), buffer)
-            offset = add(self.rewrite(buffer.elem_offset), offset)
-            view = replace(buffer, data=data, shape=shape, strides=strides, elem_offset=offset)
-            self.views[buffer] = view
-        return self.views[buffer]
+    def changed(self, buffer: Buffer) -> Buffer:
+        shape, strides = (tuple(map(self.rewrite, part)) for part in (buffer.shape, buffer.strides))
+        data, offset = _place(self.rewrite(buffer.data), buffer)
+        offset = add(self.rewrite(buffer.elem_offset), offset)
+        return replace(buffer, data=data, shape=shape, strides=strides, elem_offset=offset)
 
 
 def _place(address: E.PrimExpr, view: Buffer) -> tuple[E.Var, E.PrimExpr]:

@@ -278,7 +278,6 @@ class _Storage(BufferMutator):
     def __init__(self, format: NarrowFormat) -> None:
         self.format = format
         self.data: dict[E.Var, E.Var] = {}
-        self.new: dict[Buffer, Buffer] = {}
 
     def retyped(self, var: E.Var) -> E.Var:
         """The handle of memory of integers in place of one of narrow floats."""
@@ -290,12 +289,10 @@ class _Storage(BufferMutator):
             self.data[var] = replace(var, type_annotation=replace(kind, element_type=element))
         return self.data[var]
 
-    def buffer(self, buffer: Buffer) -> Buffer:
+    def changed(self, buffer: Buffer) -> Buffer:
         if not _is_of(self.format, buffer.dtype):
             return buffer
-        if buffer not in self.new:
-            self.new[buffer] = _with_elements(buffer, self.format.bits, self.retyped(buffer.data))
-        return self.new[buffer]
+        return _with_elements(buffer, self.format.bits, self.retyped(buffer.data))
 
     @on(E.Var)
     def variable(self, var: E.Var) -> E.Var:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
@@ -26,28 +27,24 @@ def scalar_elements(func: PrimFunc) -> PrimFunc:
     rewriter = _ScalarElements()
     params = {param: rewriter.buffer(buffer) for param, buffer in func.buffer_map.items()}
     new = func.with_body(rewriter.rewrite(func.body))
-    return replace(new, buffer_map=params) if rewriter.buffers else func
+    is_same = all(map(is_, rewriter.buffers.keys(), rewriter.buffers.values()))
+    return func if is_same else replace(new, buffer_map=params)
 
 
 class _ScalarElements(BufferMutator):
-    def __init__(self) -> None:
-        self.buffers: dict[Buffer, Buffer] = {}
-
-    def buffer(self, buffer: Buffer) -> Buffer:
+    def changed(self, buffer: Buffer) -> Buffer:
         lanes = dtypes.lanes(buffer.dtype)
         if lanes == 1:
             return buffer
-        if buffer not in self.buffers:
-            strides = (*(stride * lanes for stride in buffer.strides), const(1))
-            offset = buffer.elem_offset
-            self.buffers[buffer] = replace(
-                buffer,
-                dtype=dtypes.element_of(buffer.dtype),
-                shape=(*buffer.shape, const(lanes)),
-                strides=strides if buffer.strides else (),
-                elem_offset=offset if isinstance(offset, E.Var) else offset * lanes,
-            )
-        return self.buffers[buffer]
+        strides = (*(stride * lanes for stride in buffer.strides), const(1))
+        offset = buffer.elem_offset
+        return replace(
+            buffer,
+            dtype=dtypes.element_of(buffer.dtype),
+            shape=(*buffer.shape, const(lanes)),
+            strides=strides if buffer.strides else (),
+            elem_offset=offset if isinstance(offset, E.Var) else offset * lanes,
+        )
 
     @on(E.BufferLoad, S.BufferStore)
     def access(self, node: Any) -> Any:

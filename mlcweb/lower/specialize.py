@@ -16,7 +16,7 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import BUILDERS
 from mlcweb.tir.operators import BINARY_NODES
-from mlcweb.tir.substitute import BufferMutator
+from mlcweb.tir.substitute import SubstitutionEverywhere
 
 
 def specialize(func: PrimFunc, values: Mapping[E.Var, int]) -> PrimFunc:
@@ -90,26 +90,17 @@ def size_symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int]]:
     return symbols
 
 
-class _Specializer(BufferMutator):
+class _Specializer(SubstitutionEverywhere):
     def __init__(self, values: Mapping[E.Var, E.PrimExpr]) -> None:
-        self.values = values
-        self.analyzer = Analyzer()
-        self.buffers: dict[Buffer, Buffer] = {}
+        super().__init__(values)
+        self.simplify = Analyzer().simplify
 
-    def buffer(self, buffer: Buffer) -> Buffer:
-        if buffer not in self.buffers:
-            new = self.rewrite_children(buffer)
-            if new is not buffer:
-                shape = tuple(map(self.analyzer.simplify, new.shape))
-                new = replace(
-                    new, shape=shape, strides=tuple(map(self.analyzer.simplify, new.strides))
-                )
-            self.buffers[buffer] = new
-        return self.buffers[buffer]
-
-    @on(E.Var)
-    def variable(self, var: E.Var) -> E.PrimExpr:
-        return self.values.get(var, var)
+    def changed(self, buffer: Buffer) -> Buffer:
+        new = self.rewrite_children(buffer)
+        if new is buffer:
+            return buffer
+        shape, strides = (tuple(map(self.simplify, part)) for part in (new.shape, new.strides))
+        return replace(new, shape=shape, strides=strides)
 
     @on(*BINARY_NODES)
     def binary(self, node: Any) -> E.PrimExpr:
@@ -119,4 +110,4 @@ class _Specializer(BufferMutator):
     @on(S.For)
     def loop(self, loop: S.For) -> S.For:
         new = self.rewrite_children(loop)
-        return new if new is loop else replace(new, extent=self.analyzer.simplify(new.extent))
+        return new if new is loop else replace(new, extent=self.simplify(new.extent))

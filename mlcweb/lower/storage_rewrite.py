@@ -392,7 +392,6 @@ class _Sharing(BufferMutator):
     def __init__(self, plan: _Plan, uses: _Uses) -> None:
         self.plan = plan
         self.kept = uses.kept
-        self.views: dict[Buffer, Buffer] = {}
 
     def attached(self, at: S.Stmt | None, body: S.Stmt) -> S.Stmt:
         body = self.rewrite(body)
@@ -401,15 +400,13 @@ class _Sharing(BufferMutator):
             body = S.AllocBuffer(memory.backing, body)
         return body
 
-    def buffer(self, buffer: Buffer) -> Buffer:
+    def changed(self, buffer: Buffer) -> Buffer:
         memory = self.plan.memory.get(buffer.data)
         if memory is None or memory.backing is None or memory.backing is buffer:
             return buffer
-        if buffer not in self.views:
-            shift = memory.offset // (dtypes.size_in_bytes(buffer.dtype) * 8)
-            offset = add(buffer.elem_offset, const(shift, buffer.elem_offset.dtype))
-            self.views[buffer] = replace(buffer, data=memory.backing.data, elem_offset=offset)
-        return self.views[buffer]
+        shift = memory.offset // (dtypes.size_in_bytes(buffer.dtype) * 8)
+        offset = add(buffer.elem_offset, const(shift, buffer.elem_offset.dtype))
+        return replace(buffer, data=memory.backing.data, elem_offset=offset)
 
     @on(E.Var)
     def pointer(self, var: E.Var) -> E.Var:

@@ -7,6 +7,7 @@ Such a copy is marked, so that it can be made ahead of calls: TVM's layout rewri
 from __future__ import annotations
 
 from mlcweb.ir.visitor import find_nodes
+from mlcweb.schedule.analysis.regions import loads_of
 from mlcweb.schedule.analysis.tensorize import suggest_index_map
 from mlcweb.schedule.schedule import Schedule
 from mlcweb.schedule.state import BlockPlace
@@ -39,8 +40,7 @@ def rewrite_layout(sch: Schedule, function: str, number: int) -> None:
     chain, reader = _readers(sch, function, buffer)
     if reader is None:
         return
-    load = _load(reader, chain[-1][1] if chain else buffer)
-    assert load is not None
+    load = loads_of(reader.block.body, chain[-1][1] if chain else buffer)[0]
     axes = (axis.var for axis in reader.block.iter_vars)
     values = dict(zip(axes, reader.realize.iter_values, strict=True))
     indices = [substitute(index, values) for index in load.indices]
@@ -72,7 +72,7 @@ def _readers(
     for place in sch.state.index.blocks.values():
         if place.function != function or any(find_nodes(place.block.body, Block)):
             continue
-        if _load(place, buffer) is None:
+        if not loads_of(place.block.body, buffer):
             continue
         copied = _copy(place.block, buffer)
         if copied is None:
@@ -81,13 +81,6 @@ def _readers(
             chain.append((place, copied))
             buffer, last = copied, None
     return (chain, last) if last is not None else ([], None)
-
-
-def _load(place: BlockPlace, buffer: Buffer) -> BufferLoad | None:
-    for node in find_nodes(place.block.body, BufferLoad):
-        if node.buffer is buffer:
-            return node
-    return None
 
 
 def _copy(block: Block, buffer: Buffer) -> Buffer | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from functools import cached_property
 from typing import Any, TypeVar
 
 from mlcweb.ir.node import Node, replace
@@ -16,12 +17,23 @@ NodeType = TypeVar("NodeType", bound=Node)
 
 
 class BufferMutator(Mutator):
-    """Rewrites programs in which buffers become others, as `buffer` says, wherever they are
+    """Rewrites programs in which buffers become others, as `changed` says, wherever they are
     accessed, declared, allocated or matched."""
+
+    @cached_property
+    def buffers(self) -> dict[Buffer, Buffer]:
+        """What buffers have become."""
+        return {}
+
+    def changed(self, buffer: Buffer) -> Buffer:
+        """What becomes of a buffer, for which this is asked once."""
+        raise NotImplementedError
 
     def buffer(self, buffer: Buffer) -> Buffer:
         """What a buffer becomes."""
-        raise NotImplementedError
+        if buffer not in self.buffers:
+            self.buffers[buffer] = self.changed(buffer)
+        return self.buffers[buffer]
 
     @on(BufferLoad, BufferStore, BufferRegion, MatchBufferRegion, AllocBuffer, DeclBuffer)
     def access(self, node: Any) -> Any:
@@ -59,17 +71,14 @@ def substitute(
     return _Substitution(variables, buffers or {}).rewrite(node)
 
 
-class _Everywhere(BufferMutator):
+class SubstitutionEverywhere(BufferMutator):
     """Replaces variables in the shapes and layouts of buffers, too."""
 
     def __init__(self, variables: Mapping[Var, PrimExpr]) -> None:
         self.variables = variables
-        self.buffers: dict[Buffer, Buffer] = {}
 
-    def buffer(self, buffer: Buffer) -> Buffer:
-        if buffer not in self.buffers:
-            self.buffers[buffer] = self.rewrite_children(buffer)
-        return self.buffers[buffer]
+    def changed(self, buffer: Buffer) -> Buffer:
+        return self.rewrite_children(buffer)
 
     @on(Var)
     def variable(self, var: Var) -> PrimExpr:
@@ -78,7 +87,7 @@ class _Everywhere(BufferMutator):
 
 def substitute_everywhere(node: NodeType, variables: Mapping[Var, PrimExpr]) -> NodeType:
     """`node` with variables replaced, in the shapes and layouts of its buffers as well."""
-    return _Everywhere(variables).rewrite(node)
+    return SubstitutionEverywhere(variables).rewrite(node)
 
 
 def variables_in(*nodes: Node) -> set[Var]:

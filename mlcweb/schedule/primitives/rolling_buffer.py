@@ -20,11 +20,11 @@ from mlcweb.schedule.arguments import WriteBuffer
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.primitives.storage import allocating_block
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, shared_prefix
 from mlcweb.tir.arithmetic import const, floormod, is_const_int, logical_and, logical_or
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import GE, GT, LE, LT, BufferLoad, FloorDiv, IntImm, Mul, PrimExpr, Var
-from mlcweb.tir.stmt import BlockIdentity, BlockRealize, BufferStore, For, ForKind, IterType, Stmt
+from mlcweb.tir.stmt import BlockIdentity, BlockRealize, BufferStore, ForKind, IterType, Stmt
 from mlcweb.tir.substitute import uses, uses_any
 
 
@@ -119,10 +119,7 @@ def _common_loop(
     state: ScheduleState, users: Sequence[BlockPlace], place: BlockPlace, buffer: Buffer
 ) -> LoopPlace:
     """The innermost loop around all blocks that access the buffer."""
-    shared: list[For] = list(place.loops)
-    for user in users[1:]:
-        around = user.loops
-        shared = [loop for loop in shared if any(loop is other for other in around)]
+    shared = shared_prefix([user.loops for user in users])
     if len(users) == 1 or not shared:
         raise LoopError(
             f'The accesses of "{buffer.name}", which {place.title} writes, do not stand in a '

@@ -201,11 +201,7 @@ def _shared_loops(consumers: Sequence[BlockPlace]) -> tuple[For, ...]:
     """The loops around all consumers, if the innermost statement around them all is a loop."""
     if not consumers:
         return ()
-    chains = [
-        [parent for parent in consumer.parents if isinstance(parent, (For, Block))]
-        for consumer in consumers
-    ]
-    shared = shared_prefix(chains)
-    if not isinstance(shared[-1], For):
-        return ()
-    return tuple(loop for loop in consumers[0].loops if loop in shared)
+    shared = shared_prefix([consumer.parents for consumer in consumers])
+    around = [parent for parent in shared if isinstance(parent, (For, Block))]
+    inside = isinstance(around[-1], For)
+    return tuple(loop for loop in consumers[0].loops if inside and loop in around)
