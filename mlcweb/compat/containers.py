@@ -50,8 +50,8 @@ def py_str(value: bytes) -> str:
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """Lists as arrays, dictionaries of what they hold converted, `a == b` as the expression; numbers,
-    texts, nodes and functions as they are, as in TVM since 2025."""
+    """Lists as arrays, dictionaries of what they hold converted, `a == b` as the expression;
+    numbers, texts, nodes and functions as they are, as in TVM since 2025."""
     if isinstance(value, Mapping):
         return {key: convert(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
