@@ -137,9 +137,10 @@ class ExprBuilder:
         bits_of_magic = (self.bias + width << width) + (1 << width - 1)
         return self.from_bits(integer + self.whole(bits_of_magic)) - self.number(self._magic)
 
-    def nearest_count(self, x: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
-        """The whole number nearest to a float of moderate size; and as bits, for `scaled`."""
-        magic = self.number(self._magic + 2 * self.bias)
+    def nearest_count(self, x: E.PrimExpr, biases: int = 2) -> tuple[E.PrimExpr, E.PrimExpr]:
+        """The whole number nearest to a float of moderate size; and as bits, for `scaled`, plus so
+        many biases of exponents."""
+        magic = self.number(self._magic + biases * self.bias)
         total = self.name(E.Add(x, magic))
         return self.name(total - magic), self.name(self.bits(total))
 
@@ -153,6 +154,11 @@ class ExprBuilder:
         first, second = self.powers_of_two(count)
         first = self.name(first)
         return (x * first + first) * second
+
+    def normal_after_one(self, x: E.PrimExpr, count: E.PrimExpr) -> E.PrimExpr:
+        """The same of a count with one bias, where the result is normal: by one factor."""
+        power = self.name(self.from_bits(self.shifted(count, self.fraction_bits)))
+        return x * power + power
 
     def powers_of_two(self, count: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
         """Two factors that together are `2**count`.

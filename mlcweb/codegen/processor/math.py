@@ -58,10 +58,22 @@ class Expansion:
 @formula_of_values
 def _exp(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    x = s.clamped(x, -104.0, 89.0)
-    count, bits = s.nearest_count(x * 1.44269504088896341)
-    r = s.name(x - count * 0.693359375 - count * -2.12194440e-4)
+    r, bits = _exp_reduced(s, s.clamped(x, -104.0, 89.0), 2)
     return s.scaled_after_one(_exp_near_zero(s, r), bits)
+
+
+@formula
+def _exp_normal(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
+    """The same for -87 to 88, where results are normal, in fewer steps."""
+    r, bits = _exp_reduced(s, x, 1)
+    return s.normal_after_one(_exp_near_zero(s, r), bits)
+
+
+def _exp_reduced(s: ExprBuilder, x: E.PrimExpr, biases: int) -> tuple[E.PrimExpr, E.PrimExpr]:
+    """What is left of x beyond the nearest multiple of log(2), and which multiple that is, as bits
+    with so many biases."""
+    count, bits = s.nearest_count(x * 1.44269504088896341, biases)
+    return s.name(x - count * 0.693359375 - count * -2.12194440e-4), bits
 
 
 def _exp_near_zero(s: ExprBuilder, r: E.PrimExpr) -> E.PrimExpr:
@@ -108,7 +120,7 @@ def _tanh(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
          -5.70498872745e-3),
     )  # fmt: skip
     near = x + x * square * tail
-    far = 1.0 - 2.0 / (_exp(2.0 * a) + 1.0)
+    far = 1.0 - 2.0 / (_exp_normal(2.0 * E.Min(a, s.number(10.0))) + 1.0)
     return E.Select(a < 0.625, near, s.with_sign_of(far, x))
 
 
@@ -129,7 +141,7 @@ def _erf(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
         (-1.12862984, -0.635227357, -0.10611071, 0.0236531045, -0.0035908345, 0.000310085852,
          -9.95893387e-06),
     )  # fmt: skip
-    far = 1.0 - _exp(bounded * exponent)
+    far = 1.0 - _exp_normal(bounded * exponent)
     return E.Select(a < 0.89, near, s.with_sign_of(far, x))
 
 
