@@ -69,8 +69,8 @@ def _named(name: str, run: Callable[[PrimFunc], PrimFunc]) -> PrimFuncPass:
     return LoweringPass(run, name)
 
 
-def _rewritten(func: PrimFunc, mutator: Mutator) -> PrimFunc:
-    return func.with_body(mutator.rewrite(func.body))
+def _rewritten_by(mutator: type[Mutator]) -> Callable[[PrimFunc], PrimFunc]:
+    return lambda func: func.with_body(mutator().rewrite(func.body))
 
 
 def CompactBufferAllocation(is_strict: bool = True) -> PrimFuncPass:
@@ -98,13 +98,6 @@ def _verify_memory(func: PrimFunc) -> PrimFunc:
     return func
 
 
-_LOWERING: dict[str, LoweringPass] = {
-    name.removeprefix(PREFIX): run
-    for run in (
-        lower_init_block, hoist_conditions.hoist_expression, common_subexpr_elim,
-    )
-    for name in (info.name for info in run.infos)
-}  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
     "LowerMatchBuffer": lambda func: named_passes.LowerMatchBuffer().run(func),
@@ -129,27 +122,40 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "LowerCrossThreadReduction": lower_cross_thread_reduction,
     "StorageRewrite": storage_rewrite,
     "LoopPartition": loop_partition.loop_partition,
-    "UnrollLoop": lambda func: _rewritten(func, unroll_loop.UnrollLoop()),
     "ForceNarrowIndexToInt32": narrow_all_indices,
     "RenormalizeSplitPattern": renormalize_split_pattern,
     "Simplify": stmt_simplify.stmt_simplify,
     "StmtSimplify": stmt_simplify.stmt_simplify,
     "UnifyThreadBinding": unify_thread_binding,
     "VerifyMemory": _verify_memory,
+    **{
+        mutator.__name__: _rewritten_by(mutator)
+        for mutator in (
+            named_passes.ConvertBlocksToOpaque,
+            named_passes.RemoveNoOp,
+            named_passes.CanonicalizeLoop,
+            named_passes.SkipAssert,
+            named_passes.RemoveAssume,
+            named_passes.RewriteUnsafeSelect,
+            named_passes.RemoveStoreUndef,
+            named_passes.AnnotateIrregularLoop,
+            unroll_loop.UnrollLoop,
+        )
+    },
+    **{
+        name: functools.partial(construct_passes.checked, name)
+        for name in construct_passes.CONSTRUCTS
+    },
 }
-_MUTATORS: dict[str, type[Mutator]] = {
-    mutator.__name__: mutator
-    for mutator in (
-        named_passes.ConvertBlocksToOpaque,
-        named_passes.RemoveNoOp,
-        named_passes.CanonicalizeLoop,
-        named_passes.SkipAssert,
-        named_passes.RemoveAssume,
-        named_passes.RewriteUnsafeSelect,
-        named_passes.RemoveStoreUndef,
-        named_passes.AnnotateIrregularLoop,
-    )
+_PASSES: dict[str, PrimFuncPass] = {
+    **{name: _named(name, run) for name, run in _FUNCTIONS.items()},
+    **{
+        info.name.removeprefix(PREFIX): run
+        for run in (lower_init_block, hoist_conditions.hoist_expression, common_subexpr_elim)
+        for info in run.infos
+    },
 }
+"""Those that have no options."""
 
 
 def ThreadSync(storage_scope: str) -> PrimFuncPass:
@@ -282,30 +288,16 @@ def VerifyVTCMLimit(default_target: Any = None) -> PrimFuncPass:
     return _named("VerifyVTCMLimit", lambda func: construct_passes.checked("VerifyVTCMLimit", func))
 
 
-def _run_by(name: str) -> Callable[[], PrimFuncPass] | None:
-    """What makes the pass of a name, of those that have no options."""
-    if name in _LOWERING:
-        return lambda: _LOWERING[name]
-    run: Callable[[PrimFunc], PrimFunc]
-    if name in _FUNCTIONS:
-        run = _FUNCTIONS[name]
-    elif name in construct_passes.CONSTRUCTS:
-        run = functools.partial(construct_passes.checked, name)
-    elif name in _MUTATORS:
-        run = lambda func: _rewritten(func, _MUTATORS[name]())  # noqa: E731
-    else:
-        return None
-    return lambda: _named(name, run)
-
-
 def __getattr__(name: str) -> Any:
-    make = _run_by(name)
-    if make is None:
+    if name not in _PASSES:
         return provided(__name__, name)
+
+    def make() -> PrimFuncPass:
+        return _PASSES[name]
+
     make.__name__ = make.__qualname__ = name
     return make
 
 
 def __dir__() -> list[str]:
-    named = (_LOWERING, _FUNCTIONS, _MUTATORS, construct_passes.CONSTRUCTS)
-    return [*globals(), *(name for names in named for name in names), *provided_names(__name__)]
+    return [*globals(), *_PASSES, *provided_names(__name__)]
