@@ -188,14 +188,20 @@ class ValueRanges:
 
     def __init__(self) -> None:
         self.ranges: dict[E.PrimExpr, ConstIntBound] = {}
+        self._intervals: dict[E.PrimExpr, ConstIntBound] = {}
 
     def bind(self, var: E.Var, low: Limit, high: Limit) -> None:
         """Say between which values (both included) a variable lies."""
         self.ranges[var] = ConstIntBound(low, high)
+        self._intervals.clear()
 
     def interval(self, expression: E.PrimExpr) -> ConstIntBound:
         """Bounds of the value."""
-        return in_type(self.exact(expression), expression.dtype)
+        interval = self._intervals.get(expression)
+        if interval is None:
+            interval = in_type(self.exact(expression), expression.dtype)
+            self._intervals[expression] = interval
+        return interval
 
     def exact(self, expression: E.PrimExpr) -> ConstIntBound:
         """Bounds of the result before it is wrapped into its type."""

@@ -23,7 +23,7 @@ from mlcweb.ir.visitor import children
 from mlcweb.lower.index_text import FUNCTIONS, UnknownIndex, index_text
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, aliasing
 from mlcweb.lower.optimize.indices import Indices, Sum
-from mlcweb.lower.optimize.rewriter import bind_ranges, definitions_in, loops_in
+from mlcweb.lower.optimize.rewriter import bind_ranges
 from mlcweb.lower.optimize.unroll import operations_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -107,11 +107,12 @@ class _Outlining:
         all that the loop stores, as far as is seen: all indices into a buffer move with the loop
         alike, and to another place in each iteration, which no loop or vector inside leaves for the
         place of another one."""
-        own = {part.buffer.data for part in S.find_statements(loop.body, S.AllocBuffer)}
+        inside = list(S.statements_in(loop.body))
+        own = {part.buffer.data for part in inside if isinstance(part, S.AllocBuffer)}
         outer = [a for a in accesses_in(loop.body) if a.buffer.data not in own]
         if any(access.buffer.scope() == REGISTER_SCOPE for access in outer):
             return False
-        strides = _IndexStrides(loop, self.indices)
+        strides = _IndexStrides(loop, inside, self.indices)
         for buffer in buffers_written(loop.body):
             indices = [a.indices[0] for a in outer if a.buffer.data is buffer.data]
             if not indices:
@@ -155,20 +156,21 @@ class _Outlining:
 
 
 class _IndexStrides:
-    """How indices change with a loop. `moving` are its variable, and what is computed from it under
-    a name."""
+    """How indices change with a loop, in which `statements` are. `moving` are its variable, and
+    what is computed from it under a name."""
 
-    def __init__(self, loop: S.For, indices: Indices) -> None:
+    def __init__(self, loop: S.For, statements: Sequence[S.Stmt], indices: Indices) -> None:
         self.indices = indices
         self.var = loop.loop_var
         self.moving = {self.var}
         self.lets: list[S.LetStmt] = []
-        for part in definitions_in(loop.body):
+        for part in statements:
             if isinstance(part, S.LetStmt) and self.moves(part.value):
                 self.moving.add(part.var)
                 self.lets.append(part)
-        guarded = any(isinstance(part, S.IfThenElse) for part in S.statements_in(loop.body))
-        self.inside = set() if guarded else {inner.loop_var for inner in loops_in(loop.body)}
+        loops = {part.loop_var for part in statements if isinstance(part, S.For)}
+        guarded = any(isinstance(part, S.IfThenElse) for part in statements)
+        self.inside = set() if guarded else loops
 
     def moves(self, expression: E.PrimExpr) -> bool:
         return not self.moving.isdisjoint(variables_used(expression))

@@ -112,6 +112,12 @@ def is_integer(dtype: str) -> bool:
     return kind(dtype) in ("int", "uint")
 
 
+@cache
+def is_scalar_integer(dtype: str) -> bool:
+    """Whether a type is of one signed or unsigned integer."""
+    return is_integer(dtype) and lanes(dtype) == 1
+
+
 def is_bool(dtype: str) -> bool:
     return kind(dtype) == "bool"
 

@@ -61,6 +61,15 @@ def test_bounds(ranges, expression, expected):
     assert not ranges.can_overflow(expression)
 
 
+def test_what_is_told_of_a_variable_later_counts(ranges):
+    k = Var("k")
+    everything = ranges.interval(k)
+    assert ranges.interval(floormod(i + k, const(16))) == (0, 15)
+    ranges.bind(k, 0, 3)
+    assert ranges.interval(k) == (0, 3) != everything
+    assert ranges.interval(floormod(i + k, const(16))) == (0, 12)
+
+
 def test_unknown_variables_have_all_values_of_their_type(ranges):
     assert ranges.interval(byte) == (-128, 127)
     assert ranges.can_overflow(byte + const(1, "int8"))

@@ -106,7 +106,7 @@ class Indices(ValueRanges):
         low: int | float = total.constant
         high: int | float = total.constant
         for atom, scale in total.terms.items():
-            least, greatest = self.ranges.get(atom) or self.interval(atom)
+            least, greatest = self.interval(atom)
             if scale < 0:
                 least, greatest = greatest, least
             low += least * scale

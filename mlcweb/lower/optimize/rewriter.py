@@ -65,8 +65,7 @@ class Rewriter(StatementSimplifier):
 
     @on(E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod)
     def arithmetic(self, expression: E.BinaryExpr) -> E.PrimExpr:
-        dtype = expression.dtype
-        if not dtypes.is_integer(dtype) or dtypes.lanes(dtype) > 1:
+        if not dtypes.is_scalar_integer(expression.dtype):
             return self.rewrite_children(expression)
         if variables_used(expression).isdisjoint(self.values):
             return self.indices.normal(expression)
@@ -103,7 +102,7 @@ class Rewriter(StatementSimplifier):
     @on(*keys(Family.COMPARISON))
     def comparison(self, expression: E.ComparisonExpr) -> E.PrimExpr:
         new = self.rewrite_children(expression)
-        if not dtypes.is_integer(new.a.dtype) or dtypes.lanes(new.a.dtype) > 1:
+        if not dtypes.is_scalar_integer(new.a.dtype):
             return new
         decided = self.decide(new)
         return new if decided is None else E.IntImm("bool", int(decided))
@@ -291,7 +290,7 @@ def bind_ranges(func: PrimFunc, indices: Indices) -> None:
     for statement in definitions_in(func.body):
         if isinstance(statement, S.LetStmt):
             var = statement.var
-            if not dtypes.is_integer(var.dtype) or dtypes.lanes(var.dtype) > 1:
+            if not dtypes.is_scalar_integer(var.dtype):
                 continue
             low, high = indices.interval(statement.value)
         else:
