@@ -33,7 +33,7 @@ def _read(body: Sequence[ast.stmt], outer: set[str], own: set[str], changes: set
     block's."""
 
     def assigned(target: ast.expr) -> None:
-        names = _names_in(target, stored=True)
+        names = _names_in(target)
         changes.update(names & outer - own)
         own.update(names)
 
@@ -44,7 +44,7 @@ def _read(body: Sequence[ast.stmt], outer: set[str], own: set[str], changes: set
             assigned(node.target)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             changes.add(node.target.id)
-        elif isinstance(node, ast.For) and _meta(node):
+        elif isinstance(node, ast.For) and _meta(node.iter):
             _read(node.body, outer, own, changes)  # as if written out
         elif isinstance(node, (ast.For, ast.While, ast.With, ast.If)):
             inside = outer | own | _names_in(node.target if isinstance(node, ast.For) else None)
@@ -52,15 +52,22 @@ def _read(body: Sequence[ast.stmt], outer: set[str], own: set[str], changes: set
                 _read(part, inside, set(), changes)
 
 
-def _names_in(target: ast.expr | None, stored: bool = False) -> set[str]:
-    parts = ast.walk(target) if target is not None else ()
-    names = (part for part in parts if isinstance(part, ast.Name))
-    return {name.id for name in names if not stored or isinstance(name.ctx, ast.Store)}
+def _names_in(target: ast.expr | None) -> set[str]:
+    """The names that get a value where a target is assigned to."""
+    if isinstance(target, ast.Name):
+        return {target.id}
+    if isinstance(target, ast.Starred):
+        return _names_in(target.value)
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else ()
+    return {name for part in parts for name in _names_in(part)}
 
 
-def _meta(node: ast.For) -> bool:
-    """Whether Python goes through the values while the script is read."""
-    return "meta_var" in ast.unparse(node.iter)
+def _meta(values: ast.expr) -> bool:
+    """Whether Python goes through the values of a loop while the script is read."""
+    if not isinstance(values, ast.Call):
+        return False
+    name = getattr(values.func, "attr", getattr(values.func, "id", ""))
+    return name == "meta_var" or any(map(_meta, values.args))
 
 
 def begin(self: StatementParser, name: str, value: E.PrimExpr, node: Any) -> None:
