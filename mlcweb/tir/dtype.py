@@ -67,14 +67,17 @@ def parse(dtype: str) -> tuple[str, int, int]:
     return match[1], int(match[2]), -count if match[3] else count
 
 
+@cache
 def kind(dtype: str) -> str:
     return parse(dtype)[0]
 
 
+@cache
 def bits(dtype: str) -> int:
     return parse(dtype)[1]
 
 
+@cache
 def lanes(dtype: str) -> int:
     """How many elements a vector has.
 
@@ -90,12 +93,14 @@ def lanes(dtype: str) -> int:
     return count
 
 
+@cache
 def lane_count(dtype: str) -> int:
     """How many elements a vector has; of a scalable one, how many for each of `T.vscale()`, as a
     negative number."""
     return parse(dtype)[2]
 
 
+@cache
 def size_in_bytes(dtype: str) -> int:
     """Bytes that one value takes in memory; a bool takes one, and so does each of a vector."""
     name, width, _ = parse(dtype)
@@ -103,10 +108,12 @@ def size_in_bytes(dtype: str) -> int:
     return count if name == "bool" else -(-width * count // 8)
 
 
+@cache
 def is_float(dtype: str) -> bool:
     return kind(dtype) in ("float", "bfloat")
 
 
+@cache
 def is_integer(dtype: str) -> bool:
     """Signed or unsigned integers; bool is not one."""
     return kind(dtype) in ("int", "uint")
@@ -118,6 +125,7 @@ def is_scalar_integer(dtype: str) -> bool:
     return is_integer(dtype) and lanes(dtype) == 1
 
 
+@cache
 def is_bool(dtype: str) -> bool:
     return kind(dtype) == "bool"
 
