@@ -105,7 +105,8 @@ class _Statements(Mutator):
     @on(S.For, S.While, S.IfThenElse, S.AttrStmt, S.Block, *_OPENING)
     def nest(self, statement: Any) -> Any:
         new = self.expressions(statement)
-        fields = {name: getattr(statement, name) for name in statement.child_fields}
+        # What an init and a body share has no place: not in one of them, nor outside of the block.
+        fields = {n: getattr(statement, n) for n in statement.child_fields if n != "init"}
         bodies = {name: self.scope(f) for name, f in fields.items() if isinstance(f, S.Stmt)}
         return replace(new, **bodies)
 

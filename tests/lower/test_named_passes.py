@@ -323,6 +323,26 @@ def test_passes_keep_what_random_programs_compute(seed: int) -> None:
             np.testing.assert_array_equal(array.numpy(), want, err_msg=f"{name}\n{program.text}")
 
 
+def test_what_an_init_and_its_body_share_has_no_place_for_a_name() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "int32"), B: T.Buffer((16,), "int32")):
+    for i, k in T.grid(8, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi * 2] = vi * 2
+            B[vi * 2] = B[vi * 2] + A[vi, vk]
+"""
+    func = from_source(text)
+    new = transform.CommonSubexprElim()(IRModule({"main": func}))
+    assert "B[vi * 2] = vi * 2\n" in new.script()
+    assert new.script().endswith("B[cse_v1] = B[cse_v1] + A[vi, vk]")
+    numbers, sums = np.arange(64, dtype="int32").reshape(8, 8), tvm.nd.empty((16,), "int32")
+    tvm.build(new, "interpreter")["main"](tvm.nd.array(numbers), sums)
+    assert sums.numpy()[::2].tolist() == (numbers.sum(1) + 2 * np.arange(8)).tolist()
+
+
 def test_memory_outside_of_threads_is_found() -> None:
     bound = from_source(NESTED).with_attr("target", tvm.target.Target("cuda"))
     with pytest.raises(TVMError, match=r"Memory verification failed: .* outside of its threads"):
