@@ -96,17 +96,7 @@ export class PythonSession {
   private snapshot: (FromWorker & { type: "snapshot" }) | null = null;
   /** Who waits until Python's thread is free. */
   private pings: (() => void)[] = [];
-  private readonly listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
-    state: new Set(),
-    progress: new Set(),
-    fetching: new Set(),
-    stalled: new Set(),
-    output: new Set(),
-    event: new Set(),
-    stored: new Set(),
-    ignored: new Set(),
-    restarted: new Set(),
-  };
+  private readonly listeners = new Map<keyof SessionEvents, ((...args: never[]) => void)[]>();
 
   constructor(
     private readonly base: string,
@@ -128,7 +118,7 @@ export class PythonSession {
   }
 
   on<K extends keyof SessionEvents>(event: K, listener: SessionEvents[K]): void {
-    this.listeners[event].add(listener);
+    this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
   }
 
   /** Start Python. Calls may be made at once; they wait until it is there. */
@@ -464,7 +454,7 @@ export class PythonSession {
     event: K,
     ...args: Parameters<SessionEvents[K]>
   ): void {
-    for (const listener of this.listeners[event])
+    for (const listener of this.listeners.get(event) ?? [])
       (listener as (...a: typeof args) => void)(...args);
   }
 }
