@@ -210,6 +210,21 @@ def test_rows_take_long_sums_in_parts_that_stay_in_the_cache(channels, steps, ta
     np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("rows", "tile"),
+    # All tiles are whole; or have a row to spare; or that costs more than a step's loads do.
+    [(48, [4, 2]), (50, [2, 4]), (49, [4, 2]), (35, [4, 2]), (7, [7, 1]), (5, [5, 1])],
+)
+def test_rows_of_a_tile_keep_products_busy(rows, tile):
+    mod = scheduled(matmul(rows, 64, 31), "wasm")
+    sch = tvm.tir.Schedule(mod)
+    loops = [sch.get(loop) for loop in sch.get_loops("T_matmul_update")]
+    assert [loop.extent.value for loop in loops[-3:]] == [*tile, 4]
+    a, b = numbers(rows, 31), numbers(31, 64)
+    got = run(mod, "wasm", (a, b), (rows, 64), "float32")
+    np.testing.assert_allclose(got, np.maximum(a @ b, 0), rtol=1e-5, atol=1e-5)
+
+
 def convolution(channels, size):
     a = te.placeholder((1, 3, size, size), "float32", "A")
     w = te.placeholder((channels, 3, 3, 3), "float32", "W")

@@ -295,16 +295,24 @@ def _comes_first(region: BufferRegion, place: BlockPlace, loop: int, others: Seq
 
 
 def _row_tile(extent: int | None, tile: RegisterTile) -> int:
-    """Rows of a tile: as many as divide the extent, fewer of more vectors or more of fewer; else
-    those of even tiles."""
+    """Rows of a tile: as many as divide the extent, fewer of more vectors; else more of fewer that
+    divide it, or even tiles that have some to spare."""
     limit = tile.rows
     if extent is None:
         return limit
     fewer, more = range(limit, (limit - 1) // 2, -1), range(limit + 1, limit * tile.vectors + 1)
-    for size in (*fewer, *more):
+    for size in fewer:
         if extent % size == 0:
             return size
-    return -(-extent // -(-extent // limit))
+
+    def cost(size: int) -> float:
+        """The time of a row: a step loads all rows and vectors, at the pace of products."""
+        vectors = limit * tile.vectors // size
+        loads = max((size + vectors) / (size * vectors), 1)
+        return loads * -(-extent // size) * size / extent
+
+    even = -(-extent // -(-extent // limit))
+    return min((*(size for size in more if extent % size == 0), even), key=cost)
 
 
 def _vectors(extent: int | None, tile: RegisterTile, rows: int) -> int:
