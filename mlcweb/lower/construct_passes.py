@@ -49,8 +49,6 @@ _THREADS = _thread_loop("blockIdx", "threadIdx", "vthread")
 
 CONSTRUCTS: dict[str, Construct] = {
     "LowerAutoCopy": Construct("automatic copies", _annotated("auto_copy"), _BUILD),
-    "InjectPermutedLayout": Construct("a permuted layout", _annotated("permuted_layout"), _BUILD),
-    "TransformMmaBufferLayout": Construct("memory of PTX's mma", _memory("m16n8k8."), _BUILD),
     "InferFragment": Construct("fragments of wmma", _memory("wmma."), _BUILD),
     "MergeSharedMemoryAllocations": Construct(
         "dynamic shared memory", _memory("shared.dyn"), _BUILD

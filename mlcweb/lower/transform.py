@@ -40,8 +40,10 @@ from mlcweb.lower.lift_thread_binding import lift_thread_binding
 from mlcweb.lower.lower_cross_thread_reduction import lower_cross_thread_reduction
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
+from mlcweb.lower.mma_buffer_layout import transform_mma_buffer_layout
 from mlcweb.lower.narrow_formats import BFLOAT16, FLOATS_OF_8_BITS
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
+from mlcweb.lower.permuted_layout import inject_permuted_layout
 from mlcweb.lower.renormalize_split_pattern import renormalize_split_pattern
 from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_allreduce import lower_thread_allreduce
@@ -116,6 +118,8 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "LiftThreadBinding": lift_thread_binding,
     "ManifestSharedMemoryLocalStage": local_stage.manifest_local_stage,
     "InjectVirtualThread": inject_virtual_thread,
+    "InjectPermutedLayout": inject_permuted_layout,
+    "TransformMmaBufferLayout": transform_mma_buffer_layout,
     "LowerThreadAllreduce": with_launches_as_loops(
         lambda func: lower_thread_allreduce(func, barriers=True)
     ),
