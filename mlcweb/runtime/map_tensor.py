@@ -16,7 +16,10 @@ from mlcweb.tir.function import PrimFunc
 
 def map_tensor(index_map: IndexMap, source: NDArray) -> NDArray:
     """The elements of an array where the map puts them; what no element goes to is zero."""
-    shape = [int(extent) for extent in index_map.map_shape(source.shape)]
+    mapped_shape = index_map.map_shape(source.shape)
+    shape = [extent.value for extent in mapped_shape if isinstance(extent, IntImm)]
+    if len(shape) < len(mapped_shape):
+        raise ValueError(f"The extents {mapped_shape} of the mapped array are not all constants")
     before, after = (decl_buffer(list(s), source.dtype) for s in (source.shape, shape))
     loops = index_map.initial_indices
     body: S.Stmt = S.BufferStore(after, BufferLoad(before, loops), index_map.final_indices)
