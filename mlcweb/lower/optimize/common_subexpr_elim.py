@@ -126,16 +126,15 @@ class _Run:
     def rebuilt(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression with names for shared values; new names are added to `definitions`."""
         key = self.key(expression)
-        if key is not None and self.uses.get(key, 0) > 1:
-            var = self.names.get(key)
-            if var is None and len(self.names) == self.sharing.max_names:
-                return self.with_names(expression)
-            if var is None:
-                value = self.with_names(expression)
-                var = self.names[key] = E.Var(name_of(expression), expression.dtype)
-                self.definitions.append((var, value))
-            return var
-        return self.with_names(expression)
+        if key is None or self.uses.get(key, 0) < 2:
+            return self.with_names(expression)
+        if key not in self.names:
+            value = self.with_names(expression)
+            if len(self.names) >= self.sharing.max_names:
+                return value
+            self.names[key] = E.Var(name_of(expression), expression.dtype)
+            self.definitions.append((self.names[key], value))
+        return self.names[key]
 
     def with_names(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression with its operands rebuilt."""

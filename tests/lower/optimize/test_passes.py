@@ -721,6 +721,17 @@ C[2] = A[1] * B[2]
     )
 
 
+@pytest.mark.parametrize("registers", [1, 2, 3])
+def test_neighbours_share_no_more_than_stays_in_registers(registers):
+    *_, shared = optimizations(dataclasses.replace(MACHINE, registers=registers))
+    stores = [f"C[{i}] = A[200] * {i + 2}.0" for i in range(2)]
+    stores += [f"C[{i}] = A[{i // 3}] * B[{i // 3}] + A[{i + 9}]" for i in range(3, 21)]
+    stores += [f"C[{i + 20}] = A[{i}] * 3.0" for i in range(1, 7)]
+    func = shared(normalize(program("\n".join(stores))))
+    names = [node for node in walk(func.body) if isinstance(node, LetStmt)]
+    assert len(names) == 2 * registers
+
+
 def test_long_runs_of_statements_do_not_nest_deeply():
     value = "A[i] * A[i * 3 % 256] + B[i] * B[i * 5 % 256] + A[(i + 1) % 256] * B[(i + 2) % 256]"
     func = unroll(normalize(program(f"for i in T.unroll(250):\n    C[i * 7 % 256] = {value}")))
