@@ -434,6 +434,24 @@ def main(A: T.Buffer((5, 6), "int32")):
                     A[vi, vj] = A[vi, vj] - A[vi, vk] * A[vk, vj] % 7
 """
 
+TRIANGLE_OF_A_TRIANGLE = """
+@T.prim_func
+def main(A: T.Buffer((7, 7), "int32"), C: T.Buffer((7, 7), "int32")):
+    B = T.alloc_buffer((7, 7), "int32")
+    for i in range(7):
+        for j in range(i + 1):
+            with T.block("B"):
+                vi = T.axis.spatial(7, i)
+                vj = T.axis.spatial(7, j)
+                B[vi, vj] = A[vj, vi] * 2
+    for i in range(7):
+        for j in range(i + 1):
+            with T.block("C"):
+                vi = T.axis.spatial(7, i)
+                vj = T.axis.spatial(7, j)
+                C[vi, vj] = B[vi, vj] + B[vi, 0]
+"""
+
 VECTOR_OF_THREE = """
 @T.prim_func
 def main(a: T.handle, B: T.Buffer((7,), "int32")):
@@ -760,3 +778,12 @@ def test_a_copy_holds_what_is_written_in_loops_whose_extents_depend_on_others():
         assert 'A_global = T.alloc_buffer((4, 6), "int32")' in sch.mod.script()
 
     check(LOWER_TRIANGLES, copy)
+
+
+@pytest.mark.parametrize("loop", [0, 1])
+def test_a_producer_whose_loops_depend_on_each_other_keeps_none_of_them(loop):
+    def move(sch):
+        sch.compute_at("B", sch.get_loops("C")[loop])
+        assert "T.int32()" not in sch.mod.script()
+
+    check(TRIANGLE_OF_A_TRIANGLE, move)

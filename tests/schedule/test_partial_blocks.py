@@ -118,3 +118,53 @@ def test_an_iteration_that_a_predicate_leaves_out_reads_nothing():
     with pytest.raises(DiagnosticError, match="has 5 values"):
         module(source)
     module(source.replace("j < 2", "j < 1"))
+
+
+LATE_INIT = """
+@T.prim_func
+def main(A: T.Buffer((8, 9), "int32"), y: T.Buffer((8,), "int32")):
+    for i in range(8):
+        for j in range({loop}):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                vj = T.axis.reduce(9, {binding})
+                T.where({condition})
+                with T.init():
+                    y[vi] = 0
+                y[vi] = y[vi] + A[vi, vj]
+"""
+STEPS_OF_SUMS = {
+    "decompose_reduction": lambda s: s.decompose_reduction("y", s.get_loops("y")[0]),
+    "rfactor": lambda s: s.rfactor(s.get_loops("y")[1], 0),
+    "cache_write": lambda s: s.cache_write("y", 0, "local"),
+    "write_at": lambda s: s.write_at(s.get_loops("y")[0], "y", 0, "local"),
+    "blockize": lambda s: s.blockize(s.get_loops("y")[1]),
+}
+
+
+@pytest.mark.parametrize("step", STEPS_OF_SUMS)
+@pytest.mark.parametrize(
+    ("loop", "binding", "condition"),
+    [
+        ("8", "j + 1", "True"),
+        ("9", "8 - j", "True"),
+        ("9", "j", "j > 2"),
+        ("i, 9", "j", "True"),
+        ("T.max(0, i - 2), 9", "j", "True"),
+    ],
+)
+def test_an_init_that_does_not_run_first_is_not_moved(step, loop, binding, condition):
+    """It runs where the reduction iterator has its least value; TVM moves it all the same."""
+    mod = module(LATE_INIT.format(loop=loop, binding=binding, condition=condition))
+    with pytest.raises(ScheduleError):
+        STEPS_OF_SUMS[step](Schedule(mod))
+
+
+@pytest.mark.parametrize("step", ["decompose_reduction", "cache_write", "write_at", "blockize"])
+def test_an_init_that_runs_in_the_first_iteration_is(step):
+    mod = module(LATE_INIT.format(loop="9", binding="j", condition="j < 7"))
+    arrays = random_inputs(mod)
+    sch = Schedule(mod)
+    STEPS_OF_SUMS[step](sch)
+    for one, other in zip(outputs(sch.mod, arrays), outputs(mod, arrays), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -57,9 +57,12 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
     scales = [scale for index in result.indices for scale in index.terms.values()]
     if not result.is_box or not all(is_const_int(n, 1) or is_const_int(n, -1) for n in scales):
         return None
+    runs = [range_of_sum(index, analyzer) for index in result.indices]
+    if any(uses_any(run, loops) for run in runs):
+        return None  # Loops whose domains depend on others run through no box.
     return {
-        var: domain if _same_range(run := range_of_sum(index, analyzer), domain) else run
-        for (var, domain), index in zip(domains.items(), result.indices, strict=True)
+        var: domain if _same_range(run, domain) else run
+        for (var, domain), run in zip(domains.items(), runs, strict=True)
     }
 
 

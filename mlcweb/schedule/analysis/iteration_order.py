@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from mlcweb.arith import Analyzer, conjuncts
+from mlcweb.arith.analyzer import conjunction
 from mlcweb.arith.iter_map import is_iter_map
 from mlcweb.schedule.analysis.dependences import check_carries_nothing
 from mlcweb.schedule.analysis.scopes import (
@@ -30,7 +31,7 @@ from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_re
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import BlockRealize, For, IterType
-from mlcweb.tir.substitute import substitute, uses, variables_in
+from mlcweb.tir.substitute import substitute, uses, uses_any, variables_in
 
 
 def loop_type(loop: For) -> IterType:
@@ -131,6 +132,53 @@ def check_init_stays_first(
                 [loop for loop in new_order if loop.loop_var in pair],
                 "decompose_reduction first, or fuse spatial and reduction loops separately",
             )
+
+
+def check_init_runs_first(place: BlockPlace, advice: str) -> dict[Var, PrimExpr]:
+    """Where the loops that drive reduction iterators start: the iteration in which the init of a
+    block is known to run, if it has one. A domain is taken to have values.
+
+    Raises:
+        BindingError: the reduction may start elsewhere, or not at all.
+    """
+    realize, title = place.realize, place.title
+    analyzer = Analyzer(place.domains_around)
+    iterators = [(axis, analyzer.simplify(value)) for axis, value in realize.iterators]
+    reduced = [
+        (axis, axis.dom, value)
+        for axis, value in iterators
+        if axis.iter_type == IterType.COMM_REDUCE and axis.dom is not None
+    ]
+    if realize.block.init is None or not reduced:
+        return {}
+    driving = variables_in(*(value for _, _, value in reduced))
+    others = (value for axis, value in iterators if axis.iter_type != IterType.COMM_REDUCE)
+    shared = variables_in(*others)
+    start: dict[Var, PrimExpr] = {}
+    for loop in place.loops:
+        if loop.loop_var in driving:
+            # Where another loop begins is not the same for all spatial iterations, nor known here.
+            before = {var: first for var, first in start.items() if var not in shared}
+            start[loop.loop_var] = substitute(loop.min, before)
+    for axis, domain, value in reduced:
+        if not analyzer.can_prove_equal(substitute(value, start), domain.min):
+            raise BindingError(
+                f'The reduction iterator "{axis.var.name}" of {title} does not run through its '
+                "domain from the start, where the init runs",
+                [realize],
+                advice,
+            )
+    conditions = [c for c in conjuncts(realize.predicate) if uses_any(c, start)]
+    there = [substitute(condition, start) for condition in conditions]
+    with analyzer.constraint(conjunction(domain.extent >= 1 for _, domain, _ in reduced)):
+        if not all(map(analyzer.can_prove, there)):
+            raise BindingError(
+                f"The predicate {realize.predicate!r} of {title} may leave out the first "
+                "iteration of the reduction, and its init with it",
+                [realize],
+                advice,
+            )
+    return start
 
 
 def check_repeats_no_reduction(realize: BlockRealize, loop: For, advice: str) -> None:

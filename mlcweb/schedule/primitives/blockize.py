@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
 from mlcweb.schedule.analysis.intrinsic_match import DescriptionMatch, Mismatch
+from mlcweb.schedule.analysis.iteration_order import check_init_runs_first
 from mlcweb.schedule.arguments import IntrinName
 from mlcweb.schedule.errors import ArgumentError, BindingError, BlockKindError, LoopError
 from mlcweb.schedule.registry import primitive
@@ -42,7 +43,8 @@ def blockize(
 
     Checked: the nest is loops around one block, which uses the loops by its iterators alone; the
     bounds of these loops do not depend on other loops; each iterator can be divided between the
-    loops outside and inside; no loop inside repeats a reduction.
+    loops outside and inside; no loop inside repeats a reduction, and an init runs in the first
+    iteration of what it reduces over.
 
     rewrite:
         for i_0, i_1 in T.grid(4, 16):            for i_0 in range(4):
@@ -63,6 +65,10 @@ def blockize(
 def blockized(place: LoopPlace, preserve_unit_iters: bool) -> BlockRealize:
     """The block that `blockize` makes of the nest that starts at a loop."""
     nest = nest_at(place.loop)
+    check_init_runs_first(
+        BlockPlace(place.function, nest.realize, (*place.parents, *nest.loops)),
+        "bind reduction iterators to loops that begin where they do",
+    )
     parts = divided(nest, place.loops, preserve_unit_iters)
     outer = outer_iterators(nest.block, parts)
     inner = inner_block(nest, parts, [iter_var.var for iter_var in outer], preserve_unit_iters)

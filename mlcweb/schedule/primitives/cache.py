@@ -12,6 +12,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, is_local, must_write
+from mlcweb.schedule.analysis.iteration_order import check_init_runs_first
 from mlcweb.schedule.analysis.regions import (
     access_guard,
     accessed,
@@ -126,6 +127,7 @@ def cache_write(
             "cache before decompose_reduction or blockize, or write the update as a reduction "
             "with T.init",
         )
+    check_init_runs_first(place, "a reduction that begins where its iterators do, or decompose it")
     consumers = _scope_children(state, scope, consumer_blocks or ())
     cached = {consumer.block.identity for consumer in consumers}
     others = [reader for reader in readers if reader.block.identity not in cached]

@@ -13,6 +13,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import find_nodes
 from mlcweb.schedule.accessed_buffer import accessed_buffer
 from mlcweb.schedule.analysis.effects import contains, must_write
+from mlcweb.schedule.analysis.iteration_order import check_init_runs_first
 from mlcweb.schedule.analysis.regions import bound_ranges, regions_of, relaxed, threads_sharing
 from mlcweb.schedule.analysis.scopes import scope_around
 from mlcweb.schedule.analysis.units import check_all_blocks, hidden_accesses, stands_in
@@ -110,6 +111,8 @@ def write_at(
         )
     accesses = [a for step in range(len(plan.steps)) for a in plan.accesses(step, "write", "read")]
     check_all_blocks((a.place for a in accesses), plan.buffer, "would not use the copy")
+    for access in accesses:
+        check_init_runs_first(access.place, "a reduction that begins where its iterators do")
     box = plan.box([access for step in writes for access in plan.accesses(step, "write")])
     _check_written(plan, box)
     return _with_copy(state, plan, box, writes[-1] + 1, range(writes[-1] + 1))

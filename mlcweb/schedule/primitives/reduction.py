@@ -6,8 +6,16 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import same_expression, same_expressions
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.analysis.effects import is_uncovered, reads_only_written, runs_whole_domain
-from mlcweb.schedule.analysis.iteration_order import check_repeats_no_reduction, init_predicate
+from mlcweb.schedule.analysis.effects import (
+    is_uncovered,
+    reads_only_written,
+    runs_whole_domain,
+)
+from mlcweb.schedule.analysis.iteration_order import (
+    check_init_runs_first,
+    check_repeats_no_reduction,
+    init_predicate,
+)
 from mlcweb.schedule.analysis.regions import loads_of
 from mlcweb.schedule.analysis.scopes import (
     check_affine,
@@ -47,7 +55,8 @@ def decompose_reduction(
     A reduction of symbolic extent is taken to have iterations, as in TVM: of one without any, the
     init would be there after this, where before nothing was written.
 
-    Checked: the block is a reduction block with an affine binding; `loop` is around it and not
+    Checked: the block is a reduction block with an affine binding, whose init runs in the first
+    iteration of what it reduces over; `loop` is around it and not
     inside of one of its reduction loops; no loop from there on repeats the whole reduction; what
     the init reads is written before `loop`, and what it writes is read after the reduction alone.
 
@@ -65,6 +74,7 @@ def decompose_reduction(
     _check_not_repeated(state, place, inner)
     check_unguarded(place, loop_place.loop, "the init would run whatever it says")
     init_realize = _init_realize(place, inner)
+    check_init_runs_first(place, "bind reduction iterators to loops that begin where they do")
     check_binds_loops(BlockPlace(place.function, init_realize, place.parents), inner)
     _check_init_moves(state, place, loop_place.loop, init_realize)
     values = init_realize.iter_values

@@ -8,6 +8,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.arith.analyzer import conjunction, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import find_nodes
+from mlcweb.schedule.analysis.iteration_order import check_init_runs_first
 from mlcweb.schedule.analysis.reducers import Reduction, Values, reduction_of
 from mlcweb.schedule.analysis.scopes import (
     check_binds_loops,
@@ -82,7 +83,7 @@ def rfactor(
     _check_loops(place, target, loops)
     own = _own_loops(state, place, target, loops)
     check_binds_loops(place, own)
-    _check_init_runs_first(state, place, target, loops)
+    _check_parts_start(state, place, target, loops)
 
     partials = {buffer: _partial(buffer, axis, target.loop) for buffer in reduction.buffers}
     parts = _parts(place, target.loop, loops, reduction, partials, axis)
@@ -213,42 +214,28 @@ def _is_first_below(state: ScheduleState, place: BlockPlace, loop: For) -> bool:
     return not read & written and all(isinstance(p, (For, SeqStmt)) for p in around)
 
 
-def _check_init_runs_first(
+def _check_parts_start(
     state: ScheduleState, place: BlockPlace, target: LoopPlace, loops: Sequence[For]
 ) -> None:
     """The whole reduction starts in the first iteration of its loops, and so does each part: what
     the predicate says of reduction loops holds there, and leaves out no part."""
-    realize, name = place.realize, place.block.name_hint
-    analyzer = Analyzer(place.domains_around)
-    reducing = [loop for loop in loops if _is_reduction_loop(place, loop)]
-    start: dict[Var, PrimExpr] = {loop.loop_var: loop.min for loop in reducing}
-    affine = runs_one_to_one(state, place, loops)
-    for iter_var, value in realize.iterators:
-        if iter_var.iter_type == IterType.COMM_REDUCE:
-            first = substitute(value, start)
-            if not affine or not analyzer.can_prove_equal(first, iter_var.domain.min):
-                raise BindingError(
-                    f'The reduction iterator "{iter_var.var.name}" of block "{name}" does not run '
-                    "through its domain from the start, one to one with its loops",
-                    [realize],
-                    "bind every iterator to a sum of scaled loop variables that covers its domain",
-                )
-    shared = conjunction(c for c in conjuncts(realize.predicate) if uses_any(c, start))
-    whole = analyzer.can_prove(substitute(shared, start))
-    start.pop(target.loop.loop_var, None)
-    if analyzer.can_prove(substitute(shared, start)):
-        return
-    if not whole:
+    if not runs_one_to_one(state, place, loops):
         raise BindingError(
-            f'The predicate {realize.predicate!r} of block "{name}" may leave out the first '
-            "iteration of the reduction, and its init with it",
-            [realize],
-            "rfactor before spatial and reduction loops are fused",
+            f"The iterators of {place.title} do not run through their domains one to one with its "
+            "loops",
+            [place.realize],
+            "bind every iterator to a sum of scaled loop variables that covers its domain",
         )
+    start = check_init_runs_first(place, "rfactor before spatial and reduction loops are fused")
+    predicate = place.realize.predicate
+    shared = conjunction(c for c in conjuncts(predicate) if uses_any(c, start))
+    start.pop(target.loop.loop_var, None)
+    if Analyzer(place.domains_around).can_prove(substitute(shared, start)):
+        return
     raise BindingError(
-        f'The predicate {realize.predicate!r} of block "{name}" leaves some parts of the reduction '
-        f'over "{target.loop.loop_var.name}" without their init',
-        [realize, target.loop],
+        f"The predicate {predicate!r} of {place.title} leaves some parts of the reduction over "
+        f'"{target.loop.loop_var.name}" without their init',
+        [place.realize, target.loop],
         "split the reduction loop evenly, or factor out the inner loop of the split",
     )
 
