@@ -147,19 +147,8 @@ class TaskScheduler(ABC):
                 raise
             self._leave_out(task.context, error, len(self.tasks))
 
-    async def tune_async(
-        self,
-        tasks: Sequence[TuneContext],
-        task_weights: Sequence[float],
-        *,
-        max_seconds: float | None = None,
-        **options: Any,
-    ) -> None:
-        """Search to the end, and tell listeners. The other options are those of `begin`."""
-        self.begin(tasks, task_weights, **options)
-        await self._follow(max_seconds)
-
-    async def _follow(self, max_seconds: float | None = None) -> None:
+    async def run(self, max_seconds: float | None = None) -> None:
+        """Search to the end, and tell listeners."""
         try:
             self._tell(None, None)
             async with aclosing(self.events(max_seconds)) as events:
@@ -225,7 +214,7 @@ class TaskScheduler(ABC):
                 )
             )
         self.tasks = records
-        wait_for(self._follow())
+        wait_for(self.run())
 
     def _call_back(self, number: int, *measured: Any) -> None:
         for callback in self.measure_callbacks:

@@ -144,11 +144,10 @@ def tune_tasks(
             Progress() as progress,
             listening(listener_of([progress, *callbacks], scheduler)),
         ):
-            search = scheduler.tune_async(
+            scheduler.begin(
                 tasks,
                 task_weights,
                 early_stopping=early_stopping,
-                max_seconds=max_seconds,
                 max_trials_global=max_trials_global,
                 max_trials_per_task=max_trials_per_task,
                 num_trials_per_iter=num_trials_per_iter,
@@ -156,7 +155,7 @@ def tune_tasks(
                 database=records,
                 cost_model=model,
             )
-            wait_for(search)
+            wait_for(scheduler.run(max_seconds))
     finally:
         close = getattr(measuring, "close", None)
         if close is not None:
