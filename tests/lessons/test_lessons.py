@@ -17,7 +17,7 @@ from mlcweb import compat, meta_schedule
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.playground import notebook
-from mlcweb.playground.checks import EXERCISES, beat_this_time
+from mlcweb.playground.checks import EXERCISES, searching
 from mlcweb.runtime import registry
 from web.scripts.lesson_source import OUTPUTS, Lesson, lessons
 
@@ -38,7 +38,7 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(
         meta_schedule, "tune_tir", lambda **options: whole(**{**options, "runner": runner})
     )
-    monkeypatch.setattr(beat_this_time, "times", lambda *modules: list(map(loads, modules)))
+    monkeypatch.setattr(searching, "times", lambda *modules: list(map(loads, modules)))
     compat.install()
     with mock.patch.dict(registry._functions):  # lessons register some
         yield

@@ -8,7 +8,7 @@ import pytest
 
 from mlcweb import compat
 from mlcweb.playground import notebook
-from mlcweb.playground.checks import GPU_KERNELS, beat_this_time
+from mlcweb.playground.checks import GPU_KERNELS, searching
 from mlcweb.runtime import remove_global_func
 from web.scripts.lesson_source import lessons
 
@@ -176,7 +176,7 @@ def test_a_mistake_gets_its_message(exercise: str, old: str | None, new: str, me
 def test_the_stopwatch(
     monkeypatch: pytest.MonkeyPatch, seconds: list[float], passed: bool, message: str
 ) -> None:
-    monkeypatch.setattr(beat_this_time, "times", lambda *modules: seconds)
+    monkeypatch.setattr(searching, "times", lambda *modules: seconds)
     result = told("beat_this_time", "", "")
     assert result[0] is passed
     assert message in result[1]

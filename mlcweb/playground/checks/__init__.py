@@ -1,12 +1,13 @@
-"""Checkers of the lessons' exercises: one module each, with a function `check`.
+"""Checkers of the lessons' exercises: functions of these names, by what the exercises are about.
 
-`check` takes the variables that the reader's cells have defined. It returns what to say to someone
-who got it right, and raises `Wrong` with what to say to someone who did not yet.
+A checker takes the variables that the reader's cells have defined. It returns what to say to
+someone who got it right, and raises `Wrong` with what to say to someone who did not yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from mlcweb.ir import Span, TVMError
@@ -14,24 +15,13 @@ from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.playground.checks.verdict import Wrong
 from mlcweb.playground.protocol.program import Verdict
 
-_MODULES = (
-    "first_program",
-    "jfactor",
-    "broadcast_add",
-    "conv2d",
-    "bmm_relu",
-    "packed_functions",
-    "stochastic_schedule",
-    "te_linear",
-    "gpu_coalesce",
-    "thread_blocks",
-    "tensorize",
-    "pack_weights",
-    "tensor_cores",
-    "matmul_add_fusion",
-    "beat_this_time",
-)
-"""The exercises, by the names of their modules."""
+_CHECKERS = {
+    "tensorir": ("first_program", "jfactor", "broadcast_add", "conv2d", "bmm_relu"),
+    "models": ("packed_functions", "te_linear", "matmul_add_fusion"),
+    "searching": ("stochastic_schedule", "beat_this_time"),
+    "gpu": ("gpu_coalesce", "thread_blocks", "tensorize", "pack_weights", "tensor_cores"),
+}
+"""The exercises by the modules of their checkers, which are imported when one is asked for."""
 
 GPU_KERNELS = (
     "gpu_map",
@@ -50,9 +40,9 @@ GPU_KERNELS = (
 )
 """Those that one module checks, `gpu_puzzles`."""
 
-EXERCISES = (*_MODULES, *GPU_KERNELS)
+EXERCISES = (*chain.from_iterable(_CHECKERS.values()), *GPU_KERNELS)
 
-_module = lazy_attributes(__name__, dict.fromkeys((*_MODULES, "gpu_puzzles"), ()))
+_checker = lazy_attributes(__name__, {**_CHECKERS, "gpu_puzzles": ()})
 
 
 def judge(exercise: str, variables: Mapping[str, Any]) -> Verdict:
@@ -60,7 +50,9 @@ def judge(exercise: str, variables: Mapping[str, Any]) -> Verdict:
     if exercise not in EXERCISES:
         raise TVMError(f'there is no exercise "{exercise}"')
     try:
-        return Verdict(True, _check_of(exercise)(variables))
+        if exercise in GPU_KERNELS:
+            return Verdict(True, _checker("gpu_puzzles").check(exercise, variables))
+        return Verdict(True, _checker(exercise)(variables))
     except Wrong as wrong:
         return Verdict(False, str(wrong), _excerpt(wrong))
     except Exception as error:
@@ -73,9 +65,3 @@ def _excerpt(error: Exception) -> str:
     """The lines of the program that an error is about, with carets."""
     span = getattr(error, "span", None)
     return span.render() if isinstance(span, Span) else ""
-
-
-def _check_of(exercise: str) -> Any:
-    if exercise in GPU_KERNELS:
-        return _module("gpu_puzzles").CHECKS[exercise]
-    return _module(exercise).check

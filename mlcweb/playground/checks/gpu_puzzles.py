@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -179,5 +178,3 @@ PUZZLES: Mapping[str, Puzzle] = MappingProxyType(
     }
 )  # fmt: skip
 """The kernels by their names: the puzzles from easy to hard, and one of the lesson before."""
-
-CHECKS = {name: partial(check, name) for name in PUZZLES}
