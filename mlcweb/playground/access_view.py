@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mlcweb.playground.access.cache import Cache
     from mlcweb.playground.access.recording import Recording
     from mlcweb.playground.access.sentences import AccessProfile
-    from mlcweb.playground.access.strides import Strides
+    from mlcweb.playground.access.strides import Stride
 
 SIZES = (16, 8, 4, 32, 64)
 """Limits on sizes, in the order in which they are tried where none is asked for."""
@@ -168,11 +168,11 @@ def _small(program: Program, name: str, most: int) -> Small:
     return program.document.cached(smaller, program.module, name, most, program.made)
 
 
-def _recorded(program: Program, name: str, most: int) -> tuple[Recording, tuple[Strides, ...]]:
+def _recorded(program: Program, name: str, most: int) -> tuple[Recording, tuple[Stride, ...]]:
     return program.document.cached(_record, _small(program, name, most).module, name)
 
 
-def _record(module: IRModule, name: str) -> tuple[Recording, tuple[Strides, ...]]:
+def _record(module: IRModule, name: str) -> tuple[Recording, tuple[Stride, ...]]:
     from mlcweb.playground.access.recording import record
     from mlcweb.playground.access.strides import strides
 
@@ -190,7 +190,7 @@ def _walk(title: str, program: Program, name: str, most: int, cache: Cache) -> A
     return AccessProfile(title, recording, moves, cache, outcome)
 
 
-def _sites(recording: Recording, strides: Iterable[Strides]) -> list[AccessSite]:
+def _sites(recording: Recording, strides: Iterable[Stride]) -> list[AccessSite]:
     return [
         AccessSite(
             place,
@@ -198,12 +198,10 @@ def _sites(recording: Recording, strides: Iterable[Strides]) -> list[AccessSite]
             site.text,
             site.line,
             [AccessLoop(loop.name, loop.low, loop.extent) for loop in site.loops],
-            strides_of.badge,
-            strides_of.innermost.loop if strides_of.innermost else None,
+            stride.badge,
+            stride.loop,
         )
-        for site, place, strides_of in zip(
-            recording.sites, recording.place_of, strides, strict=True
-        )
+        for site, place, stride in zip(recording.sites, recording.place_of, strides, strict=True)
     ]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mlcweb.playground.access.cache import Cache, Outcome
 from mlcweb.playground.access.instrumented import Loop
 from mlcweb.playground.access.recording import Recording
-from mlcweb.playground.access.strides import Strides
+from mlcweb.playground.access.strides import Stride
 from mlcweb.playground.compared import differ
 from mlcweb.tir.stmt import ForKind
 
@@ -28,7 +28,7 @@ class AccessProfile:
 
     title: str
     recording: Recording
-    strides: Sequence[Strides]
+    strides: Sequence[Stride]
     cache: Cache
     outcome: Outcome
 
@@ -59,7 +59,7 @@ class _Use:
     name: str
     row: int
     verbs: str
-    strides: Strides
+    stride: Stride
     accesses: int
     fetched: int
     hits: int
@@ -164,8 +164,8 @@ def _change(new: _Use, old: _Use, scale: float) -> str:
 
 def _moves(use: _Use, loop: str = "the innermost loop ", stride: str = "with stride") -> str:
     """How the address moves, with the loop."""
-    step = use.strides.innermost
-    if step is None:
+    step = use.stride
+    if step.loop is None:
         return "once"
     if step.elements is None:
         return f"at irregular distances in {loop}{step.loop}"
