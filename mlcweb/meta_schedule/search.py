@@ -19,7 +19,7 @@ from mlcweb.dlight.default_rules import with_default_schedules
 from mlcweb.ir import DiagnosticError, IRModule
 from mlcweb.meta_schedule.builder import BuilderResult
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
-from mlcweb.meta_schedule.database.tuning_record import trace_text
+from mlcweb.meta_schedule.database.tuning_record import NO_STEPS, trace_text
 from mlcweb.meta_schedule.events import Begun, Confirmed, Ended, Event, Round, Started, Trial
 from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import reference_target, warn_of_other_device
@@ -195,7 +195,7 @@ class TaskRecord:
             recalled = self.history.outcomes if self.strategy.repeats else {}
             measuring = Measuring(self.runner, self.target, recalled, self.by_rounds)
             async for trial in measuring.measure(self._default(budget)):
-                trial = self._recorded(trial, trace_text(trial.trace))
+                trial = self._recorded(trial, NO_STEPS)
                 self._count(trial)
                 self.history.commit(trial)
                 yield trial
@@ -254,15 +254,15 @@ class TaskRecord:
     def _default(self, budget: Budget) -> Iterator[Trial]:
         """The program with its default schedule, where builds give it one. Its record has no steps:
         what is recorded so stays as builds schedule it."""
-        mod, trace = self.context.mod, Trace()
-        if not self.context.has_default or budget.is_spent or self.history.has(trace_text(trace)):
+        mod = self.context.mod
+        if not self.context.has_default or budget.is_spent or self.history.has(NO_STEPS):
             return
         assert mod is not None
         scheduled = with_default_schedules(mod, Target(self.target))
         if scheduled is not mod:
             budget.trials -= 1
             self._next += 1
-            yield Trial(self._next - 1, 0, trace, scheduled)
+            yield Trial(self._next - 1, 0, Trace(), scheduled)
 
     def _propose(self, budget: Budget) -> Iterator[Trial] | None:
         """The next round, which a `BatchRunner` has begun to run; None at the end."""

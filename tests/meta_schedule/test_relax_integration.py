@@ -413,7 +413,7 @@ class FirstTakes(ThreadRunner):
         return (self.seconds if artifact == self.first else 1.0,)
 
 
-@pytest.mark.parametrize("seconds", [0.5, 2.0])
+@pytest.mark.parametrize("seconds", [0.5, 1.01, 2.0])
 def test_the_default_schedule_is_a_candidate(seconds: float) -> None:
     mod = convolution_with_constant_weights()
     (task,) = ms.relax_integration.extract_tasks(mod, TARGET)
@@ -428,7 +428,7 @@ def test_the_default_schedule_is_a_candidate(seconds: float) -> None:
         assert record.seconds == (1.0 if record.trace.insts else seconds)
     executable = ms.relax_integration.compile_relax(database, mod, TARGET, None)
     untuned = relax.build(mod, TARGET)
-    assert structural_equal(executable.module, untuned.module) == (seconds < 1)
+    assert structural_equal(executable.module, untuned.module) == (seconds < 1.02)
     x = tvm.nd.array(np.ones((1, 16, 7, 7), "float32"))
     plain = relax.VirtualMachine(relax.build(mod, "interpreter"), tvm.cpu())["main"](x)
     got = relax.VirtualMachine(executable, tvm.cpu())["main"](x)

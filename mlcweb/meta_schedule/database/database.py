@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from mlcweb.analysis.queries import find_anchor_block
 from mlcweb.ir import IRModule, structural_equal, structural_hash
-from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
+from mlcweb.meta_schedule.database.tuning_record import NO_STEPS, TuningRecord, Workload
 from mlcweb.meta_schedule.trace_apply import schedule_using_anchor_trace
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
@@ -37,6 +37,9 @@ def equal_workloads(mod: IRModule, other: IRModule, module_equality: str) -> boo
     parts = [compared(each, module_equality) for each in (mod, other)]
     return structural_equal(*parts, map_free_vars=parts[0] is not mod)
 
+
+DOUBT = 0.02
+"""Times that differ by no larger share are equal: the fastest of many was lucky, too."""
 
 KINDS: dict[str, type[Database]] = {}
 """The databases by the names that `Database.create` takes."""
@@ -99,11 +102,16 @@ class Database(ABC):
     def query_tuning_record(
         self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
     ) -> TuningRecord | None:
-        """The fastest record of a program; None where there is none."""
-        if not self.has_workload(mod):
-            return None
-        best = self.get_top_k(self.commit_workload(mod), 1)
-        return best[0] if best else None
+        """The fastest record of a program; None where there is none. One without steps, which
+        leaves the program as builds schedule it, stays until another is faster beyond doubt."""
+        return self._best(self.commit_workload(mod)) if self.has_workload(mod) else None
+
+    def _best(self, workload: Workload) -> TuningRecord | None:
+        best = next(iter(self.get_top_k(workload, 1)), None)
+        default = self.find_record(workload, NO_STEPS)
+        if best is None or default is None or not default.is_valid:
+            return best
+        return best if best.seconds < default.seconds * (1 - DOUBT) else default
 
     def query_schedule(
         self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
@@ -147,7 +155,7 @@ class Database(ABC):
         """Write the fastest record of each workload to another database."""
         workloads = {r.workload.shash: r.workload for r in self.get_all_tuning_records()}
         for workload in workloads.values():
-            _add(self.get_top_k(workload, 1), destination)
+            _add(filter(None, [self._best(workload)]), destination)
 
     def merge(self, *sources: Database) -> None:
         """Add the records of other databases, but for those that are here already, and those that

@@ -180,6 +180,10 @@ def trace_text(trace: Trace, remove_postproc: bool = False) -> str:
     return json.dumps(trace.as_json(remove_postproc, dialect=DIALECT), separators=(",", ":"))
 
 
+NO_STEPS = trace_text(Trace())
+"""The trace of a program that stays as builds schedule it."""
+
+
 def replay_text(text: str, sch: Schedule) -> None:
     """Replay a trace as a record holds it. Its steps are spelled as the course does, whatever the
     TVM for which records are written."""

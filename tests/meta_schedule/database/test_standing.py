@@ -8,6 +8,7 @@ from mlcweb.meta_schedule.database import (
     TuningRecord,
     UnionDatabase,
 )
+from mlcweb.tir import Schedule
 from tests.meta_schedule.database.records import Other, record, times
 from tests.meta_schedule.matmul import Matmul
 
@@ -48,6 +49,21 @@ def test_the_newer_of_two_that_are_alike_counts_and_failures_do_not(database) ->
     for seconds in ((1e10,), (1.0, 1.0), (2.0, 2.0), (1e10,)):
         database.commit_tuning_record(record(database, *seconds))
     assert best(database) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize(("seconds", "stays"), [(0.97, False), (0.99, True), (1.5, True)])
+def test_what_has_no_steps_stays_until_another_is_faster_beyond_doubt(
+    database, seconds, stays
+) -> None:
+    workload = database.commit_workload(Matmul)
+    database.commit_tuning_record(TuningRecord(Schedule(Matmul).trace, workload, [1.0], "llvm"))
+    database.commit_tuning_record(record(database, seconds))
+    assert best(database) == ((1.0,) if stays else (seconds,))
+    pruned = MemoryDatabase()
+    database.dump_pruned(pruned)
+    assert times(pruned) == [1.0 if stays else seconds]
+    database.commit_tuning_record(TuningRecord(Schedule(Matmul).trace, workload, [1e10], "llvm"))
+    assert best(database) == ((1.0,) if stays else (seconds,))
 
 
 def test_merging_brings_what_counts() -> None:
