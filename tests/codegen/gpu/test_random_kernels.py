@@ -1,5 +1,5 @@
-"""Random kernels of all types: what they compute on the devices that are here is what the
-interpreter computes, and their CUDA compiles."""
+"""Random kernels of all types, and of threads that exchange data: what they compute on the devices
+that are here is what the interpreter computes, or threads in lockstep; and their CUDA compiles."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mlcweb as tvm
+from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
 from mlcweb.tir import PrimFunc
 from tests.gpu import compile_cuda, runners
+from tests.lower.lockstep import Race, run_lockstep
+from tests.lower.random_threads import RandomThreads
 from tests.random_programs.values import INTEGERS, Array, Index, Values
 from tests.strategies import examples
 
@@ -94,3 +97,28 @@ def test_kernels_compute_what_the_interpreter_does(kind: str, seed: int) -> None
     out = np.full(wanted.shape, 77).astype(dtype)
     runner(func, [*inputs, out])
     np.testing.assert_allclose(out, wanted.numpy(), rtol=1e-5, atol=1e-5, err_msg=func.script())
+
+
+@pytest.mark.parametrize("kind", ["cuda", "webgpu"])
+def test_threads_exchange_data_as_in_lockstep(kind: str) -> None:
+    """Not on OpenCL: pocl stops the process at some conditions around barriers."""
+    runner, ran = runners().get(kind), 0
+    for seed in range(60):
+        text = RandomThreads(seed).program()
+        data = np.arange(16, dtype="int32") ** 2 % 23
+        arrays = [data[:8], data[8:], data[4:12]]
+        try:
+            expected = run_lockstep(text, arrays)
+            func = from_source("@T.prim_func\n" + text)
+            source = tvm.build(func, target=kind).imports[0].inspect_source()
+        except (Race, ThreadError):
+            continue
+        if kind == "cuda":
+            assert compile_cuda(source) == "", text
+        results = [array.copy() for array in arrays]
+        if runner is not None:
+            runner(func, results)
+            for result, array in zip(results, expected, strict=True):
+                np.testing.assert_array_equal(result, array, text)
+        ran += 1
+    assert ran >= 5
