@@ -71,6 +71,15 @@ def test_a_wrong_answer_is_explained(lesson):
     assert "ends in an error" in lesson.check(4, state="fail")
 
 
+def test_an_access_out_of_bounds_is_shown_with_its_line(lesson):
+    lesson.open("11-gpu-puzzles")
+    lesson.run(1)
+    assert "Reading A[10] is out of bounds" in lesson.check(4, state="fail")
+    excerpt = lesson.cell(4).locator(".lesson-check-excerpt").inner_text().splitlines()
+    assert "    B[tx] = A[tx] + T.float32(10)" in excerpt[1]
+    assert excerpt[2].index("^^^^^") == excerpt[1].index("A[tx]")
+
+
 def test_with_any_view_open_all_cells_run_and_answers_are_checked(lesson, playground):
     lesson.open(FIRST)
     lesson.take_solution(7)
