@@ -50,9 +50,6 @@ _THREADS = _thread_loop("blockIdx", "threadIdx", "vthread")
 CONSTRUCTS: dict[str, Construct] = {
     "LowerAutoCopy": Construct("automatic copies", _annotated("auto_copy"), _BUILD),
     "InferFragment": Construct("fragments of wmma", _memory("wmma."), _BUILD),
-    "MergeSharedMemoryAllocations": Construct(
-        "dynamic shared memory", _memory("shared.dyn"), _BUILD
-    ),
     "LowerWarpMemory": Construct("a warp's memory", _memory("warp"), _BUILD),
     "LowerAsyncDMA": Construct(
         "asynchronous copies", lambda node: getattr(node, "attr_key", "") == "async_scope", _BUILD

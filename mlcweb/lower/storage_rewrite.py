@@ -8,7 +8,7 @@ computed from it. Memory of special kinds ("local.L0A") is one allocation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -44,14 +44,30 @@ def storage_rewrite(func: PrimFunc) -> PrimFunc:
     """
     for block in find_nodes(func.body, S.Block):
         raise TVMError("StorageRewrite is for loops: run LowerOpaqueBlock first", block.span)
-    uses = _Uses(func)
+    uses = Uses(_kept(func))
     uses.visit(func.body)
     plan = _Plan(uses)
     return func.with_body(_Sharing(plan, uses).attached(None, func.body))
 
 
+def _kept(func: PrimFunc) -> set[E.Var]:
+    """The data of buffers that have memory of their own."""
+    kept = pointers_passed_on(func.body)
+    defined = {var for node in walk(func.body) for var in S.defined_variables(node)}
+    return {
+        node.buffer.data
+        for node in find_nodes(func.body, S.AllocBuffer)
+        if node.buffer.data in kept
+        or any(
+            reads_memory(extent) or not defined.isdisjoint(variables_in(extent))
+            for extent in node.buffer.shape
+        )
+        or node.buffer.strides
+    }
+
+
 @dataclass(eq=False)
-class _Point:
+class Point:
     """A statement, or the begin or end of one with a scope, and the buffers that it touches."""
 
     statement: S.Stmt
@@ -60,28 +76,17 @@ class _Point:
     ends: bool
 
 
-class _Uses(Visitor):
+class Uses(Visitor):
     """The points of a function in order. `levels` are the depths of the scopes in which buffers
-    are allocated."""
+    are allocated, but for those that are `kept` as they are."""
 
-    def __init__(self, func: PrimFunc) -> None:
-        self.points: list[_Point] = []
+    def __init__(self, kept: Collection[E.Var]) -> None:
+        self.kept = kept
+        self.points: list[Point] = []
         self.buffers: dict[E.Var, Buffer] = {}
         self.levels: dict[E.Var, int] = {}
         self.scopes: list[dict[E.Var, None]] = []
         self.launched = False
-        kept = pointers_passed_on(func.body)
-        defined = {var for node in walk(func.body) for var in S.defined_variables(node)}
-        self.kept = {
-            node.buffer.data
-            for node in find_nodes(func.body, S.AllocBuffer)
-            if node.buffer.data in kept
-            or any(
-                reads_memory(extent) or not defined.isdisjoint(variables_in(extent))
-                for extent in node.buffer.shape
-            )
-            or node.buffer.strides
-        }
 
     def touch(self, data: E.Var) -> None:
         if data in self.levels:
@@ -95,16 +100,16 @@ class _Uses(Visitor):
             self.touch(stored.data)
         touched = self.scopes.pop()
         if touched:
-            self.points.append(_Point(statement, touched, True, True))
+            self.points.append(Point(statement, touched, True, True))
 
     @on(S.For, S.While, S.IfThenElse)
     def nest(self, statement: S.Stmt) -> None:
-        begin = _Point(statement, {}, True, False)
+        begin = Point(statement, {}, True, False)
         self.points.append(begin)
         self.scopes.append(begin.touched)
         self.visit_children(statement)
         self.scopes.pop()
-        self.points.append(_Point(statement, begin.touched, False, True))
+        self.points.append(Point(statement, begin.touched, False, True))
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> None:
@@ -172,15 +177,14 @@ class _Memory:
 class _Plan:
     """`memory` is what each buffer gets."""
 
-    def __init__(self, uses: _Uses) -> None:
+    def __init__(self, uses: Uses) -> None:
         self.uses = uses
         self.memory: dict[E.Var, _Memory] = {}
         self.allocations: dict[S.Stmt | None, list[_Memory]] = {}
         self.free: list[_Memory] = []
         self.replaced: set[E.Var] = set()
         self.at: list[S.Stmt | None] = [None]
-        first = _touched_first([point for point in uses.points if point.begins])
-        last = _touched_first([point for point in reversed(uses.points) if point.ends])
+        first, last = first_and_last(uses.points)
         for point in uses.points:
             statement = point.statement
             if point.begins:
@@ -195,7 +199,7 @@ class _Plan:
         for group in self.allocations.values():
             _combine(group)
 
-    def change_threads(self, point: _Point) -> None:
+    def change_threads(self, point: Point) -> None:
         """Memory is of the threads that allocate it."""
         statement = point.statement
         if (point.begins and point.ends) or not self.starts_threads(statement):
@@ -265,7 +269,17 @@ class _Plan:
             self.free.append(memory)
 
 
-def _touched_first(points: Iterable[_Point]) -> dict[S.Stmt, list[E.Var]]:
+def first_and_last(
+    points: Sequence[Point],
+) -> tuple[dict[S.Stmt, list[E.Var]], dict[S.Stmt, list[E.Var]]]:
+    """The buffers that each statement touches first, and last."""
+    return (
+        _touched_first(point for point in points if point.begins),
+        _touched_first(point for point in reversed(points) if point.ends),
+    )
+
+
+def _touched_first(points: Iterable[Point]) -> dict[S.Stmt, list[E.Var]]:
     """The buffers that each statement is the first to touch."""
     touched: dict[S.Stmt, list[E.Var]] = {}
     seen: set[E.Var] = set()
@@ -389,7 +403,7 @@ def _loops_around(statement: Node, store: S.BufferStore) -> dict[E.Var, Range] |
 class _Sharing(BufferMutator):
     """Puts buffers where a plan says."""
 
-    def __init__(self, plan: _Plan, uses: _Uses) -> None:
+    def __init__(self, plan: _Plan, uses: Uses) -> None:
         self.plan = plan
         self.kept = uses.kept
 

@@ -40,6 +40,7 @@ from mlcweb.lower.lift_thread_binding import lift_thread_binding
 from mlcweb.lower.lower_cross_thread_reduction import lower_cross_thread_reduction
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
+from mlcweb.lower.merge_shared_memory import merge_shared_memory
 from mlcweb.lower.mma_buffer_layout import transform_mma_buffer_layout
 from mlcweb.lower.narrow_formats import BFLOAT16, FLOATS_OF_8_BITS
 from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
@@ -120,6 +121,7 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "InjectVirtualThread": inject_virtual_thread,
     "InjectPermutedLayout": inject_permuted_layout,
     "TransformMmaBufferLayout": transform_mma_buffer_layout,
+    "MergeSharedMemoryAllocations": merge_shared_memory,
     "LowerThreadAllreduce": with_launches_as_loops(
         lambda func: lower_thread_allreduce(func, barriers=True)
     ),

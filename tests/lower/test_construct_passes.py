@@ -49,11 +49,6 @@ def scheduled(steps):
             lambda sch, loops: sch.bind(loops[0], "threadIdx.x"),
             "loops over threads",
         ),
-        (
-            "MergeSharedMemoryAllocations",
-            lambda sch, loops: sch.set_scope("d", 0, "shared.dyn"),
-            "dynamic shared memory",
-        ),
     ],
 )
 def test_a_construct_is_refused(names, steps, what):
