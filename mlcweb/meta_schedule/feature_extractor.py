@@ -84,10 +84,9 @@ class PerProgramFeature(_OfPrograms["VectorUnit | None", "np.ndarray"]):
     """One row of numbers for each candidate, a float64 array: for processors those of
     `loop_features`, for a GPU the sum of the rows of `PerStoreFeature`.
 
-    Cost models take these by default. On 705 measured schedules of matrix products, convolutions
-    and softmax for WebAssembly and LLVM, models of 16 or 32 of each program ranked 82 % of the
-    pairs that differ by a tenth right with them, and 81 % with `PerStoreFeature`, which takes three
-    times as long: with it a search takes 32 ms to propose a convolution, and 23 ms without.
+    Cost models take these by default: they rank better by them (`benchmarks/tuning/ranking.py`; see
+    `NumPyModel`) than by those of `PerStoreFeature`, which takes three times as long: with it a
+    search takes 32 ms to propose a convolution, and 23 ms without.
     """
 
     def aspect(self, context: TuneContext) -> VectorUnit | None:

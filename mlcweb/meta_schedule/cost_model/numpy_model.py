@@ -25,6 +25,12 @@ class NumPyModel(LearnedModel):
     """A linear model, which a dozen programs are enough for, and boosted trees for what it cannot
     say, which take over as more is measured. Both are made anew after each batch.
 
+    `benchmarks/tuning/ranking.py` shows what each part brings. Of 234 layer normalizations for LLVM
+    a model of 32 ranks 93 % of the pairs that differ by a tenth right, 90 % without trees, 82 % by
+    TVM's features; where a quarter of the 32 was disturbed, 82 %, and 74 % where those that were
+    slower than predicted count as much as others. Of 210 products of 128 x 128: 97 %, 96 %, 94 %;
+    97 % and 91 %.
+
     Args:
         extractor: see `LearnedModel`.
     """
