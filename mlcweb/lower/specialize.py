@@ -97,10 +97,21 @@ class _Specializer(SubstitutionEverywhere):
 
     def changed(self, buffer: Buffer) -> Buffer:
         new = self.rewrite_children(buffer)
+        if not isinstance(new.data, E.Var):
+            new = replace(new, data=buffer.data)
         if new is buffer:
             return buffer
         shape, strides = (tuple(map(self.simplify, part)) for part in (new.shape, new.strides))
         return replace(new, shape=shape, strides=strides)
+
+    @on(S.DeclBuffer)
+    def declaration(self, declaration: S.DeclBuffer) -> S.Stmt:
+        """A view; where its data has an address in its place, with a variable for that."""
+        new = self.access(declaration)
+        address = self.variables.get(declaration.buffer.data)
+        if address is None or isinstance(address, E.Var):
+            return new
+        return S.LetStmt(declaration.buffer.data, address, new, span=declaration.span)
 
     @on(*BINARY_NODES)
     def binary(self, node: Any) -> E.PrimExpr:

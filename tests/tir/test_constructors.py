@@ -141,6 +141,28 @@ def test_specialize_refuses(given, message):
         SPECIALIZED.specialize(given(a, n))
 
 
+def test_specialize_gives_pointers_addresses():
+    """The address has a variable of its own, as data of buffers has to be one."""
+    func = from_source("""@T.prim_func
+def main(A: T.Buffer((32,), "float32"), C: T.Buffer((16,), "float32"), p: T.handle("float32")):
+    B = T.decl_buffer((16,), "float32", data=p)
+    for i in range(16):
+        C[i] = B[i]
+""")
+    expected = from_source("""@T.prim_func
+def main(A: T.Buffer((32,), "float32"), C: T.Buffer((16,), "float32")):
+    p: T.let[T.Ptr[T.float32]] = T.address_of(A[16])
+    B = T.decl_buffer((16,), "float32", data=p)
+    for i in range(16):
+        C[i] = B[i]
+""")
+    a, _, p = func.params
+    address = tir.address_of(func.buffer_map[a][16])
+    assert_structural_equal(func.specialize({p: address}), expected)
+    same = func.specialize({p: func.buffer_map[a].data})
+    assert same.body.buffer.data is func.buffer_map[a].data
+
+
 def test_types_without_bits_are_of_32():
     by_dtype = {
         "int32": (tir.Var("a", "int"), tir.const(1, "int"), tir.IntImm("int", 1), f.astype("int"),
