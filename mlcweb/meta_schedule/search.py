@@ -17,6 +17,7 @@ from typing import Any
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.dlight.default_rules import with_default_schedules
 from mlcweb.ir import DiagnosticError, IRModule
+from mlcweb.lower.transform import ConvertForLoopsToSerial
 from mlcweb.meta_schedule.builder import BuilderResult
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.tuning_record import NO_STEPS, trace_text
@@ -27,6 +28,7 @@ from mlcweb.meta_schedule.measure.measuring import FINALISTS, Finalists, Measuri
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds
 from mlcweb.meta_schedule.runner import BatchRunner, RunnerFuture
 from mlcweb.meta_schedule.search_strategy.search_strategy import MeasureCandidate, RunnerResult
+from mlcweb.meta_schedule.space.defaults import in_parallel
 from mlcweb.meta_schedule.tune_context import SearchStrategyType, SpaceGeneratorType, TuneContext
 from mlcweb.meta_schedule.utils import gc_frozen
 from mlcweb.runtime.build import say_once
@@ -252,17 +254,21 @@ class TaskRecord:
         return await self.runner.begin(await self.runner.build(mod, target))
 
     def _default(self, budget: Budget) -> Iterator[Trial]:
-        """The program with its default schedule, where builds give it one. Its record has no steps:
-        what is recorded so stays as builds schedule it."""
+        """The program with its default schedule, where builds give it one, on as many cores as
+        other candidates. Its record has no steps: what is recorded so stays as builds schedule it.
+        """
         mod = self.context.mod
         if not self.context.has_default or budget.is_spent or self.history.has(NO_STEPS):
             return
         assert mod is not None
         scheduled = with_default_schedules(mod, Target(self.target))
-        if scheduled is not mod:
-            budget.trials -= 1
-            self._next += 1
-            yield Trial(self._next - 1, 0, Trace(), scheduled)
+        if scheduled is mod:
+            return
+        if not in_parallel(self.context.target):
+            scheduled = ConvertForLoopsToSerial()(scheduled)
+        budget.trials -= 1
+        self._next += 1
+        yield Trial(self._next - 1, 0, Trace(), scheduled)
 
     def _propose(self, budget: Budget) -> Iterator[Trial] | None:
         """The next round, which a `BatchRunner` has begun to run; None at the end."""

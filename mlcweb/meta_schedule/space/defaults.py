@@ -37,7 +37,7 @@ def defaults_for(target: Target | None) -> Defaults:
             "nothing here generates code for; give sch_rules=, postprocs= and mutator_probs=, or a "
             "schedule function as the space"
         )
-    if generator in ("wasm", "llvm") and not _in_parallel(target):
+    if generator in ("wasm", "llvm") and not in_parallel(target):
         return DEFAULTS["wasm"]
     return DEFAULTS["llvm" if target is None else _kind_of_processor(target)]
 
@@ -53,7 +53,7 @@ def _kind_of_processor(target: Target) -> str:
     return "vnni" if "avx512vnni" in has else "avx512" if "avx512bw" in has else "llvm"
 
 
-def _in_parallel(target: Target | None) -> bool:
+def in_parallel(target: Target | None) -> bool:
     """Whether programs for a target run on several cores."""
     return target is not None and int(target.attrs.get("num-cores", 1)) > 1 and has_threads()
 
