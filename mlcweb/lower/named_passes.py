@@ -125,21 +125,31 @@ class RemoveStoreUndef(StatementSimplifier):
     def is_open(self, value: E.PrimExpr) -> bool:
         return any(node in self.open or operator_name(node) == "undef" for node in walk(value))
 
+    @on(E.BufferLoad)
+    def load(self, load: E.BufferLoad) -> E.PrimExpr:
+        self.check_indices(load)
+        return self.rewrite_children(load)
+
+    def check_indices(self, access: E.BufferLoad | S.BufferStore) -> None:
+        if any(map(self.is_open, access.indices)):
+            raise TVMError(
+                f'An index of "{access.buffer.name}" is T.undef(), which may be any number',
+                access.span,
+            )
+
     @on(S.LetStmt)
     def let(self, let: S.LetStmt) -> S.Stmt:
         if not self.is_open(let.value):
             return self.rewrite_children(let)
+        self.rewrite(let.value)
         self.open.add(let.var)
         body = self.rewrite(let.body)
         return replace(let, body=body) if uses(body, let.var) else body
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        if any(map(self.is_open, store.indices)):
-            raise TVMError(
-                f'An index of "{store.buffer.name}" is T.undef(), which may be any number',
-                store.span,
-            )
+        self.check_indices(store)
+        self.rewrite_children(store)
         return NOTHING if self.is_open(store.value) else store
 
 

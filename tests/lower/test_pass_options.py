@@ -239,13 +239,20 @@ def test_variables_of_undefined_values_go_and_indices_are_refused() -> None:
 @T.prim_func
 def main(A: T.Buffer((8,), "int32")):
     open: T.int32 = T.undef()
-    A[{index}] = open + 1
+    {statement}
     A[1] = 2
 """
-    mod = transform.RemoveStoreUndef()(IRModule({"main": from_source(source.format(index=0))}))
+    func = from_source(source.format(statement="A[0] = open + 1"))
+    mod = transform.RemoveStoreUndef()(IRModule({"main": func}))
     assert body(mod) == "A[1] = 2"
-    with pytest.raises(TVMError, match=r'An index of "A" is T\.undef'):
-        transform.RemoveStoreUndef()(from_source(source.format(index="open")))
+    for refused in (
+        "A[open] = 1",
+        "A[0] = A[open]",
+        "A[0] = A[T.undef()] + open",
+        "T.evaluate(A[open])",
+    ):
+        with pytest.raises(TVMError, match=r'An index of "A" is T\.undef'):
+            transform.RemoveStoreUndef()(from_source(source.format(statement=refused)))
 
 
 def test_loops_that_are_left_early_are_marked() -> None:
