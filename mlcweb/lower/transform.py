@@ -205,12 +205,20 @@ def NarrowDataType(target_bits: int) -> PrimFuncPass:
     return _named("NarrowDataType", lambda func: narrow_loops(func, target_bits))
 
 
+HOST_FUNCTION = "tir.is_host_func"
+"""The attribute of functions that run on the host, whatever the target is."""
+
+
 def BindTarget(target: Any) -> PrimFuncPass:
     """Says for which target functions are that do not say it. Those that others call from outside
-    get the target's host as well, if they have none."""
+    get the target's host as well, if they have none. Functions of the host get the host, or LLVM
+    where the target has none."""
 
     def bind(func: PrimFunc) -> PrimFunc:
         own_target, exposed = func.attrs.get("target"), "global_symbol" in func.attrs
+        if own_target is None and func.attrs.get(HOST_FUNCTION):
+            host = target.host or type(target)("llvm")
+            return func.without_attr(HOST_FUNCTION).with_attr("target", _with_host(host, host))
         if own_target is None:
             return func.with_attr("target", target if exposed else _with_host(target, None))
         if exposed and own_target.host is None and target.host is not None:

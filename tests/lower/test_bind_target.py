@@ -45,3 +45,13 @@ def test_a_target_is_printed_as_it_is_read() -> None:
     assert structural_hash(func) == structural_hash(again)
     assert not structural_equal(func, bound(Target("cuda -arch=sm_80", host="llvm")))
     assert not structural_equal(func, bound(Target("cuda -arch=sm_80 -max_num_threads=512")))
+
+
+def test_functions_of_the_host_get_the_host() -> None:
+    host_function = '"tir.is_host_func": True'
+    for private in (False, True):
+        expected = function('"target": T.target("c", host="c")', private)
+        target = Target("cuda", host="c")
+        assert_structural_equal(bound(target, host_function, private), expected)
+    of_llvm = bound(Target("cuda"), host_function).attrs
+    assert of_llvm["target"] == Target("llvm", host="llvm") and "tir.is_host_func" not in of_llvm
