@@ -337,7 +337,7 @@ def _for(*args: Any, step: Any = None, **options: Any) -> S.For:
     if step is None or arithmetic.is_const_int(step := arithmetic.convert(step), 1):
         return loop
     offset = arithmetic.subtract(loop.loop_var, loop.min)
-    value = arithmetic.add(loop.min, arithmetic.multiply(offset, step))
+    value = arithmetic.add(arithmetic.multiply(offset, step), loop.min)
     if not isinstance(step, E.IntImm) or step.value <= 0:
         raise DiagnosticError(f"the step of a loop is a positive constant, not {step}")
     extent = arithmetic.floordiv(arithmetic.add(loop.extent, step.value - 1), step)

@@ -57,8 +57,8 @@ class Settings:
          "for i, j in T.grid(4, 4):\n    with T.block('A'):\n"
          "        v, w = T.axis.remap('SS', [i, j])\n        A[v, w] = 1"),
         ("first, *rest = T.meta_var([1, 2, 3])\nB[first] = len(rest)", "B[1] = 2"),
-        ("for i in range(1, 16, 4):\n    B[i] = 1", "for i in range(4):\n    B[1 + i * 4] = 1"),
-        ("for i in range(15, 0, -5):\n    B[i] = 1", "for i in range(3):\n    B[15 + i * -5] = 1"),
+        ("for i in range(1, 16, 4):\n    B[i] = 1", "for i in range(4):\n    B[i * 4 + 1] = 1"),
+        ("for i in range(15, 0, -5):\n    B[i] = 1", "for i in range(3):\n    B[i * -5 + 15] = 1"),
         ("for i in T.serial(3, step=2):\n    B[i] = 1", "for i in range(2):\n    B[0 + i * 2] = 1"),
         ("with T.block('nothing'):\n    pass\nwith T.block('more'):\n    T.reads()\n"
          "    T.writes()",

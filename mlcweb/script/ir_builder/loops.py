@@ -37,7 +37,7 @@ def loop_nest(
         variables.append(var)
         value: E.PrimExpr = var
         if loops.step != 1:
-            value = arithmetic.add(domain.min, arithmetic.multiply(var, loops.step))
+            value = arithmetic.add(arithmetic.multiply(var, loops.step), domain.min)
             domain = Range(arithmetic.const(0, var.dtype), domain.extent)
         domains.append(domain)
         self.loops[var] = domain
