@@ -43,10 +43,10 @@ class Interning:
         self._by_parts: dict[tuple[Any, ...], E.PrimExpr] = {}
 
     def __call__(self, expression: E.PrimExpr) -> E.PrimExpr:
-        if isinstance(expression, E.Var):
-            return expression
         interned = self._interned.get(expression)
         if interned is None:
+            if isinstance(expression, E.Var):
+                return expression
             cls = type(expression)
             if isinstance(expression, E.BinaryExpr):
                 parts = (cls, self(expression.a), self(expression.b))

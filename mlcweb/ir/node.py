@@ -5,7 +5,9 @@ dataclass takes several times longer to build in Pyodide; `tests/conftest.py` en
 
 How the fields of a node take part in visiting, rewriting and structural comparison is declared
 once, where the field is: plain fields are children, `definition` fields bind variables, `reference`
-fields point at things defined elsewhere, `hint` fields carry names that have no meaning.
+fields point at things defined elsewhere, `hint` fields carry names that have no meaning. The type
+of a child says what it holds: a node (`Stmt`), an array of nodes (`ArrayOf[Stmt]`), or, by
+alternatives (`Stmt | None`), perhaps something else.
 """
 
 from __future__ import annotations
@@ -163,8 +165,7 @@ def _init_with_arrays(node_class: Any) -> Callable[..., None]:
 def _write_walks(node_class: Any, own_init: bool) -> None:
     """The functions of a class that name its fields one by one, as `dataclass` writes `__init__`:
     most of the time of a compiler goes into walking through nodes, and a loop over the names of
-    fields takes several times as long. A field holds a node, an array of nodes, or, if its type has
-    alternatives, perhaps something else."""
+    fields takes several times as long."""
     children, rewriting = [], []
     for declared in fields(node_class):
         name, kind = declared.name, str(declared.type)
@@ -188,7 +189,7 @@ def _write_walks(node_class: Any, own_init: bool) -> None:
         arguments = [(name, values.get(name, f"self.{name}")) for name in names]
         arguments.sort(key=lambda argument: argument[0] in keywords)
         texts = [f"{name}={text}" if name in keywords else text for name, text in arguments]
-        return f"node_class({', '.join(texts)})"
+        return f"type(self)({', '.join(texts)})"
 
     same = " and ".join(f"{name} is self.{name}" for name in node_class.child_fields)
     changed = {name: f"self.{name} if {name} is SAME else {name}" for name in names}
@@ -206,7 +207,6 @@ def _write_walks(node_class: Any, own_init: bool) -> None:
             f" return self if {same} else {copy({n: n for n in node_class.child_fields})}",
         ]
     scope: dict[str, Any] = {
-        "node_class": node_class,
         "Node": Node,
         "SAME": object(),
         "TOO_DEEP": TOO_DEEP,

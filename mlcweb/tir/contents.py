@@ -51,7 +51,7 @@ def calls_in(node: Node) -> tuple[Call, ...]:
 
 def variables_used(node: Node) -> frozenset[Var]:
     """The variables that occur in a statement or expression, definitions not counted."""
-    if type(node) is Var:
+    if isinstance(node, Var):
         return frozenset((node,))
     variables: frozenset[Var] | None = getattr(node, "variables_used", None)
     if variables is None:

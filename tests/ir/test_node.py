@@ -11,6 +11,7 @@ from mlcweb.ir.array import ArrayOf
 from mlcweb.ir.node import attribute, child, definition, hint, node, reference, replace
 from mlcweb.ir.visitor import children
 from mlcweb.tir import Add, IntImm, Var
+from mlcweb.tir.substitute import substitute
 
 
 @node
@@ -65,6 +66,15 @@ def test_replace_keeps_the_rest_and_the_span() -> None:
 def test_replace_knows_the_fields() -> None:
     with pytest.raises(TypeError, match="c"):
         replace(Add(Var("i"), Var("j")), c=Var("k"))
+
+
+def test_copies_are_of_the_class_of_a_node() -> None:
+    class Total(Add):
+        __slots__ = ()
+
+    total = Total(Var("i"), Var("j"))
+    assert type(replace(total, a=Var("k"))) is Total
+    assert type(substitute(total, {total.a: Var("k")})) is Total
 
 
 def test_what_need_not_be_a_node_is_no_child_if_it_is_none() -> None:
