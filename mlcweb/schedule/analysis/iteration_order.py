@@ -142,26 +142,25 @@ def check_init_runs_first(place: BlockPlace, advice: str) -> dict[Var, PrimExpr]
         BindingError: the reduction may start elsewhere, or not at all.
     """
     realize, title = place.realize, place.title
-    analyzer = Analyzer(place.domains_around)
-    iterators = [(axis, analyzer.simplify(value)) for axis, value in realize.iterators]
-    reduced = [
-        (axis, axis.dom, value)
-        for axis, value in iterators
-        if axis.iter_type == IterType.COMM_REDUCE and axis.dom is not None
-    ]
+    reduced = {
+        axis: value for axis, value in realize.iterators if axis.iter_type == IterType.COMM_REDUCE
+    }
     if realize.block.init is None or not reduced:
         return {}
-    driving = variables_in(*(value for _, _, value in reduced))
-    others = (value for axis, value in iterators if axis.iter_type != IterType.COMM_REDUCE)
+    analyzer = Analyzer(place.domains_around)
+    others = (value for axis, value in realize.iterators if axis not in reduced)
     shared = variables_in(*others)
+    if any(uses_any(value, shared) for value in reduced.values()):
+        reduced = {axis: analyzer.simplify(value) for axis, value in reduced.items()}
+    driving = variables_in(*reduced.values())
     start: dict[Var, PrimExpr] = {}
     for loop in place.loops:
         if loop.loop_var in driving:
             # Where another loop begins is not the same for all spatial iterations, nor known here.
             before = {var: first for var, first in start.items() if var not in shared}
             start[loop.loop_var] = substitute(loop.min, before)
-    for axis, domain, value in reduced:
-        if not analyzer.can_prove_equal(substitute(value, start), domain.min):
+    for axis, value in reduced.items():
+        if not analyzer.can_prove_equal(substitute(value, start), axis.domain.min):
             raise BindingError(
                 f'The reduction iterator "{axis.var.name}" of {title} does not run through its '
                 "domain from the start, where the init runs",
@@ -169,9 +168,10 @@ def check_init_runs_first(place: BlockPlace, advice: str) -> dict[Var, PrimExpr]
                 advice,
             )
     conditions = [c for c in conjuncts(realize.predicate) if uses_any(c, start)]
-    there = [substitute(condition, start) for condition in conditions]
-    with analyzer.constraint(conjunction(domain.extent >= 1 for _, domain, _ in reduced)):
-        if not all(map(analyzer.can_prove, there)):
+    if not conditions:
+        return start
+    with analyzer.constraint(conjunction(axis.domain.extent >= 1 for axis in reduced)):
+        if not all(analyzer.can_prove(substitute(c, start)) for c in conditions):
             raise BindingError(
                 f"The predicate {realize.predicate!r} of {title} may leave out the first "
                 "iteration of the reduction, and its init with it",
