@@ -155,9 +155,11 @@ class OpenclDevice:
         cl.enqueue_nd_range_kernel(self.queue, launch.bindings, threads, launch.block)
 
     def wait(self) -> None:
-        check_lost(self.lost)
-        self.queue.finish()
-        self.divisions.leave()
+        try:
+            check_lost(self.lost)
+            self.queue.finish()
+        finally:
+            self.divisions.leave()
 
     def time(self, launches: Sequence[Launch], number: int) -> float:
         return time_by_host(self, launches, number)
