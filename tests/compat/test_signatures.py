@@ -75,6 +75,7 @@ _ROWS = {
     "`config` of 2022 may be the third argument, and so may be `work_dir`": (
         "*.tune_tir:work_dir *.tune_tir:max_trials_global"
     ),
+    "the default cost model learns with NumPy alone": "*.tune_tasks:cost_model",
     "candidates are built and measured in this process, and the defaults are for its kernels": (
         "*.LocalRunner:* *.EvaluatorConfig:* *.RandomModel:* *.XGBModel:* *.EvolutionarySearch:*"
     ),
