@@ -33,7 +33,7 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.operators import operator_name
-from mlcweb.tir.substitute import reads_memory, substitute, uses
+from mlcweb.tir.substitute import reads_memory, substitute, uses, variables_in
 
 
 class RemoveNoOp(Simplification):
@@ -177,10 +177,23 @@ class RewriteUnsafeSelect(Mutator):
 
 
 class ConvertBlocksToOpaque(BlockConversion):
-    """Puts the bindings of blocks where their iterators are; blocks without iterators stay."""
+    """Puts the bindings of blocks where their iterators are; blocks without iterators stay.
+
+    Raises:
+        TVMError: the bindings of a block, or its predicate, have an iterator of its own.
+    """
 
     @on(S.BlockRealize)
     def realize(self, realize: S.BlockRealize) -> S.Stmt:
+        used = variables_in(*realize.iter_values, realize.predicate)
+        axes = [axis.var for axis in realize.block.iter_vars]
+        if early := [axis.name for axis in axes if axis in used]:
+            name = realize.block.name_hint
+            raise TVMError(
+                f'"{early[0]}" is known in the body of the block "{name}" only, not in its '
+                "bindings and its predicate",
+                realize.span,
+            )
         predicate = self.rewrite(realize.predicate)
         named = self.bind_axes(realize)
         body = under_lets(named, self.rewrite(realize.block.body))

@@ -39,7 +39,7 @@ MATRIX_CORES = "mfma"
 Tags = frozenset[str]
 
 
-class ThreadError(TVMError):
+class ThreadError(TVMError, ValueError):
     """The threads of a program cannot run as they are written."""
 
 

@@ -181,6 +181,19 @@ def test_sums_are_not_allocated_inside_of_what_they_run_over() -> None:
     assert c.numpy().tolist() == numbers.sum(1).tolist()
 
 
+def test_iterators_are_known_in_the_body_of_their_block_only() -> None:
+    @T.prim_func(check_well_formed=False)
+    def func(A: T.Buffer((8,), "int32")) -> None:
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                T.where(vi < 6)
+                A[vi] = 1
+
+    with pytest.raises(TVMError, match='"vi" is known in the body of the block "B" only'):
+        after(func, transform.ConvertBlocksToOpaque())
+
+
 def test_blocks_step_by_step() -> None:
     assert "if vk == 0:" in after(matmul, transform.LowerInitBlock())
     opaque = after(matmul, transform.LowerInitBlock(), transform.ConvertBlocksToOpaque())
@@ -477,7 +490,7 @@ def test_axes_that_are_not_one_are_refused() -> None:
                 A[i, j] = T.float32(1)
 
     for func, reason in ((unequal, "has extent 8 .* and 4"), (pairs, "both over")):
-        with pytest.raises(TVMError, match=reason):
+        with pytest.raises(ValueError, match=reason):
             after(func, transform.UnifyThreadBinding())
 
 
