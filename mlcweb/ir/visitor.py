@@ -92,6 +92,7 @@ class Mutator(Dispatcher):
         return node.rewritten(self) if handler is None else handler(self, node)
 
     def rewrite_children(self, node: NodeType) -> NodeType:
+        """`node.rewritten(self)`, which handlers of what nests deep call without this step."""
         return node.rewritten(self)
 
     def rewrite_tuple(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -108,7 +109,7 @@ class Replacement(Mutator):
 
     def rewrite(self, node: Any) -> Any:
         new = self.choose(node)
-        return self.rewrite_children(node) if new is None else new
+        return node.rewritten(self) if new is None else new
 
 
 class _Change(Mutator):
@@ -117,7 +118,7 @@ class _Change(Mutator):
         self.change = change
 
     def rewrite(self, node: Any) -> Any:
-        new = self.rewrite_children(node)
+        new = node.rewritten(self)
         return self.change(new) if isinstance(new, self.types) else new
 
 

@@ -199,7 +199,7 @@ class BlockConversion(Mutator):
     def let(self, let: S.LetStmt) -> S.Stmt:
         if not reads_memory(let.value):
             self.bound[let.var] = substitute(self.rewrite(let.value), self.bound)
-        return self.rewrite_children(let)
+        return let.rewritten(self)
 
     @on(S.DeclBuffer)
     def declaration(self, statement: S.DeclBuffer) -> S.Stmt:

@@ -215,7 +215,7 @@ class _LaneLoops(Mutator):
         """A name for a vector, as memory of as many elements where what it reads may change."""
         lanes = dtypes.lanes(let.var.dtype)
         if lanes == 1:
-            return self.rewrite_children(let)
+            return let.rewritten(self)
         if not reads_memory(let.value):
             return self.rewrite(substitute(let.body, {let.var: let.value}))
         element = dtypes.element_of(let.var.dtype)
@@ -292,7 +292,7 @@ class _Expansion(Mutator):
 
     @on(*_OF_FLAGS)
     def arithmetic(self, expression: E.BinaryExpr) -> E.PrimExpr:
-        new = self.rewrite_children(expression)
+        new = expression.rewritten(self)
         if not dtypes.is_bool(dtypes.element_of(new.dtype)):
             return new
         return _OF_FLAGS[type(new)](new.a, new.b, span=new.span)

@@ -225,7 +225,7 @@ class _Opening(Mutator):
 
     @on(E.Let)
     def definition(self, let: E.Let) -> E.PrimExpr:
-        return let.body if let is self.let else self.rewrite_children(let)
+        return let.body if let is self.let else let.rewritten(self)
 
 
 def _is_fixed(value: E.PrimExpr, nest: Nest) -> bool:

@@ -63,7 +63,7 @@ class RemoveNoOp(Simplification):
     def let(self, let: S.LetStmt) -> S.Stmt:
         if not reads_memory(let.value):
             self.analyzer.bind(let.var, let.value)
-        return self.rewrite_children(let)
+        return let.rewritten(self)
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
@@ -140,7 +140,7 @@ class RemoveStoreUndef(StatementSimplifier):
     @on(S.LetStmt)
     def let(self, let: S.LetStmt) -> S.Stmt:
         if not self.is_open(let.value):
-            return self.rewrite_children(let)
+            return let.rewritten(self)
         self.rewrite(let.value)
         self.open.add(let.var)
         body = self.rewrite(let.body)

@@ -76,7 +76,7 @@ class _Once(Mutator):
     @on(S.LetStmt)
     def let(self, let: S.LetStmt) -> S.Stmt:
         self.varying.let(let.var, let.value)
-        return self.rewrite_children(let)
+        return let.rewritten(self)
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:

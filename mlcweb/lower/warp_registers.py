@@ -62,7 +62,7 @@ class Lanes(BufferMutator):
     @on(S.LetStmt)
     def let(self, let: S.LetStmt) -> S.Stmt:
         self.values[let.var] = let.value
-        return self.rewrite_children(let)
+        return let.rewritten(self)
 
     def told(self, value: E.PrimExpr) -> E.PrimExpr:
         """A value as a function of the lane, whatever stands for it."""

@@ -58,6 +58,6 @@ def variables_used(node: Node) -> frozenset[Var]:
         variables = _NO_VARIABLES
         for child in node.children():
             used = variables_used(child)
-            variables = variables | used if variables else used
+            variables = used if variables <= used else variables | used
         node.variables_used = variables
     return variables

@@ -11,7 +11,7 @@ import pytest
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.arith import Analyzer, detect_clip_bound
 from mlcweb.arith.analyzer import conjuncts
-from mlcweb.ir import IRModule, structural_equal, structural_hash
+from mlcweb.ir import IRModule, errors, structural_equal, structural_hash
 from mlcweb.ir.errors import NestingError
 from mlcweb.runtime import build, nd
 from mlcweb.runtime.host.engine import available, has_llvm
@@ -52,6 +52,23 @@ def test_a_long_sum_runs_or_is_refused(target, terms):
         assert terms > 120
         return
     assert arguments[1].numpy().tolist() == [terms] * 4
+
+
+@pytest.mark.skipif(not available(), reason="no engine runs WebAssembly here")
+@pytest.mark.parametrize("values", ["sum", "names"])
+def test_a_pass_takes_few_calls_of_python_for_a_level(values, monkeypatch):
+    """A page has room for 1000 calls, 60 of which are those of a test here."""
+    monkeypatch.setattr(errors._Stack, "CALLS", 1000)
+    steps = "".join(f"        x{n} = A[{n % 4}] * x{n - 1}\n" for n in range(1, 270))
+    value = " + ".join(f"A[{n % 4}]" for n in range(270))
+    func = from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((4,), 'float32'), B: T.Buffer((4,), 'float32')):\n"
+        "    for i in range(4):\n        x0 = A[i]\n"
+        + (steps + "        B[i] = x269\n" if values == "names" else f"        B[i] = {value}\n")
+    )
+    result = nd.empty((4,))
+    build(func, target="wasm")["main"](nd.array(np.ones(4, "float32")), result)
+    np.testing.assert_array_equal(result.numpy(), 1 if values == "names" else 270)
 
 
 def test_what_is_too_deep_to_be_read_or_printed_says_so():

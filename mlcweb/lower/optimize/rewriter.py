@@ -66,7 +66,7 @@ class Rewriter(StatementSimplifier):
     @on(E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod)
     def arithmetic(self, expression: E.BinaryExpr) -> E.PrimExpr:
         if not dtypes.is_scalar_integer(expression.dtype):
-            return self.rewrite_children(expression)
+            return expression.rewritten(self)
         if variables_used(expression).isdisjoint(self.values):
             return self.indices.normal(expression)
         return self.indices.expression(self.substituted(self.indices.sum_of(expression)))
