@@ -204,7 +204,7 @@ class LoopsOfLanes(Lanes):
 class _Calls(LoopsOfLanes):
     def __init__(self, buffers: dict[E.Var, Buffer]) -> None:
         super().__init__()
-        self.buffers = buffers
+        self.by_data = buffers
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> S.Stmt:
@@ -309,9 +309,10 @@ class _Calls(LoopsOfLanes):
     # Operands
 
     def pointed(self, call: E.Call, at: int) -> Buffer:
-        buffer = self.buffers.get(call.args[at])  # type: ignore[call-overload]
+        data = call.args[at]
+        buffer = self.by_data.get(data) if isinstance(data, E.Var) else None
         if buffer is None:
-            raise _refusal(call, f"has {call.args[at]} for an operand, which is no buffer's data")
+            raise _refusal(call, f"has {data} for an operand, which is no buffer's data")
         return buffer
 
     def register(
@@ -336,8 +337,8 @@ class _Calls(LoopsOfLanes):
         name = operator_name(pointer)
         if name == "address_of" and isinstance(pointer.args[0], E.BufferLoad):
             buffer, first = pointer.args[0].buffer, list(map(self.told, pointer.args[0].indices))
-        elif name == "tvm_access_ptr" and pointer.args[1] in self.buffers:
-            buffer = self.buffers[pointer.args[1]]
+        elif name == "tvm_access_ptr" and pointer.args[1] in self.by_data:
+            buffer = self.by_data[pointer.args[1]]
             first = [const(0)] * len(buffer.shape)
             offset = add(offset, subtract(self.told(pointer.args[2]), buffer.elem_offset))
         else:

@@ -133,12 +133,12 @@ class Redirection(Mutator):
 
 
 class BufferReplacement(BufferMutator):
-    """Rewrites accesses of a buffer, and of the buffers that view it, to what `changed` makes of
+    """Rewrites accesses of a buffer, and of the buffers that view it, to what `change` makes of
     each."""
 
-    def __init__(self, buffer: Buffer, changed: Callable[[Buffer], Buffer]) -> None:
-        self.changed = changed
-        self.buffers = {buffer: changed(buffer)}
+    def __init__(self, buffer: Buffer, change: Callable[[Buffer], Buffer]) -> None:
+        self.change = change
+        self.buffers = {buffer: change(buffer)}
 
     def buffer(self, buffer: Buffer) -> Buffer:
         return self.buffers.get(buffer, buffer)
@@ -147,7 +147,7 @@ class BufferReplacement(BufferMutator):
     def block(self, block: Block) -> Block:
         for match in block.match_buffers:
             if match.source.buffer in self.buffers:
-                self.buffers[match.buffer] = self.changed(match.buffer)
+                self.buffers[match.buffer] = self.change(match.buffer)
         return super().block(block)
 
     @on(Var)
