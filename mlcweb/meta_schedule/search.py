@@ -17,7 +17,6 @@ from typing import Any
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.dlight.default_rules import with_default_schedules
 from mlcweb.ir import DiagnosticError, IRModule
-from mlcweb.lower.transform import ConvertForLoopsToSerial
 from mlcweb.meta_schedule.builder import BuilderResult
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.tuning_record import NO_STEPS, trace_text
@@ -265,6 +264,8 @@ class TaskRecord:
         if scheduled is mod:
             return
         if not in_parallel(self.context.target):
+            from mlcweb.lower.transform import ConvertForLoopsToSerial  # which pages seldom need
+
             scheduled = ConvertForLoopsToSerial()(scheduled)
         budget.trials -= 1
         self._next += 1
