@@ -29,7 +29,7 @@ class SignalHandler:
             yield
         finally:
             after = self._exchange(before)
-            if before is not None and after is not None and after.raw != before.raw:
+            if before is not None and after is not None and _function(after) != _function(before):
                 self._own = after
 
     def enter(self) -> None:
@@ -38,10 +38,13 @@ class SignalHandler:
             self._others = self._exchange(self._own)
 
     def leave(self) -> None:
-        """Put back the handler that was there before."""
-        if self._others is not None:
-            self._exchange(self._others)
-            self._others = None
+        """Put back the handler that was there before. One that came in the meantime stays."""
+        if self._own is None or self._others is None:
+            return
+        there = self._exchange(self._others)
+        if there is not None and _function(there) != _function(self._own):
+            self._exchange(there)
+        self._others = None
 
     def _exchange(
         self, handler: ctypes.Array[ctypes.c_char] | None
@@ -52,3 +55,9 @@ class SignalHandler:
         there = ctypes.create_string_buffer(_BYTES)
         ctypes.CDLL(None).sigaction(int(self._signal), handler, there)
         return there
+
+
+def _function(handler: ctypes.Array[ctypes.c_char]) -> bytes:
+    """The address of a handler, with which a `struct sigaction` begins. Of the rest, the signals
+    that are masked have more bits than any system fills."""
+    return handler.raw[: ctypes.sizeof(ctypes.c_void_p)]
