@@ -191,8 +191,9 @@ class _Merging(Mutator):
     @on(S.DeclBuffer)
     def declaration(self, statement: S.DeclBuffer) -> S.Stmt:
         new = self.rewrite_children(statement)
-        known = statement.buffer.data in self.offsets
-        return replace(new, buffer=self.part(statement.buffer)) if known else new
+        if statement.buffer.data not in self.offsets:
+            return new
+        return replace(new, buffer=self.part(statement.buffer))
 
     @on(E.Call)
     def call(self, call: E.Call) -> E.PrimExpr:

@@ -39,16 +39,14 @@ def transform_mma_buffer_layout(func: PrimFunc) -> PrimFunc:
 class _Registers(BufferMutator):
     def __init__(self) -> None:
         self.analyzer = Analyzer()
-        self.new: dict[Buffer, Buffer] = {}
         self.data: dict[E.Var, E.Var] = {}
 
-    def buffer(self, buffer: Buffer) -> Buffer:
+    def changed(self, buffer: Buffer) -> Buffer:
         if buffer.scope() not in _TILES:
             return buffer
-        if buffer not in self.new:
-            self.new[buffer] = _registers(buffer)
-            self.data[buffer.data] = self.new[buffer].data
-        return self.new[buffer]
+        new = _registers(buffer)
+        self.data[buffer.data] = new.data
+        return new
 
     @on(S.Block)
     def block(self, block: S.Block) -> S.Block:

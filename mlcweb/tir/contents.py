@@ -3,6 +3,8 @@ keeps what was found, whichever passes ask for it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from mlcweb.ir.node import Node
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, Call, FloatImm, IntImm, StringImm, Var
@@ -18,16 +20,7 @@ _NO_VARIABLES: frozenset[Var] = frozenset()
 
 def accesses_in(node: Node) -> tuple[Access, ...]:
     """The loads and stores in a statement or expression, itself included, outer ones first."""
-    if type(node) in _LEAVES:
-        return ()
-    below: tuple[Access, ...] | None = getattr(node, "accesses_below", None)
-    if below is None:
-        accesses: list[Access] = []
-        for child in node.children():
-            if type(child) not in _LEAVES:
-                accesses += accesses_in(child)
-        below = node.accesses_below = tuple(accesses)
-    return (node, *below) if isinstance(node, (BufferLoad, BufferStore)) else below
+    return _nodes(node, (BufferLoad, BufferStore), "accesses_below")
 
 
 def buffers_written(node: Node) -> list[Buffer]:
@@ -37,16 +30,23 @@ def buffers_written(node: Node) -> list[Buffer]:
 
 def calls_in(node: Node) -> tuple[Call, ...]:
     """The calls in a statement or expression, itself included, outer ones first."""
+    return _nodes(node, Call, "calls_below")
+
+
+def _nodes(node: Node, kinds: type | tuple[type, ...], kept_in: str) -> tuple[Any, ...]:
+    """The nodes of some classes in a node, itself included, outer ones first. Those below it are
+    kept in a field of it."""
     if type(node) in _LEAVES:
         return ()
-    below: tuple[Call, ...] | None = getattr(node, "calls_below", None)
+    below: tuple[Any, ...] | None = getattr(node, kept_in, None)
     if below is None:
-        calls: list[Call] = []
+        nodes: list[Any] = []
         for child in node.children():
             if type(child) not in _LEAVES:
-                calls += calls_in(child)
-        below = node.calls_below = tuple(calls)
-    return (node, *below) if isinstance(node, Call) else below
+                nodes += _nodes(child, kinds, kept_in)
+        below = tuple(nodes)
+        setattr(node, kept_in, below)
+    return (node, *below) if isinstance(node, kinds) else below
 
 
 def variables_used(node: Node) -> frozenset[Var]:

@@ -195,8 +195,8 @@ def test_indices_that_are_rounded_are_wide_from_the_rounding_on():
     func = te.create_prim_func([A, x, B], index_dtype_override="int64")
     index = 'A[T.max(T.min(T.Cast("int64", x[v_i]), T.int64(7)), T.int64(0))]'
     assert f"B[v_i] = {index}" in func.script()
-    given = np.arange(8, dtype="float32"), np.array([-3, 2.5, 7, 1e6], "float32")
-    assert run(func, *given, np.zeros(4, "float32")).tolist() == [0, 2, 7, 7]
+    inputs = np.arange(8, dtype="float32"), np.array([-3, 2.5, 7, 1e6], "float32")
+    assert run(func, *inputs, np.zeros(4, "float32")).tolist() == [0, 2, 7, 7]
 
 
 def test_fewer_indices_than_dimensions_and_rest_arguments():

@@ -205,19 +205,19 @@ def test_the_type_of_an_expression_is_one_of_a_constant():
 
 def test_what_follows_a_binding_without_a_body_is_its_scope():
     b = tir.decl_buffer((4,), "int32", "b")
-    made = tir.SeqStmt(
+    nest = tir.SeqStmt(
         [tir.Bind(x, 3), tir.AllocBuffer(b), tir.BufferStore(b, x, [0]), tir.Evaluate(x)]
     )
     body = tir.SeqStmt([tir.BufferStore(b, x, [0]), tir.Evaluate(x)])
-    assert_structural_equal(made, tir.LetStmt(x, 3, tir.AllocBuffer(b, body)))
-    assert isinstance(made, tir.Bind) and made.var is x
+    assert_structural_equal(nest, tir.LetStmt(x, 3, tir.AllocBuffer(b, body)))
+    assert isinstance(nest, tir.Bind) and nest.var is x
     assert_structural_equal(tir.DeclBuffer(b), tir.DeclBuffer(b, tir.Evaluate(0)))
 
 
 def test_a_binding_that_has_a_body_keeps_it():
     own = tir.LetStmt(x, 3, tir.Evaluate(x))
-    made = tir.SeqStmt([own, tir.Evaluate(y)])
-    assert isinstance(made, tir.SeqStmt) and made.seq[0] is own
+    row = tir.SeqStmt([own, tir.Evaluate(y)])
+    assert isinstance(row, tir.SeqStmt) and row.seq[0] is own
 
 
 def test_a_step_is_in_what_the_body_sees():

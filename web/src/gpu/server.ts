@@ -60,9 +60,9 @@ export class GpuServer {
     if (!METHODS.includes(name)) throw new Error(`A GPU has no ${name}`);
     const gpu = this.things.get(device) as Record<string, (...args: unknown[]) => unknown>;
     const value = (await gpu[name]!(...args.map((each) => this.real(each)))) ?? null;
-    const made = value !== null && name === "createPipeline" ? pipelineOf(value) : value;
-    if (result === undefined || made === null) return value;
-    this.things.set(result, made);
+    const thing = value !== null && name === "createPipeline" ? pipelineOf(value) : value;
+    if (result === undefined || thing === null) return value;
+    this.things.set(result, thing);
     return true;
   }
 
